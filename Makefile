@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A front to meson and ninja, which do the work.
+#
+#   make            build into build/; everything runs uninstalled from there
+#   make demo       install what is missing, build, run RDMA programs on it
+#   make check      unit tests, small programs and the model explorer: under 2 minutes
+#   make test       install what is missing, build, run all tests: under 20 minutes
+#   make bench      measure beside UCX and libfabric: results in build/bench/
+#   make install    DESTDIR= and PREFIX= are honoured
+#   make fmt clean
+
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+# More options for meson setup, such as -Dwerror=true.
+MESONFLAGS ?=
+
+RUN_TESTS = tools/run-tests $(BUILD)
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD) -j $(JOBS)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || \
+		{ echo "make: meson is not installed; run: tools/setup build" >&2; exit 1; }
+	meson setup --prefix=$(PREFIX) $(MESONFLAGS) $(BUILD)
+
+# Looks again for what was optional and may have been installed since.
+configure: $(BUILD)/build.ninja
+	@meson setup --reconfigure $(MESONFLAGS) $(BUILD) >$(BUILD)/reconfigure.log || \
+		{ cat $(BUILD)/reconfigure.log; exit 1; }
+
+setup-%:
+	tools/setup $*
+
+demo: setup-demo
+	$(MAKE) all
+	tools/demo $(BUILD)
+
+check: configure
+	$(MAKE) all
+	$(RUN_TESTS) unit:2 model:2 prog
+
+test: setup-test
+	$(MAKE) configure
+	$(MAKE) all
+	$(RUN_TESTS) unit:2 model:2 prog programs storm rest
+
+bench: setup-bench
+	$(MAKE) configure
+	$(MAKE) all
+	bench/run --build $(BUILD) all
+
+install: $(BUILD)/build.ninja
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	ninja -C $(BUILD) -j $(JOBS)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD)
+
+fmt:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+.PHONY: all configure demo check test bench install clean fmt

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+enum { HIGH_FD = 512 };
+
+static enum log_level threshold = LOG_LVL_WARN;
+
+static struct {
+	int fd;
+	bool is_file; /* then fd is that file as long as it is these: */
+	dev_t dev;
+	ino_t ino;
+} sink = {.fd = STDERR_FILENO};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int parse_level(const char *s, size_t n)
+{
+	for (int i = 0; i < 4; i++)
+		if (strlen(level_names[i]) == n && memcmp(level_names[i], s, n) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * Lines go to that file.  Its fd is a high one: programs that close all they know of, and count
+ * on the low numbers, get them.  0 or -errno.
+ */
+static int open_file(const char *file)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600), high;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD); /* fails where ulimit -n is low */
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	if (fstat(fd, &st)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	sink.fd = fd;
+	sink.is_file = true;
+	sink.dev = st.st_dev;
+	sink.ino = st.st_ino;
+	return 0;
+}
+
+/* The program may have closed our fd, and that number be a file of its own by now. */
+static bool still_ours(void)
+{
+	struct stat st;
+
+	if (!sink.is_file)
+		return true;
+	return !fstat(sink.fd, &st) && st.st_dev == sink.dev && st.st_ino == sink.ino;
+}
+
+static int pending(int sig)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && sigismember(&set, sig) == 1;
+}
+
+/*
+ * Where ulimit -f bites or a reader is gone, the line is lost, not the program: SIGXFSZ and
+ * SIGPIPE would end it.
+ */
+static void write_line(const char *line, size_t n)
+{
+	const struct timespec now = {0};
+	sigset_t block, ours, old;
+	bool sent = false;
+
+	sigemptyset(&block);
+	sigaddset(&block, SIGXFSZ);
+	sigaddset(&block, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &block, &old);
+	sigemptyset(&ours);
+	if (!pending(SIGXFSZ))
+		sigaddset(&ours, SIGXFSZ);
+	if (!pending(SIGPIPE))
+		sigaddset(&ours, SIGPIPE);
+	if (still_ours())
+		sent = write(sink.fd, line, n) >= 0;
+	if (!sent && (errno == EFBIG || errno == EPIPE))
+		sigtimedwait(&ours, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void write_text(enum log_level level, const char *fmt, va_list ap)
+{
+	char buf[1024];
+	int n = snprintf(buf, sizeof buf, "weft[%d]: %s: ", (int)getpid(), level_names[level]);
+
+	n += vsnprintf(buf + n, sizeof buf - n - 1, fmt, ap);
+	if (n > (int)sizeof buf - 2)
+		n = sizeof buf - 2;
+	buf[n++] = '\n';
+	write_line(buf, n);
+}
+
+/* For what is wrong with WEFT_LOG itself: whatever the level, to stderr. */
+static void __attribute__((format(printf, 1, 2))) warn_of_spec(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_text(LOG_LVL_WARN, fmt, ap);
+	va_end(ap);
+}
+
+static void setup_from_env(void)
+{
+	const char *spec = getenv("WEFT_LOG");
+	size_t n = spec ? strcspn(spec, ":") : 0;
+	int level, rc = 0, saved = errno;
+
+	if (!spec || !*spec)
+		return;
+	level = parse_level(spec, n);
+	if (level >= 0)
+		threshold = level;
+	else
+		warn_of_spec(
+			"WEFT_LOG: no level '%.*s'; use error, warn, info or debug", (int)n, spec);
+	if (spec[n] && spec[n + 1])
+		rc = open_file(spec + n + 1);
+	if (rc)
+		warn_of_spec("WEFT_LOG: cannot open '%s': %s; lines go to the standard error",
+			spec + n + 1, strerror(-rc));
+	errno = saved;
+}
+
+int log_enabled(enum log_level level)
+{
+	pthread_once(&once, setup_from_env);
+	return level <= threshold;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	if (log_enabled(level)) {
+		va_start(ap, fmt);
+		write_text(level, fmt, ap);
+		va_end(ap);
+	}
+	errno = saved;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The log: one line per message, to stderr or to the file of WEFT_LOG=level[:file].  Levels:
+ * error, warn (default), info, debug.  Refusals that surface to the program as a bare errno or
+ * completion status say here, in words, why.
+ */
+#pragma once
+
+enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
+
+/*
+ * Writes one line "weft[pid]: level: text" if level is enabled, by a single write(2); keeps
+ * errno; safe from several threads.  Not for signal handlers.
+ */
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* True if a line of that level would be written. */
+int log_enabled(enum log_level level);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * prim memcpy|cma|cma_read SIZE: prints how long one copy of SIZE bytes takes, in microseconds:
+ * by memcpy within the process, or by process_vm_writev or process_vm_readv between it and a
+ * sleeping process on another CPU.  The median of SAMPLES; every page was touched before.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { SAMPLES = 21, SAMPLE_NS = 5 * NSEC_PER_MSEC, MAX_REPEAT = 1 << 24, PAGE = 4096 };
+
+struct copy {
+	char *from, *to; /* the same addresses in the other process */
+	size_t size;
+	pid_t peer;
+};
+
+typedef int copy_fn(struct copy *c);
+
+static int by_memcpy(struct copy *c)
+{
+	memcpy(c->to, c->from, c->size);
+	__asm__ __volatile__("" ::"r"(c->to) : "memory");
+	return 0;
+}
+
+static int by_cma(struct copy *c)
+{
+	struct iovec here = {c->from, c->size}, there = {c->to, c->size};
+
+	return process_vm_writev(c->peer, &here, 1, &there, 1, 0) == (ssize_t)c->size ? 0 : -1;
+}
+
+static int by_cma_read(struct copy *c)
+{
+	struct iovec here = {c->to, c->size}, there = {c->from, c->size};
+
+	return process_vm_readv(c->peer, &here, 1, &there, 1, 0) == (ssize_t)c->size ? 0 : -1;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof set, &set);
+}
+
+static char *touched(size_t size)
+{
+	char *p = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
+
+	if (p)
+		memset(p, 1, size);
+	return p;
+}
+
+/* A process with the same buffers, written to so that it has pages of its own. */
+static pid_t start_peer(struct copy *c)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(1);
+		memset(c->from, 2, c->size);
+		memset(c->to, 2, c->size);
+		(void)!write(ready[1], "", 1);
+		for (;;)
+			pause();
+	}
+	(void)!read(ready[0], &byte, 1);
+	return pid;
+}
+
+static double time_copies(struct copy *c, copy_fn *fn, int repeat)
+{
+	uint64_t begin = clock_ns();
+
+	for (int i = 0; i < repeat; i++)
+		if (fn(c) != 0)
+			return -1;
+	return clock_ns() - begin;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int measure(struct copy *c, copy_fn *fn)
+{
+	double samples[SAMPLES];
+	int repeat = 1;
+
+	while (repeat < MAX_REPEAT) {
+		double ns = time_copies(c, fn, repeat);
+
+		if (ns < 0) {
+			perror("prim");
+			return 1;
+		}
+		if (ns >= SAMPLE_NS)
+			break;
+		repeat *= 2;
+	}
+	for (int i = 0; i < SAMPLES; i++)
+		samples[i] = time_copies(c, fn, repeat) / repeat;
+	qsort(samples, SAMPLES, sizeof samples[0], by_value);
+	printf("%.4f\n", samples[SAMPLES / 2] / NSEC_PER_USEC);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct copy c = {.size = argc == 3 ? strtoull(argv[2], NULL, 0) : 0};
+	copy_fn *fn = NULL;
+	int status;
+
+	if (argc == 3 && strcmp(argv[1], "memcpy") == 0)
+		fn = by_memcpy;
+	else if (argc == 3 && strcmp(argv[1], "cma") == 0)
+		fn = by_cma;
+	else if (argc == 3 && strcmp(argv[1], "cma_read") == 0)
+		fn = by_cma_read;
+	if (!fn || !c.size) {
+		fprintf(stderr, "usage: prim memcpy|cma|cma_read SIZE\n");
+		return 2;
+	}
+	pin(0);
+	c.from = touched(c.size);
+	c.to = touched(c.size);
+	c.peer = c.from && c.to && fn != by_memcpy ? start_peer(&c) : 0;
+	if (!c.from || !c.to || c.peer < 0)
+		return 1;
+	status = measure(&c, fn);
+	if (c.peer > 0)
+		kill(c.peer, SIGKILL);
+	return status;
+}

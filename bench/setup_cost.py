@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What set-up costs: opening the device, starting weftd, an idle weftd, idle objects."""
+
+import os
+import time
+
+import pair
+import procs
+
+IDLE_SECONDS = 5
+TICKS = os.sysconf("SC_CLK_TCK")
+
+ROWS = [  # key, what, unit
+    ("cold_us", "device open, weftd started by it", "us"),
+    ("open_us", "device open, weftd running", "us"),
+    ("reg_4k_us", "ibv_reg_mr of one page, the first", "us"),
+    ("dereg_4k_us", "ibv_dereg_mr of it", "us"),
+    ("reg_us", "ibv_reg_mr of 32 GiB, untouched", "us"),
+    ("dereg_us", "ibv_dereg_mr of it", "us"),
+    ("qp_us", "ibv_create_cq and ibv_create_qp, 128/128", "us"),
+    ("qp_init_us", "ibv_modify_qp to INIT", "us"),
+    ("qp_kib", "memory touched by one more idle QP and CQ", "KiB"),
+    ("weftd_rss_kib", "weftd, idle: resident", "KiB"),
+    ("weftd_pss_kib", "weftd, idle: its share", "KiB"),
+    ("weftd_cpu", f"weftd, idle {IDLE_SECONDS} s: CPU", "%"),
+]
+
+
+def run_cost(world, *args):
+    """What verbs_cost prints, as a dict."""
+    end = world.run([os.path.join(world.build, "bench", "verbs_cost"), *args])
+    if end.status != 0:
+        raise pair.Failure(str(end))
+    pairs = [line.split() for line in end.output.split("\n") if line]
+    return {words[0]: float(words[1]) for words in pairs if len(words) == 2}
+
+
+def weftd_pid():
+    """The weftd that this world's programs left to us."""
+    for pid in procs.children():
+        if os.path.basename(procs.command_line(pid).split(" ")[0]) == "weftd":
+            return pid
+    raise pair.Failure("no weftd runs after a program ended")
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        words = f.read().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+def memory_kib(pid, key):
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        for line in f:
+            if line.startswith(key + ":"):
+                return int(line.split()[1])
+    raise pair.Failure(f"no {key} in smaps_rollup")
+
+
+def measure(build):
+    with pair.World(build) as world:
+        values = {"cold_us": run_cost(world, "open")["open_us"]}
+        values.update(run_cost(world))
+        pid = weftd_pid()
+        values["weftd_rss_kib"] = memory_kib(pid, "Rss")
+        values["weftd_pss_kib"] = memory_kib(pid, "Pss")
+        before = cpu_ticks(pid)
+        time.sleep(IDLE_SECONDS)
+        values["weftd_cpu"] = 100 * (cpu_ticks(pid) - before) / TICKS / IDLE_SECONDS
+    return values
+
+
+def run(build, rounds):
+    per_round = []
+    for number in range(rounds):
+        print(f"setup: round {number + 1} of {rounds}", flush=True)
+        per_round.append(measure(build))
+    return {"name": "setup", "rounds": rounds,
+            "rows": [[what, unit, [values.get(key) for values in per_round]]
+                     for key, what, unit in ROWS]}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sides of a comparison: each measures one size once and gives microseconds or GB/s.
+
+A latency is one way, as each program reports it; GB/s are 10^9 bytes a second.  The active
+process runs on CPU 0, its peer on CPU 1.
+"""
+
+import re
+import subprocess
+
+import checks
+import pair
+
+ACTIVE, PEER = 0, 1  # CPUs
+MIB = 1 << 20
+UCX_TLS = "posix,cma,self"
+RUN_US = 150000  # what one measurement should last
+TIMEOUT = 60
+
+
+def iterations(size, least=200, most=100000):
+    """As many as take about RUN_US, by a guess of 0.5 us and 10 GB/s."""
+    return int(min(most, max(least, RUN_US / (0.5 + size / 10000))))
+
+
+def must_end_well(ends):
+    for end in ends:
+        if end.status != 0:
+            raise pair.Failure(str(end))
+
+
+class Weft:
+    """A program of perftest, unmodified, on weft0.  column: of its table; -x etc. in extra."""
+
+    def __init__(self, name, program, extra=()):
+        self.name = name
+        self.program = program
+        self.extra = list(extra)
+        self.needs = program
+        self.is_weft = True
+
+    def measure(self, world, size):
+        args = ["-F", "-s", str(size), "-n", str(iterations(size))] + self.extra
+        ends = world.run_pair(self.program, args, TIMEOUT, (PEER, ACTIVE))
+        must_end_well(ends)
+        row = checks.table_rows(ends[1].output)[0]
+        return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
+
+
+class Ucx:
+    """ucx_perftest.  unit decides whether its latency or its bandwidth is read."""
+
+    def __init__(self, name, test, unit):
+        self.name = name
+        self.test = test
+        self.unit = unit
+        self.needs = "ucx_perftest"
+        self.is_weft = False
+
+    def measure(self, world, size):
+        port = str(pair.free_port())
+        n = iterations(size)
+        tls = ["env", "UCX_TLS=" + UCX_TLS, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"]
+        client = tls + ["127.0.0.1", "-p", port, "-t", self.test, "-s", str(size),
+                        "-n", str(n), "-w", str(n // 10 + 1), "-f", "-v"]
+        ends = world.run_both(tls + ["-p", port], client, int(port), TIMEOUT, (PEER, ACTIVE))
+        must_end_well(ends[1:])
+        rows = re.findall(r"^\d+(?:,[\d.]+){7}$", ends[1].output, re.M)
+        if not rows:
+            raise pair.Failure(str(ends[1]))
+        words = rows[-1].split(",")
+        return float(words[1]) if self.unit == "us" else float(words[5]) * MIB / 1e9
+
+
+class FiPingpong:
+    """fi_pingpong over libfabric's shm provider."""
+
+    def __init__(self, name, unit):
+        self.name = name
+        self.unit = unit
+        self.needs = "fi_pingpong"
+        self.is_weft = False
+
+    def measure(self, world, size):
+        port = pair.free_port()
+        command = ["fi_pingpong", "-p", "shm", "-e", "rdm", "-I", str(iterations(size)),
+                   "-S", str(size)]
+        ends = world.run_both(command + ["-B", str(port)],
+                              command + ["-P", str(port), "127.0.0.1"], port, TIMEOUT,
+                              (PEER, ACTIVE))
+        must_end_well(ends)
+        rows = [line.split() for line in ends[1].output.split("\n")]
+        rows = [row for row in rows if len(row) == 8 and row[6][:1].isdigit()]
+        if not rows:
+            raise pair.Failure(str(ends[1]))
+        us = float(rows[-1][6])
+        return us if self.unit == "us" else float(rows[-1][5]) / 1000
+
+
+class Prim:
+    """bench/prim: one copy by memcpy or by process_vm_writev or _readv."""
+
+    def __init__(self, name, how, unit):
+        self.name = name
+        self.how = how
+        self.unit = unit
+        self.needs = None
+        self.is_weft = False
+
+    def measure(self, world, size):
+        us = float(own_program(world, "prim", self.how, str(size)))
+        return us if self.unit == "us" else size / us / 1000
+
+
+def own_program(world, name, *args):
+    """The output of a program of bench/, which pins itself."""
+    out = subprocess.run([f"{world.build}/bench/{name}", *args], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         timeout=TIMEOUT)
+    if out.returncode == 77:
+        raise pair.CannotRun(out.stdout.strip())
+    if out.returncode != 0:
+        raise pair.Failure(f"{name} {' '.join(args)}: {out.stdout}")
+    return out.stdout
+
+
+def spin_ns(world):
+    return float(own_program(world, "spin"))

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "rdv/admin.h"
+#include "rdv/paths.h"
+
+enum { CHILD_SECONDS = 10, ANSWER = 256 };
+
+/* Creates a file in dir, writes to it and removes it: 0 or -errno. */
+static int try_file(const char *dir)
+{
+	char path[PATH_MAX + 32];
+	int fd, rc = 0;
+
+	snprintf(path, sizeof path, "%s/doctor-%d", dir, (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, "", 1) != 1)
+		rc = -errno;
+	close(fd);
+	if (unlink(path) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+static void check_existing_dir(struct check *c, const char *path, bool made_now)
+{
+	static const char other[] = "set WEFT_RUNTIME_DIR to a directory of your own";
+	struct stat st;
+	int rc;
+
+	if (lstat(path, &st))
+		check_set(c, CHECK_FAIL, other, "%.300s: %s", path, strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		check_set(c, CHECK_FAIL, other, "%.300s is %s", path,
+			S_ISLNK(st.st_mode) ? "a symbolic link" : "not a directory");
+	else if (st.st_uid != geteuid())
+		check_set(c, CHECK_FAIL, other, "%.300s belongs to user %u", path, st.st_uid);
+	else if (st.st_mode & 077)
+		check_set(c, CHECK_FAIL, "chmod 700 it", "%.300s is open to others (mode %o)", path,
+			st.st_mode & 07777);
+	else if ((rc = try_file(path)) == -EACCES)
+		check_set(c, CHECK_FAIL, "chmod 700 it", "%.300s: no file can be made there: %s",
+			path, strerror(-rc));
+	else if (rc)
+		check_set(c, CHECK_FAIL, other, "%.300s: no file can be made there: %s", path,
+			strerror(-rc));
+	else
+		check_set(c, CHECK_OK, NULL, "%.300s%s", path, made_now ? " (made now)" : "");
+}
+
+void check_runtime_dir(struct check *c)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int rc = rdv_dir_path(path, sizeof path);
+	bool make = !rc && lstat(path, &st) && errno == ENOENT;
+
+	if (rc)
+		check_set(c, CHECK_FAIL, "set WEFT_RUNTIME_DIR to a short absolute path",
+			"no runtime directory: %s", strerror(-rc));
+	else if (make && (rc = rdv_runtime_dir(path, sizeof path)))
+		check_set(c, CHECK_FAIL, "set WEFT_RUNTIME_DIR to a directory of your own",
+			"%.300s: %s", path, strerror(-rc));
+	else
+		check_existing_dir(c, path, make);
+}
+
+/*
+ * Runs a program with its standard output in answer, for at most CHILD_SECONDS; its exit code,
+ * or -1.
+ */
+static int ask(char *const argv[], char answer[ANSWER])
+{
+	int out[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	answer[0] = '\0';
+	if (pipe2(out, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		alarm(CHILD_SECONDS);
+		dup2(out[1], 1);
+		execv(argv[0], argv);
+		_exit(EXIT_NO_CMD);
+	}
+	close(out[1]);
+	while (pid > 0 && len < ANSWER - 1 &&
+		(n = read(out[0], answer + len, ANSWER - 1 - len)) > 0)
+		len += n;
+	answer[len] = '\0';
+	answer[strcspn(answer, "\n")] = '\0';
+	close(out[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+void check_weftd_file(struct check *c)
+{
+	const char *named = getenv("WEFT_DAEMON");
+	char answer[ANSWER];
+	struct cli_dirs dirs;
+	int rc = cli_find_dirs(&dirs);
+	char *argv[] = {named && *named ? (char *)named : dirs.weftd, "--version", NULL};
+
+	if (rc || access(argv[0], X_OK)) {
+		check_set(c, CHECK_FAIL,
+			named && *named ? "correct or unset WEFT_DAEMON"
+					: "build or install Weft anew",
+			"%.300s: %s", argv[0], strerror(rc ? -rc : errno));
+		return;
+	}
+	if (ask(argv, answer))
+		check_set(c, CHECK_FAIL, "build or install Weft anew", "%.300s does not run",
+			argv[0]);
+	else if (strcmp(answer, "weftd " WEFT_VERSION))
+		check_set(c, CHECK_FAIL, "build or install Weft anew",
+			"%.200s is '%.60s', this is weft %s", argv[0], answer, WEFT_VERSION);
+	else
+		check_set(c, CHECK_OK, NULL, "%.300s, version %s", argv[0], WEFT_VERSION);
+}
+
+static bool autostart(void)
+{
+	const char *value = getenv("WEFT_AUTOSTART");
+
+	return !value || strcmp(value, "0");
+}
+
+void check_weftd_runs(struct check *c)
+{
+	const char *fabric = cli_fabric_name(NULL);
+	int32_t pid = 0;
+	int rc = rdv_ping(NULL, &pid);
+
+	if (!rc)
+		check_set(c, CHECK_OK, NULL, "'%s' is served by weftd, pid %d", fabric, pid);
+	else if (rc == -ENOTCONN && autostart())
+		check_set(c, CHECK_OK, NULL, "'%s': weftd starts when it is needed", fabric);
+	else if (rc == -ENOTCONN)
+		check_set(c, CHECK_WARN, "run 'weft up'",
+			"'%s': no weftd, and WEFT_AUTOSTART=0 keeps programs from starting it",
+			fabric);
+	else
+		check_set(c, CHECK_FAIL,
+			rc == -ETIMEDOUT ? "weftd is stopped? continue or kill it"
+					 : "end the old weftd, or set WEFT_RUNTIME_DIR",
+			"'%s': %s", fabric, strerror(-rc));
+}
+
+/* In a child: loads the library as a program does and writes the names of its devices. */
+static void list_devices(const char *path, int out)
+{
+	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void **(*get_list)(int *) = lib ? dlsym(lib, "ibv_get_device_list") : NULL;
+	const char *(*get_name)(void *) = lib ? dlsym(lib, "ibv_get_device_name") : NULL;
+	void **list = get_list && get_name ? get_list(NULL) : NULL;
+
+	if (!lib)
+		dprintf(out, "%s", dlerror());
+	for (; list && *list; list++)
+		dprintf(out, "%s ", get_name(*list));
+}
+
+static void ask_library(const char *path, char answer[ANSWER])
+{
+	int out[2];
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	answer[0] = '\0';
+	if (pipe2(out, O_CLOEXEC))
+		return;
+	pid = fork();
+	if (pid == 0) {
+		alarm(CHILD_SECONDS);
+		list_devices(path, out[1]);
+		_exit(0);
+	}
+	close(out[1]);
+	while (len < ANSWER - 1 && (n = read(out[0], answer + len, ANSWER - 1 - len)) > 0)
+		len += n;
+	answer[len] = '\0';
+	close(out[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+void check_libibverbs(struct check *c)
+{
+	struct cli_dirs dirs;
+	char path[PATH_MAX + 32], answer[ANSWER];
+
+	if (cli_find_dirs(&dirs))
+		return;
+	snprintf(path, sizeof path, "%s/libibverbs.so.1", dirs.lib);
+	ask_library(path, answer);
+	if (strstr(answer, "weft0"))
+		check_set(c, CHECK_OK, NULL, "%.300s lists weft0", path);
+	else if (access(path, R_OK))
+		check_set(c, CHECK_FAIL, "build or install Weft anew", "%.300s: %s", path,
+			strerror(errno));
+	else
+		check_set(c, CHECK_FAIL, "run 'WEFT_LOG=debug weft run ibv_devices' to see why",
+			"%.200s does not list weft0: %.100s", path,
+			*answer ? answer : "no devices");
+}
+
+void check_device_files(struct check *c)
+{
+	static char script[] = "test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/uverbs0 && "
+			       "cat /sys/class/infiniband/weft0/ports/1/state 2>/dev/null";
+	char answer[ANSWER];
+	struct cli_dirs dirs;
+	char *argv[] = {dirs.self, "run", "--", "/bin/sh", "-c", script, NULL};
+
+	if (cli_find_dirs(&dirs))
+		return;
+	if (!autostart() && rdv_ping(NULL, NULL)) {
+		check_set(c, CHECK_WARN, "run 'weft up'", "not checked: no weftd");
+		return;
+	}
+	if (!ask(argv, answer) && strstr(answer, "ACTIVE"))
+		check_set(c, CHECK_OK, NULL, "/dev/infiniband/uverbs0 is there, port 1 is %s",
+			answer);
+	else
+		check_set(c, CHECK_FAIL,
+			"run 'WEFT_LOG=debug weft run ls /dev/infiniband' to see why",
+			"/dev/infiniband/uverbs0 does not show under 'weft run'");
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/check.h"
+#include "cli/cli.h"
+
+enum { KEY_JSON = 256 };
+
+struct check_kind {
+	const char *name;
+	void (*run)(struct check *c);
+};
+
+static const struct check_kind kinds[] = {
+	{"kernel", check_kernel},
+	{"cpus", check_cpus},
+	{"memfd", check_memfd},
+	{"peer memory", check_peer_memory},
+	{"userfaultfd", check_userfaultfd},
+	{"open files", check_nofile},
+	{"memory locks", check_memlock},
+	{"other rdma", check_other_rdma},
+	{"runtime dir", check_runtime_dir},
+	{"weftd", check_weftd_file},
+	{"fabric", check_weftd_runs},
+	{"libibverbs", check_libibverbs},
+	{"device files", check_device_files},
+};
+
+static const char *const results[] = {"ok", "warn", "FAIL"};
+
+void check_set(struct check *c, enum check_result result, const char *remedy, const char *fmt, ...)
+{
+	va_list ap;
+
+	c->result = result;
+	snprintf(c->remedy, sizeof c->remedy, "%s", remedy ? remedy : "");
+	va_start(ap, fmt);
+	vsnprintf(c->text, sizeof c->text, fmt, ap);
+	va_end(ap);
+}
+
+static void add_json(json_t *list, const char *name, const struct check *c)
+{
+	json_array_append_new(
+		list, json_pack("{s:s, s:s, s:s, s:s}", "name", name, "result", results[c->result],
+			      "text", c->text, "remedy", c->remedy));
+}
+
+static void print_line(const char *name, const struct check *c)
+{
+	printf("%-4s  %-12s  %s%s%s\n", results[c->result], name, c->text, *c->remedy ? "; " : "",
+		c->remedy);
+	if (!ferror(stdout))
+		fflush(stdout); /* shown before the next check, which may take long */
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key == KEY_JSON)
+		*(bool *)state->input = true;
+	else if (key == ARGP_KEY_ARG)
+		argp_error(state, "takes no arguments");
+	else
+		return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"json", KEY_JSON, NULL, 0, "print one JSON object, for programs", 0}, {0}};
+	static const struct argp argp = {.options = options,
+		.parser = parse,
+		.doc = "Checks whether RDMA programs can run on Weft here.\vOne line for each "
+		       "check: "
+		       "ok, warn or FAIL, what was found, and what to do about it.  Exits 1 if one "
+		       "fails.  May start weftd, which leaves when idle."};
+	json_t *list = json_array();
+	bool as_json = false;
+	int failed = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &as_json);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct check c = {0};
+
+		kinds[i].run(&c);
+		failed += c.result == CHECK_FAIL;
+		if (as_json)
+			add_json(list, kinds[i].name, &c);
+		else
+			print_line(kinds[i].name, &c);
+	}
+	if (as_json) {
+		json_t *root = json_pack("{s:s, s:i, s:o}", "version", WEFT_VERSION, "failed",
+			failed, "checks", json_incref(list));
+
+		json_dumpf(root, stdout, JSON_INDENT(2));
+		putchar('\n');
+		json_decref(root);
+	}
+	json_decref(list);
+	return cli_written() || failed ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/events.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/addrs.h"
+#include "daemon/identity.h"
+#include "daemon/process.h"
+#include "fabric/sysfs.h"
+
+/* A timer is never set closer than this: a QP that asks again and again leaves time for others. */
+enum { TIMER_MIN_NS = 100 * NSEC_PER_USEC };
+
+static void env_fire(uint32_t attach_id, uint32_t channel, void *arg)
+{
+	struct server *s = arg;
+	struct process *p = process_find(s, attach_id);
+
+	if (p)
+		process_fire(s, p, channel);
+}
+
+static void env_timer(uint32_t attach_id, uint32_t qp_index, uint64_t when, void *arg)
+{
+	struct server *s = arg;
+	uint64_t soonest = clock_ns() + TIMER_MIN_NS;
+
+	if (timers_set(&s->timers, attach_id, qp_index, when > soonest ? when : soonest))
+		server_refuse(s, REF_NO_MEMORY);
+	server_arm(s);
+}
+
+void events_env(struct server *s)
+{
+	s->env.fire = env_fire;
+	s->env.timer = env_timer;
+	s->env.arg = s;
+}
+
+void events_signal(struct server *s, struct watch *w, uint32_t events)
+{
+	(void)w;
+	(void)events;
+	s->stop = true;
+}
+
+void events_timer(struct server *s, struct watch *w, uint32_t events)
+{
+	uint64_t expirations, now = clock_ns();
+	uint32_t attach_id, qp;
+
+	(void)events;
+	(void)!read(w->fd, &expirations, sizeof expirations);
+	while (timers_pop(&s->timers, now, &attach_id, &qp)) {
+		struct process *p = process_find(s, attach_id);
+
+		if (p)
+			recover_timer(&s->env, p->seg, p->id, qp);
+	}
+	server_arm(s);
+}
+
+/* Device files that fail to be written cost programs that look at them, and no others. */
+static void write_files(struct server *s)
+{
+	char name[sizeof s->paths.name + 8];
+	int ret;
+
+	snprintf(name, sizeof name, "%s.tree", s->paths.name);
+	ret = sysfs_write(s->paths.dir_fd, name, s->page);
+	if (ret)
+		log_line(
+			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
+}
+
+void events_addrs(struct server *s, struct watch *w, uint32_t events)
+{
+	static struct gid_addr addrs[ADDRS_MAX];
+	size_t lost;
+	int n;
+
+	(void)events;
+	if (w->fd >= 0)
+		addrs_drain(w->fd);
+	n = addrs_list(addrs, ADDRS_MAX);
+	if (n < 0) {
+		log_line(LOG_LVL_WARN, "cannot list addresses: %s; loopback only", strerror(-n));
+		n = 0;
+	}
+	lost = identity_set_addrs(s->page, addrs, n);
+	if (lost)
+		server_refuse(s, REF_GIDS_FULL);
+	write_files(s);
+}

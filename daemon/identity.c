@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/identity.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	PAGE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
+	PHYS_LINK_UP = 5,
+	WIDTH_4X = 2,
+	SPEED_EDR = 32,
+	DEFAULT_PKEY = 0xffff,
+};
+
+/* What is the same after each start of this host, and on no other. */
+static void host_name(char *buf, size_t size)
+{
+	FILE *f = fopen("/etc/machine-id", "re");
+
+	buf[0] = '\0';
+	if (f) {
+		if (!fgets(buf, size, f))
+			buf[0] = '\0';
+		fclose(f);
+	}
+	buf[strcspn(buf, "\n")] = '\0';
+	if (!buf[0] && gethostname(buf, size) == 0)
+		buf[size - 1] = '\0';
+}
+
+/* FNV-1a, then a finalizer: neighbours in name are not neighbours in number. */
+static uint64_t hash(const char *a, const char *b)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *a; a++)
+		h = (h ^ (uint8_t)*a) * 0x100000001b3ull;
+	h = (h ^ 0xff) * 0x100000001b3ull;
+	for (; *b; b++)
+		h = (h ^ (uint8_t)*b) * 0x100000001b3ull;
+	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+	return h ^ h >> 33;
+}
+
+uint64_t identity_guid(const char *fabric)
+{
+	const uint64_t group = 1ull << 56, local = 2ull << 56;
+	char host[256];
+
+	host_name(host, sizeof host);
+	return htobe64((hash(host, fabric) & ~group) | local);
+}
+
+static void fill_port(struct fabric_port *port)
+{
+	port->state = IBV_PORT_ACTIVE;
+	port->phys_state = PHYS_LINK_UP;
+	port->max_mtu = IBV_MTU_4096;
+	port->active_mtu = IBV_MTU_4096;
+	port->link_layer = IBV_LINK_LAYER_ETHERNET;
+	port->active_width = WIDTH_4X;
+	port->active_speed = SPEED_EDR;
+	port->n_pkeys = 1;
+	port->pkey[0] = DEFAULT_PKEY;
+}
+
+static void fill_page(struct fabric_page *page, const char *fabric)
+{
+	page->version = 1;
+	snprintf(page->fabric, sizeof page->fabric, "%s", fabric);
+	snprintf(page->device, sizeof page->device, "weft0");
+	page->node_guid = identity_guid(fabric);
+	page->sys_image_guid = page->node_guid;
+	page->n_ports = 1;
+	fill_port(&page->port);
+}
+
+int identity_create(const char *fabric, struct fabric_page **page, int *fd)
+{
+	size_t size = (sizeof **page + 4095) & ~4095ul;
+	void *p = MAP_FAILED;
+	int ret;
+
+	*fd = memfd_create("weft-fabric", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return -errno;
+	if (ftruncate(*fd, size) == 0)
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (p == MAP_FAILED || fcntl(*fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
+		ret = -errno;
+		close(*fd);
+		return ret;
+	}
+	*page = p;
+	fill_page(*page, fabric);
+	return 0;
+}
+
+size_t identity_set_addrs(struct fabric_page *page, const struct gid_addr *addrs, size_t n)
+{
+	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
+	size_t lost;
+
+	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	lost = gid_table_update(&page->port, page->node_guid, addrs, n);
+	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
+	return lost;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who we are: the fabric page and what stands in it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fabric/gid_table.h"
+
+/*
+ * Makes the fabric page of an Ethernet node with one port and no GIDs: *page for writing, *fd a
+ * memfd that can only be mapped read-only any more.  -errno.
+ */
+int identity_create(const char *fabric, struct fabric_page **page, int *fd);
+
+/* The node GUID of this host in a fabric, network order; the same after each start. */
+uint64_t identity_guid(const char *fabric);
+
+/* Publishes the host's addresses as GIDs.  Returns how many found no room. */
+size_t identity_set_addrs(struct fabric_page *page, const struct gid_addr *addrs, size_t n);

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/session.h"
+#include "rdv/segment.h"
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, EPOCH_SHIFT = 14 };
+
+/* Reads a small file of /proc/PID; the text, cut off at a newline if line, in buf. */
+static int read_proc(pid_t pid, const char *name, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? 0 : -ENOENT;
+}
+
+/* Field 22 of /proc/PID/stat; the second, the name in parentheses, may hold anything. */
+static uint64_t start_time(pid_t pid)
+{
+	char buf[1024], *p;
+
+	if (pid <= 0 || read_proc(pid, "stat", buf, sizeof buf) || !(p = strrchr(buf, ')')))
+		return 0;
+	for (int field = 2; field < 22 && p; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+static void read_comm(struct process *p)
+{
+	char buf[32] = "?";
+
+	if (p->pid > 0 && !read_proc(p->pid, "comm", buf, sizeof buf))
+		buf[strcspn(buf, "\n")] = '\0';
+	buf[sizeof p->comm - 1] = '\0';
+	strcpy(p->comm, buf);
+}
+
+static int map_segment(int fd, struct seg **seg)
+{
+	void *p = mmap(NULL, SEG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	madvise(p, SEG_SIZE, MADV_DONTDUMP);
+	madvise(p, SEG_SIZE, MADV_DONTFORK);
+	*seg = p;
+	return 0;
+}
+
+int segment_create(uint32_t id, struct seg **seg, int *fd)
+{
+	int ret;
+
+	*fd = memfd_create("weft-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return -errno;
+	if (ftruncate(*fd, SEG_SIZE) < 0 || fcntl(*fd, F_ADD_SEALS, SEALS) < 0)
+		ret = -errno;
+	else
+		ret = map_segment(*fd, seg);
+	if (ret) {
+		close(*fd);
+		return ret;
+	}
+	(*seg)->hdr.magic = SEG_MAGIC;
+	(*seg)->hdr.version = SEG_VERSION;
+	(*seg)->hdr.attach = id;
+	(*seg)->hdr.size = SEG_SIZE;
+	return 0;
+}
+
+static struct process **bucket(struct server *s, uint32_t id)
+{
+	return &s->by_number[id % ATTACH_NUMBERS];
+}
+
+struct process *process_find(const struct server *s, uint32_t id)
+{
+	struct process *p = s->by_number[id % ATTACH_NUMBERS];
+
+	while (p && p->id != id)
+		p = p->chain;
+	return p;
+}
+
+uint32_t process_new_id(struct server *s)
+{
+	for (int i = 1; i < ATTACH_NUMBERS; i++) {
+		uint32_t id;
+
+		if (++s->next_number >= ATTACH_NUMBERS)
+			s->next_number = 1;
+		id = (s->epoch & 0x3ff) << EPOCH_SHIFT | s->next_number;
+		if (id != s->env.hub_id && !process_find(s, id))
+			return id;
+	}
+	return 0;
+}
+
+static void on_death(struct server *s, struct watch *w, uint32_t events)
+{
+	(void)events;
+	process_died(s, (struct process *)w);
+}
+
+/* Enters p, complete but for its death watch, into the tables. */
+static void enter(struct server *s, struct process *p, pid_t pid, int pidfd)
+{
+	p->pid = pid;
+	p->seg->hdr.pid = pid;
+	p->seg->hdr.start_time = start_time(pid);
+	read_comm(p);
+	p->death = (struct watch){on_death, pidfd};
+	if (pidfd >= 0)
+		server_watch(s, &p->death);
+	p->chain = *bucket(s, p->id);
+	*bucket(s, p->id) = p;
+	p->next = s->processes;
+	if (p->next)
+		p->next->prev = p;
+	s->processes = p;
+	s->n_processes++;
+}
+
+int process_create(struct server *s, pid_t pid, int pidfd, struct process **out)
+{
+	struct process *p = calloc(1, sizeof *p);
+	int ret = -ENOMEM;
+
+	if (!p)
+		return ret;
+	p->id = process_new_id(s);
+	p->async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (p->async_fd < 0)
+		ret = -errno;
+	else if (!p->id)
+		ret = -ENOSPC;
+	else
+		ret = segment_create(p->id, &p->seg, &p->seg_fd);
+	if (ret) {
+		if (p->async_fd >= 0)
+			close(p->async_fd);
+		free(p);
+		return ret;
+	}
+	enter(s, p, pid, pidfd);
+	*out = p;
+	return 0;
+}
+
+static bool is_segment_of(const struct seg *seg, uint32_t id)
+{
+	return seg->hdr.magic == SEG_MAGIC && seg->hdr.version == SEG_VERSION &&
+	       seg->hdr.attach == id && seg->hdr.size == SEG_SIZE && !atomic_load(&seg->hdr.dead);
+}
+
+int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_fd, int async_fd,
+	struct process **out)
+{
+	struct process *p;
+	int ret = segment_check(seg_fd, SEG_SIZE);
+
+	if (ret)
+		return ret;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return -ENOMEM;
+	ret = map_segment(seg_fd, &p->seg);
+	if (!ret && !is_segment_of(p->seg, id)) {
+		munmap(p->seg, SEG_SIZE);
+		ret = -EPROTO;
+	}
+	if (ret) {
+		free(p);
+		return ret;
+	}
+	p->id = id;
+	p->seg_fd = seg_fd;
+	p->async_fd = async_fd;
+	enter(s, p, pid, pidfd);
+	*out = p;
+	return 0;
+}
+
+/*
+ * A process that called execve() keeps its pid, but the program that was attached is gone: its
+ * memory no longer has the segment mapped.  If that cannot be seen, it counts as alive.
+ */
+static bool maps_segment(const struct process *p)
+{
+	char path[64], inode[32];
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)p->pid);
+	f = fopen(path, "re");
+	if (!f || fstat(p->seg_fd, &st) < 0) {
+		if (f)
+			fclose(f);
+		return true;
+	}
+	snprintf(inode, sizeof inode, " %llu ", (unsigned long long)st.st_ino);
+	while (!found && getline(&line, &room, f) > 0)
+		found = strstr(line, inode) && strstr(line, "weft-segment");
+	free(line);
+	fclose(f);
+	return found;
+}
+
+bool process_lives(const struct process *p)
+{
+	struct pollfd pfd = {.fd = p->death.fd, .events = POLLIN};
+
+	if (p->death.fd < 0 || poll(&pfd, 1, 0) != 0)
+		return false;
+	return p->pid <= 0 || maps_segment(p);
+}
+
+static void remove_from_tables(struct server *s, struct process *p)
+{
+	struct process **link = bucket(s, p->id);
+
+	while (*link != p)
+		link = &(*link)->chain;
+	*link = p->chain;
+	if (p->prev)
+		p->prev->next = p->next;
+	else
+		s->processes = p->next;
+	if (p->next)
+		p->next->prev = p->prev;
+	if (--s->n_processes == 0)
+		s->idle_since = clock_ns();
+}
+
+static void release(struct server *s, struct process *p)
+{
+	for (uint32_t i = 0; i < p->n_channels; i++)
+		close(p->channels[i].fd);
+	s->n_channels -= p->n_channels;
+	free(p->channels);
+	close(p->async_fd);
+	close(p->seg_fd);
+	if (p->death.fd >= 0)
+		server_unwatch(s, &p->death);
+	munmap(p->seg, SEG_SIZE);
+	free(p);
+}
+
+void process_died(struct server *s, struct process *p)
+{
+	log_line(LOG_LVL_INFO, "process %d (%s), attach id %#x, is gone", (int)p->pid, p->comm,
+		p->id);
+	atomic_store(&p->seg->hdr.dead, 1);
+	if (p->session)
+		session_close(s, p->session);
+	remove_from_tables(s, p);
+	timers_drop(&s->timers, p->id);
+	lease_drop(&s->leases, p->id);
+	for (struct process *q = s->processes; q; q = q->next)
+		recover_death(&s->env, q->seg, q->id, p->id);
+	release(s, p);
+	server_arm(s);
+}
+
+static uint32_t channel_index(const struct process *p, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < p->n_channels && p->channels[i].id != id)
+		i++;
+	return i;
+}
+
+int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd)
+{
+	uint32_t i = channel_index(p, id);
+
+	if (i < p->n_channels) {
+		close(p->channels[i].fd);
+		p->channels[i].fd = fd;
+		return 0;
+	}
+	if (p->n_channels == p->channels_room) {
+		uint32_t room = p->channels_room ? 2 * p->channels_room : 4;
+		struct channel *c = realloc(p->channels, room * sizeof *c);
+
+		if (!c)
+			return -ENOMEM;
+		p->channels = c;
+		p->channels_room = room;
+	}
+	p->channels[p->n_channels++] = (struct channel){id, fd};
+	s->n_channels++;
+	return 0;
+}
+
+int process_del_channel(struct server *s, struct process *p, uint32_t id)
+{
+	uint32_t i = channel_index(p, id);
+
+	if (i == p->n_channels)
+		return -ENOENT;
+	close(p->channels[i].fd);
+	p->channels[i] = p->channels[--p->n_channels];
+	s->n_channels--;
+	return 0;
+}
+
+int process_channel(const struct process *p, uint32_t id)
+{
+	uint32_t i = channel_index(p, id);
+
+	if (id == 0)
+		return p->async_fd;
+	return i < p->n_channels ? p->channels[i].fd : -1;
+}
+
+void process_fire(struct server *s, struct process *p, uint32_t id)
+{
+	int fd = process_channel(p, id);
+	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	uint64_t one = 1;
+
+	if (fd < 0)
+		return; /* destroyed since */
+	/* The owner may have made it blocking; we may not wait for him to read. */
+	if (poll(&pfd, 1, 0) != 1 || write(fd, &one, sizeof one) != sizeof one)
+		server_refuse(s, REF_CHANNEL_FULL);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* What weftd does for each op of rdv/proto.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/session.h"
+#include "daemon/status.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static int refused(struct server *s, enum refusal why, int err)
+{
+	server_refuse(s, why);
+	return err;
+}
+
+/* The pidfd of the process that connected; by pid on kernels before 6.5. */
+static int peer_pidfd(const struct session *c)
+{
+	socklen_t len = sizeof(int);
+	int fd;
+
+	if (getsockopt(c->sock.fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+		return fd;
+	return c->pid > 0 ? (int)syscall(SYS_pidfd_open, c->pid, 0) : -1;
+}
+
+static bool our_netns(const struct server *s, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == s->netns_dev && st.st_ino == s->netns_ino;
+}
+
+static void give_attachment(const struct server *s, const struct process *p, struct reply *r)
+{
+	r->msg.attach_id = p->id;
+	r->msg.hub_id = s->env.hub_id;
+	r->msg.size = SEG_SIZE;
+	r->fds[0] = s->page_fd;
+	r->fds[1] = s->hub_fd;
+	r->fds[2] = p->seg_fd;
+	r->fds[3] = p->async_fd;
+	r->n_fds = 4;
+}
+
+/* Failures of making or adopting a process, by name. */
+static int attach_failed(struct server *s, int err)
+{
+	switch (err) {
+	case -EMFILE:
+	case -ENFILE:
+		return refused(s, REF_NO_FDS, err);
+	case -EPROTO:
+		return refused(s, REF_BAD_SEGMENT, err);
+	default:
+		return refused(s, REF_NO_MEMORY, err);
+	}
+}
+
+/* The process is still known: its connection broke, or was closed behind the library's back. */
+static int take_up(struct server *s, struct session *c, struct process *p)
+{
+	if (p->pid != c->pid)
+		return refused(s, REF_ID_CONFLICT, -EEXIST);
+	if (p->session)
+		session_close(s, p->session);
+	return 0;
+}
+
+static int adopt(struct server *s, struct session *c, struct proto_in *in, struct process **p)
+{
+	int pidfd, ret;
+
+	if (in->n_fds != 3)
+		return refused(s, REF_BAD_SEGMENT, -ESTALE);
+	if (in->msg.attach_id == s->env.hub_id)
+		return refused(s, REF_ID_CONFLICT, -EEXIST);
+	pidfd = peer_pidfd(c);
+	ret = process_adopt(s, in->msg.attach_id, c->pid, pidfd, in->fds[1], in->fds[2], p);
+	if (ret) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return attach_failed(s, ret);
+	}
+	proto_take_fd(in, 1);
+	proto_take_fd(in, 2);
+	/* Whatever our predecessor held in there when it died. */
+	if (in->msg.hub_id && in->msg.hub_id != s->env.hub_id)
+		recover_death(&s->env, (*p)->seg, (*p)->id, in->msg.hub_id);
+	recover_adopt(&s->env, (*p)->seg, (*p)->id);
+	return 0;
+}
+
+static int create(struct server *s, struct session *c, struct process **p)
+{
+	int pidfd = peer_pidfd(c);
+	int ret = process_create(s, c->pid, pidfd, p);
+
+	if (ret) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return attach_failed(s, ret);
+	}
+	return 0;
+}
+
+static int do_attach(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	struct process *p = NULL;
+	int ret;
+
+	if (c->process)
+		return refused(s, REF_BAD_MESSAGE, 1);
+	if (strcmp(s->paths.fabric, "default") == 0 && !our_netns(s, in->fds[0]))
+		return refused(s, REF_OTHER_NETNS, -EACCES);
+	if (in->msg.flags & PROTO_AGAIN) {
+		p = process_find(s, in->msg.attach_id);
+		ret = p ? take_up(s, c, p) : adopt(s, c, in, &p);
+	} else {
+		ret = create(s, c, &p);
+	}
+	if (ret)
+		return ret;
+	p->own_pid = in->msg.pid;
+	p->pid_ns = in->msg.pid_ns;
+	p->session = c;
+	c->process = p;
+	give_attachment(s, p, r);
+	log_line(LOG_LVL_INFO, "process %d (%s) has attach id %#x", (int)p->pid, p->comm, p->id);
+	return 0;
+}
+
+static int do_lease(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	int block = lease_take(&s->leases, c->process->id);
+
+	(void)in;
+	if (block < 0)
+		return block;
+	r->msg.qpn = block * LEASE_QPNS;
+	return 0;
+}
+
+static int do_claim(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	int ret = lease_claim(&s->leases, in->msg.qpn / LEASE_QPNS, c->process->id);
+
+	(void)r;
+	return ret == -EEXIST ? refused(s, REF_LEASE_CONFLICT, ret) : ret;
+}
+
+static int do_return(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)r;
+	return lease_return(&s->leases, in->msg.qpn / LEASE_QPNS, c->process->id);
+}
+
+static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	const struct process *p = process_find(s, lease_owner(&s->leases, in->msg.qpn));
+
+	(void)c;
+	if (!p)
+		return -ENOENT;
+	r->msg.attach_id = p->id;
+	r->msg.pid = p->own_pid;
+	r->msg.pid_ns = p->pid_ns;
+	r->fds[r->n_fds++] = p->seg_fd;
+	r->fds[r->n_fds++] = p->async_fd;
+	if (p->death.fd >= 0)
+		r->fds[r->n_fds++] = p->death.fd;
+	return 0;
+}
+
+static bool is_eventfd(int fd)
+{
+	char path[64], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	n = readlink(path, target, sizeof target - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+static int do_add_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	int ret;
+
+	(void)r;
+	/* On anything else our write might block. */
+	if (in->msg.id == 0 || !is_eventfd(in->fds[0]))
+		return refused(s, REF_BAD_FDS, -EINVAL);
+	ret = process_add_channel(s, c->process, in->msg.id, in->fds[0]);
+	if (!ret)
+		proto_take_fd(in, 0);
+	return ret;
+}
+
+static int do_del_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)r;
+	return process_del_channel(s, c->process, in->msg.id);
+}
+
+static int do_get_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	const struct process *p = process_find(s, in->msg.attach_id);
+
+	(void)c;
+	if (!p || process_channel(p, in->msg.id) < 0)
+		return -ENOENT;
+	r->fds[r->n_fds++] = process_channel(p, in->msg.id);
+	return 0;
+}
+
+static int do_set_timer(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	struct process *p = process_find(s, in->msg.attach_id);
+
+	(void)c;
+	(void)r;
+	if (!p || in->msg.id >= SEG_QPS)
+		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
+	recover_timer(&s->env, p->seg, p->id, in->msg.id);
+	return 0;
+}
+
+static int do_fire(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	struct process *p = process_find(s, in->msg.attach_id);
+
+	(void)c;
+	(void)r;
+	if (!p)
+		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
+	process_fire(s, p, in->msg.id);
+	return 0;
+}
+
+static int do_ping(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)s, (void)c, (void)in, (void)r;
+	return 0;
+}
+
+static int do_status(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	int fd = status_memfd(s, &r->msg.size);
+
+	(void)c;
+	(void)in;
+	if (fd < 0)
+		return refused(s, fd == -EMFILE ? REF_NO_FDS : REF_NO_MEMORY, fd);
+	r->own_fd = fd;
+	r->fds[r->n_fds++] = fd;
+	return 0;
+}
+
+static int do_stay(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)c, (void)in, (void)r;
+	s->stay = true;
+	return 0;
+}
+
+static int do_shutdown(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)c, (void)in, (void)r;
+	s->stop = true;
+	return 0;
+}
+
+static const struct request {
+	int (*handle)(struct server *s, struct session *c, struct proto_in *in, struct reply *r);
+	int min_fds, max_fds;
+	bool attached; /* only for an attached process */
+} requests[OP_COUNT] = {
+	[OP_ATTACH] = {do_attach, 1, 3, false},
+	[OP_LEASE] = {do_lease, 0, 0, true},
+	[OP_CLAIM] = {do_claim, 0, 0, true},
+	[OP_RETURN] = {do_return, 0, 0, true},
+	[OP_FIND_QPN] = {do_find_qpn, 0, 0, true},
+	[OP_ADD_CHANNEL] = {do_add_channel, 1, 1, true},
+	[OP_DEL_CHANNEL] = {do_del_channel, 0, 0, true},
+	[OP_GET_CHANNEL] = {do_get_channel, 0, 0, true},
+	[OP_SET_TIMER] = {do_set_timer, 0, 0, true},
+	[OP_FIRE] = {do_fire, 0, 0, true},
+	[OP_PING] = {do_ping, 0, 0, false},
+	[OP_STATUS] = {do_status, 0, 0, false},
+	[OP_STAY] = {do_stay, 0, 0, false},
+	[OP_SHUTDOWN] = {do_shutdown, 0, 0, false},
+};
+
+int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	const struct request *q;
+
+	if (in->msg.op >= OP_COUNT || !requests[in->msg.op].handle)
+		return refused(s, REF_BAD_OP, 1);
+	q = &requests[in->msg.op];
+	if (in->n_fds < q->min_fds || in->n_fds > q->max_fds)
+		return refused(s, REF_BAD_FDS, 1);
+	if (q->attached && !c->process)
+		return refused(s, REF_NOT_ATTACHED, 1);
+	return q->handle(s, c, in, r);
+}

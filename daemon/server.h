@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weftd: one process per user and fabric, one thread, one epoll loop, nothing periodic.  It
+ * never waits for a client.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/leases.h"
+#include "daemon/timers.h"
+#include "hca/recover.h"
+#include "rdv/paths.h"
+
+struct process;
+struct session;
+struct server;
+
+/* Something epoll watches; first member of what it belongs to. */
+struct watch {
+	void (*ready)(struct server *s, struct watch *w, uint32_t events);
+	int fd; /* -1: none */
+};
+
+/* Why weftd refused, dropped or could not do something; counted, shown by weft status. */
+enum refusal {
+	REF_OTHER_USER,
+	REF_OTHER_NETNS,
+	REF_BAD_MESSAGE,
+	REF_BAD_VERSION,
+	REF_BAD_OP,
+	REF_BAD_FDS,
+	REF_NOT_ATTACHED,
+	REF_NOT_READING,
+	REF_NO_FDS,
+	REF_NO_MEMORY,
+	REF_BAD_SEGMENT,
+	REF_ID_CONFLICT,
+	REF_LEASE_CONFLICT,
+	REF_UNKNOWN_PEER,
+	REF_CHANNEL_FULL,
+	REF_GIDS_FULL,
+	REF_COUNT
+};
+
+enum { ATTACH_NUMBERS = 1 << 14 };
+
+struct server {
+	struct rdv_paths paths;
+	int life_fd; /* NAME.epoch, locked while we live */
+	uint32_t epoch;
+	bool stay, stop;
+	uint64_t idle_ns;    /* leave after that long with nothing attached */
+	uint64_t idle_since; /* CLOCK_MONOTONIC ns */
+	uint64_t started;
+	uint64_t netns_dev, netns_ino;
+
+	int epfd;
+	int spare_fd; /* given up for a moment to refuse a connection when fds run out */
+	int base_fds; /* open before any client came */
+	struct watch listener, signals, timer, addrs;
+
+	struct recover_env env; /* hub segment and id in it */
+	int hub_fd, page_fd;
+	struct fabric_page *page;
+
+	struct session *sessions;  /* list: all connections */
+	struct process *processes; /* list */
+	uint32_t n_processes;
+	struct process *by_number[ATTACH_NUMBERS]; /* low bits of the attach id; chained */
+	uint32_t next_number;
+	uint32_t n_channels;
+	struct leases leases;
+	struct timers timers;
+	uint64_t refusals[REF_COUNT];
+};
+
+/*
+ * Makes weftd ready to serve: lock, epoch, hub, page, socket.  On failure returns a negative
+ * errno and leaves one line for people in why.  May wait 2 s for a predecessor to leave.
+ */
+int server_start(struct server *s, const char *fabric, char *why, size_t size);
+
+/* Serves until told to stop, or idle for long enough.  0 or a negative errno. */
+int server_run(struct server *s);
+
+/* Takes the socket away, so that the next client starts a new weftd; frees the sessions. */
+void server_end(struct server *s);
+
+/* Puts w under the eyes of epoll for reading.  -errno. */
+int server_watch(struct server *s, struct watch *w);
+
+/*
+ * Stops watching w->fd and closes it.  To close alone is not enough: a process that was given a
+ * duplicate keeps the fd's registration alive, and its events would name what was freed.
+ */
+void server_unwatch(struct server *s, struct watch *w);
+
+/* Arms the timerfd for the earliest timer. */
+void server_arm(struct server *s);
+
+/* Counts a refusal and logs it at level info. */
+void server_refuse(struct server *s, enum refusal why);
+const char *refusal_name(enum refusal why);
+
+/* Fds open now, our own standing ones not counted. */
+int server_count_fds(const struct server *s);

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+void session_close(struct server *s, struct session *c)
+{
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		s->sessions = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	if (c->process)
+		c->process->session = NULL;
+	server_unwatch(s, &c->sock);
+	free(c);
+}
+
+/* The connection ended, by the client's will or ours. */
+static void end(struct server *s, struct session *c)
+{
+	struct process *p = c->process;
+
+	session_close(s, c);
+	if (p && !process_lives(p))
+		process_died(s, p);
+}
+
+/* Sends a reply; false if the connection has to go. */
+static bool answer(
+	struct server *s, struct session *c, const struct proto_msg *q, struct reply *r, int status)
+{
+	int ret;
+
+	r->msg.op = q->op;
+	r->msg.version = PROTO_VERSION;
+	r->msg.cookie = q->cookie;
+	r->msg.status = status;
+	ret = proto_send(c->sock.fd, &r->msg, r->fds, status ? 0 : r->n_fds);
+	if (r->own_fd >= 0)
+		close(r->own_fd);
+	if (ret == -EAGAIN || ret == -ENOBUFS)
+		server_refuse(s, REF_NOT_READING);
+	return ret == 0;
+}
+
+/* True if the connection goes on. */
+static bool handle(struct server *s, struct session *c, struct proto_in *in)
+{
+	struct reply r = {.own_fd = -1};
+	int status = request_handle(s, c, in, &r);
+
+	proto_close(in);
+	if (status > 0)
+		return false;
+	if (!in->msg.cookie)
+		return true;
+	return answer(s, c, &in->msg, &r, status);
+}
+
+/* What could not be received as a message. */
+static bool reject(struct server *s, struct session *c, struct proto_in *in, int err)
+{
+	struct reply r = {.own_fd = -1};
+
+	switch (err) {
+	case -EAGAIN:
+		return true;
+	case -EMFILE:
+		server_refuse(s, REF_NO_FDS);
+		return answer(s, c, &in->msg, &r, err);
+	case -EPROTO:
+		server_refuse(s, REF_BAD_VERSION);
+		answer(s, c, &in->msg, &r, err);
+		return false;
+	case -EBADMSG:
+		server_refuse(s, REF_BAD_MESSAGE);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void on_message(struct server *s, struct watch *w, uint32_t events)
+{
+	struct session *c = (struct session *)w;
+	struct proto_in in;
+	int ret = proto_recv(w->fd, &in);
+	bool go_on;
+
+	(void)events;
+	go_on = ret ? reject(s, c, &in, ret) : handle(s, c, &in);
+	if (!go_on)
+		end(s, c);
+}
+
+/* No fds left: without this the waiting connection would keep epoll awake for ever. */
+static void refuse_one(struct server *s)
+{
+	int fd;
+
+	server_refuse(s, REF_NO_FDS);
+	close(s->spare_fd);
+	fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void session_accept(struct server *s, struct watch *w, uint32_t events)
+{
+	int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	socklen_t len = sizeof(struct ucred);
+	struct session *c;
+	struct ucred cred;
+
+	(void)events;
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			refuse_one(s);
+		return;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.uid != geteuid()) {
+		server_refuse(s, REF_OTHER_USER);
+		close(fd);
+		return;
+	}
+	c = calloc(1, sizeof *c);
+	if (c) {
+		c->sock = (struct watch){on_message, fd};
+		c->pid = cred.pid;
+	}
+	if (!c || server_watch(s, &c->sock)) {
+		server_refuse(s, REF_NO_MEMORY);
+		free(c);
+		close(fd);
+		return;
+	}
+	c->next = s->sessions;
+	if (c->next)
+		c->next->prev = c;
+	s->sessions = c;
+}

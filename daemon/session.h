@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections: who speaks, what he asks, the reply. */
+#pragma once
+
+#include "daemon/process.h"
+#include "rdv/proto.h"
+
+struct session {
+	struct watch sock;
+	pid_t pid;                   /* of the peer, in our pid namespace, 0 if none */
+	struct process *process;     /* once attached */
+	struct session *next, *prev; /* server.sessions */
+};
+
+/* What a request gets back.  fds are borrowed, own_fd is closed after it was sent. */
+struct reply {
+	struct proto_msg msg;
+	int fds[PROTO_MAX_FDS];
+	int n_fds;
+	int own_fd; /* -1: none */
+};
+
+/* Accepts what waits at the listener. */
+void session_accept(struct server *s, struct watch *w, uint32_t events);
+
+/* Ends a connection; its process, if it lives, stays. */
+void session_close(struct server *s, struct session *c);
+
+/*
+ * Carries out one request.  Returns the reply's status, 0 or a negative errno; or 1 if the
+ * message is none that a sane client sends: it was counted and the connection must be closed.
+ */
+int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r);

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/status.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/session.h"
+#include "fabric/page.h"
+
+/* Names of enum seg_counter. */
+static const char *const counter_names[CTR_COUNT] = {
+	[CTR_SEND_INLINE] = "send_inline",
+	[CTR_SEND_RING] = "send_ring",
+	[CTR_SEND_MOVER] = "send_mover",
+	[CTR_CMA_OPS] = "cma_ops",
+	[CTR_CMA_BYTES] = "cma_bytes",
+	[CTR_SELF_BYTES] = "self_bytes",
+	[CTR_ATOMICS] = "atomics",
+	[CTR_RNR_PARKS] = "rnr_parks",
+	[CTR_PEER_PARKS] = "peer_parks",
+	[CTR_HELPED] = "helped",
+	[CTR_WORKER] = "worker",
+	[CTR_EVENTS] = "events",
+	[CTR_ERR_LOC_PROT] = "err_loc_prot",
+	[CTR_ERR_LOC_LEN] = "err_loc_len",
+	[CTR_ERR_REM_ACCESS] = "err_rem_access",
+	[CTR_ERR_REM_INV_REQ] = "err_rem_inv_req",
+	[CTR_ERR_REM_OP] = "err_rem_op",
+	[CTR_ERR_RNR] = "err_rnr",
+	[CTR_ERR_RETRY] = "err_retry",
+	[CTR_FLUSHED] = "flushed",
+	[CTR_CQ_OVERRUN] = "cq_overrun",
+	[CTR_CMA_REFUSED] = "cma_refused",
+	[CTR_WAIT_STOPPED] = "wait_stopped",
+};
+
+/* Jansson objects are NULL when memory is short; its functions pass that on. */
+static void set_int(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer(v));
+}
+
+static json_t *counters(const struct seg *seg)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < CTR_COUNT; i++)
+		if (counter_names[i])
+			set_int(o, counter_names[i], seg_counter(seg, i));
+	return o;
+}
+
+static json_t *one_process(const struct process *p)
+{
+	const struct seg_header *h = &p->seg->hdr;
+	json_t *o = json_object();
+
+	set_int(o, "attach_id", p->id);
+	set_int(o, "pid", p->pid);
+	json_object_set_new(o, "comm", json_string(p->comm));
+	json_object_set_new(o, "connected", json_boolean(p->session != NULL));
+	set_int(o, "n_pd", atomic_load(&h->n_pd));
+	set_int(o, "n_mr", atomic_load(&h->n_mr));
+	set_int(o, "n_cq", atomic_load(&h->n_cq));
+	set_int(o, "n_qp", atomic_load(&h->n_qp));
+	set_int(o, "channels", p->n_channels);
+	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
+	json_object_set_new(o, "counters", counters(p->seg));
+	return o;
+}
+
+static json_t *all_processes(const struct server *s)
+{
+	json_t *a = json_array();
+
+	for (const struct process *p = s->processes; p; p = p->next)
+		json_array_append_new(a, one_process(p));
+	return a;
+}
+
+/* Connections that are not attached, like the one that asks, hold nothing else. */
+static int passers_by(const struct server *s)
+{
+	int n = 0;
+
+	for (const struct session *c = s->sessions; c; c = c->next)
+		n += !c->process;
+	return n;
+}
+
+static json_t *counts(const struct server *s)
+{
+	json_t *o = json_object();
+
+	set_int(o, "processes", s->n_processes);
+	set_int(o, "channels", s->n_channels);
+	set_int(o, "leases", s->leases.count);
+	set_int(o, "timers", s->timers.count);
+	set_int(o, "fds", server_count_fds(s) - passers_by(s));
+	return o;
+}
+
+static json_t *refusals(const struct server *s)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < REF_COUNT; i++)
+		set_int(o, refusal_name(i), s->refusals[i]);
+	return o;
+}
+
+static json_t *gids(const struct fabric_port *port)
+{
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; i < port->n_gids; i++) {
+		const struct fabric_gid *g = &port->gid[i];
+		char text[INET6_ADDRSTRLEN];
+		json_t *o;
+
+		if (!g->type)
+			continue;
+		o = json_object();
+		inet_ntop(AF_INET6, g->raw, text, sizeof text);
+		set_int(o, "index", i);
+		json_object_set_new(o, "gid", json_string(text));
+		json_object_set_new(o, "ifname", json_string(g->ifname));
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+static json_t *whole(const struct server *s)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "version", json_string(WEFT_VERSION));
+	set_int(o, "pid", getpid());
+	json_object_set_new(o, "fabric", json_string(s->paths.fabric));
+	json_object_set_new(o, "runtime_dir", json_string(s->paths.dir));
+	set_int(o, "uptime_s", (clock_ns() - s->started) / NSEC_PER_SEC);
+	json_object_set_new(o, "stay", json_boolean(s->stay));
+	set_int(o, "epoch", s->epoch);
+	set_int(o, "hub_id", s->env.hub_id);
+	json_object_set_new(o, "device", json_string(s->page->device));
+	json_object_set_new(o, "processes", all_processes(s));
+	json_object_set_new(o, "counts", counts(s));
+	json_object_set_new(o, "refusals", refusals(s));
+	json_object_set_new(o, "gids", gids(&s->page->port));
+	return o;
+}
+
+static int to_memfd(const char *text, size_t size)
+{
+	int fd = memfd_create("weft-status", MFD_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, text, size, 0) == (ssize_t)size)
+		return fd;
+	ret = errno ? -errno : -EIO;
+	close(fd);
+	return ret;
+}
+
+int status_memfd(const struct server *s, uint64_t *size)
+{
+	json_t *o = whole(s);
+	char *text = json_dumps(o, JSON_INDENT(2));
+	int fd = -ENOMEM;
+
+	json_decref(o);
+	if (text) {
+		*size = strlen(text);
+		fd = to_memfd(text, *size);
+	}
+	free(text);
+	return fd;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fabric page: what weftd tells every process about the node it works on.  A small memfd,
+ * written by weftd alone under a sequence lock, mapped read-only by clients.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+enum { FABRIC_MAX_GIDS = 256, FABRIC_MAX_PKEYS = 128 };
+
+struct fabric_gid {
+	uint8_t raw[16];  /* network order; all zero: no entry */
+	uint32_t ifindex; /* of the interface that has the address */
+	uint32_t type;    /* enum ibv_gid_type: 2 = RoCE v2 */
+	char ifname[16];
+};
+
+struct fabric_port {
+	uint8_t state;      /* enum ibv_port_state */
+	uint8_t phys_state; /* 5 = LinkUp, 3 = Disabled */
+	uint8_t max_mtu;    /* enum ibv_mtu */
+	uint8_t active_mtu;
+	uint8_t link_layer;   /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND */
+	uint8_t active_width; /* as ibv_port_attr */
+	uint8_t active_speed;
+	uint8_t pad;
+	uint16_t lid, sm_lid;
+	uint32_t n_gids; /* entries in use and gaps below the last one */
+	uint32_t n_pkeys;
+	struct fabric_gid gid[FABRIC_MAX_GIDS];
+	uint16_t pkey[FABRIC_MAX_PKEYS];
+};
+
+struct fabric_page {
+	_Atomic uint32_t seq; /* odd while weftd writes */
+	uint32_t version;     /* 1 */
+	char fabric[64];      /* name */
+	char device[64];      /* "weft0" */
+	uint64_t node_guid;   /* network order, as ibv_get_device_guid gives it */
+	uint64_t sys_image_guid;
+	uint32_t n_ports;
+	struct fabric_port port; /* port 1 */
+};
+
+/*
+ * Copies the page consistently into *out.  Retries while weftd writes; if weftd died in the
+ * middle of a write, gives what is there after a bounded number of tries.
+ */
+void fabric_read(const struct fabric_page *page, struct fabric_page *out);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The device files of a node as a directory tree: what the kernel shows of an HCA below
+ * /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband.  weftd keeps the tree
+ * up to date in its runtime directory, since it knows when a value changes; the path shim
+ * (shim/) leads programs to it.
+ *
+ * The tree has sys/class/infiniband/<device>, sys/class/infiniband_verbs/uverbs0 and
+ * dev/infiniband/uverbs0, a symbolic link to /dev/null that the shim shows as a character
+ * device.  Unlike in the kernel, class entries are directories, not links; gid_attrs has no
+ * files for unused GIDs (the kernel's answer EINVAL when read).
+ */
+#pragma once
+
+#include "fabric/page.h"
+
+/* Device number of /dev/infiniband/uverbs0, as sysfs and the shim give it. */
+enum { SYSFS_UVERBS_MAJOR = 231, SYSFS_UVERBS_MINOR = 192 };
+
+/*
+ * Brings the tree in directory dir, relative to directory fd at (or AT_FDCWD) and made if need be,
+ * up to date with page, which nobody may write meanwhile.  A file is replaced as a whole, and only
+ * if it changed, so that readers find the old or the new value at any time.  One process may write
+ * at a time.  Blocks for the file system only.  Returns 0 or the first -errno, after trying
+ * everything.
+ */
+int sysfs_write(int at, const char *dir, const struct fabric_page *page);
+
+/* Removes the tree with everything in it.  Returns 0, also if there is none, or -errno. */
+int sysfs_remove(const char *dir);

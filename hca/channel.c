@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Completion channels: an eventfd, and the CQs whose events it counts. */
+#include "hca/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "hca/objects.h"
+#include "hca/proc.h"
+#include "hca/wake.h"
+
+enum { SLOW_TICK_MS = 100 };
+
+int hca_channel_create(struct hca_channel **out)
+{
+	int rc = proc_attach(NULL);
+	struct hca_channel *ch;
+
+	if (rc)
+		return rc;
+	ch = calloc(1, sizeof *ch);
+	if (!ch)
+		return -ENOMEM;
+	ch->epoch = proc_epoch();
+	ch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	rc = ch->fd < 0 ? -errno : wake_own_add(ch->fd, &ch->id);
+	if (!rc) {
+		rc = rdv_add_channel(ch->id, ch->fd);
+		if (rc)
+			wake_own_del(ch->id);
+	}
+	if (rc) {
+		if (ch->fd >= 0)
+			close(ch->fd);
+		free(ch);
+		return rc;
+	}
+	atomic_fetch_add_explicit(&proc_seg()->hdr.n_channel, 1, memory_order_relaxed);
+	*out = ch;
+	return 0;
+}
+
+int hca_channel_destroy(struct hca_channel *ch)
+{
+	if (ch->epoch == proc_epoch()) {
+		if (ch->cqs)
+			return -EBUSY;
+		wake_own_del(ch->id);
+		rdv_del_channel(ch->id);
+		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_channel, 1, memory_order_relaxed);
+	}
+	close(ch->fd);
+	free(ch);
+	return 0;
+}
+
+int hca_channel_fd(const struct hca_channel *ch)
+{
+	return ch->fd;
+}
+
+void channel_add_cq(struct hca_channel *ch, struct hca_cq *cq)
+{
+	lock_take(&ch->lock);
+	cq->next = ch->cqs;
+	ch->cqs = cq;
+	lock_drop(&ch->lock);
+}
+
+void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
+{
+	lock_take(&ch->lock);
+	if (ch->next_up == cq)
+		ch->next_up = cq->next;
+	for (struct hca_cq **at = &ch->cqs; *at; at = &(*at)->next)
+		if (*at == cq) {
+			*at = cq->next;
+			break;
+		}
+	lock_drop(&ch->lock);
+}
+
+static bool fired(struct hca_cq *cq)
+{
+	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) == cq->fired_seen)
+		return false;
+	cq->fired_seen++;
+	return true;
+}
+
+/* A CQ with an event that was not taken yet, looking round from the last one found. */
+static struct hca_cq *find_fired(struct hca_channel *ch)
+{
+	struct hca_cq *start, *cq;
+
+	lock_take(&ch->lock);
+	start = cq = ch->next_up ? ch->next_up : ch->cqs;
+	while (cq && !fired(cq)) {
+		cq = cq->next ? cq->next : ch->cqs;
+		if (cq == start)
+			cq = NULL;
+	}
+	if (cq)
+		ch->next_up = cq->next;
+	lock_drop(&ch->lock);
+	return cq;
+}
+
+/* While something waits for time, sleeps in short naps so that it gets its turn. */
+static void wait_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	while (progress_pending() && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+		if (poll(&p, 1, SLOW_TICK_MS))
+			return;
+		progress_slow();
+	}
+}
+
+int hca_channel_get(struct hca_channel *ch, void **cookie)
+{
+	struct hca_cq *cq;
+	uint64_t one;
+
+	for (;;) {
+		wait_readable(ch->fd);
+		if (read(ch->fd, &one, sizeof one) < 0)
+			return -errno;
+		/* An event without a CQ comes from a producer that fired twice: legal, dropped. */
+		cq = find_fired(ch);
+		if (cq) {
+			*cookie = cq->cookie;
+			return 0;
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/complete.h"
+
+#include "hca/arm.h"
+#include "hca/token.h"
+
+/* The ring is full: the CQ is lost, as on an HCA; its owner hears of it once. */
+static void overrun(struct exec *x, const struct end *e, const struct cq_ref *cq)
+{
+	uint32_t bit = 1u << IBV_EVENT_CQ_ERR;
+
+	count_add(x, CTR_CQ_OVERRUN, 1);
+	atomic_store_explicit(&cq->cq->failed, 1, memory_order_release);
+	if (atomic_fetch_or_explicit(&cq->cq->events, bit, memory_order_seq_cst) & bit)
+		return;
+	atomic_fetch_or_explicit(&e->view.seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
+		memory_order_seq_cst);
+	x->fire(e->view.attach, 0, x->arg);
+}
+
+static void notify(struct exec *x, const struct end *e, const struct cq_ref *cq, bool solicited)
+{
+	uint32_t firing = arm_must_fire(&cq->cq->arm, solicited);
+
+	if (!firing)
+		return;
+	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);
+	count_add(x, CTR_EVENTS, 1);
+	x->fire(e->view.attach, cq->cq->channel, x->arg);
+	arm_fired(&cq->cq->arm, firing);
+}
+
+static void push(
+	struct exec *x, const struct end *e, const struct cq_ref *cq, bool recv, bool solicited)
+{
+	uint32_t surplus = atomic_load_explicit(&cq->cq->surplus, memory_order_relaxed);
+
+	if (surplus > CQ_SURPLUS_MAX)
+		surplus = CQ_SURPLUS_MAX;
+	if (!ticket_push(&cq->cq->ring, cq->slots, cq->log_size, cq->limit + surplus,
+		    ticket_make(e->index, recv, e->gen))) {
+		overrun(x, e, cq);
+		qp_set_error(e);
+		return;
+	}
+	notify(x, e, cq, solicited);
+}
+
+void complete_send(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o)
+{
+	struct seg_wqe *w = end_wqe(e, pos);
+	bool failed = o->status != IBV_WC_SUCCESS;
+
+	if (failed || (w->flags & WQE_SIGNALED)) {
+		w->status = o->status;
+		w->byte_len = o->byte_len;
+		w->vendor_err = o->vendor_err;
+		atomic_store_explicit(&w->done, pos + 1, memory_order_release);
+		push(x, e, &e->send_cq, false, failed || (w->flags & IBV_SEND_SOLICITED));
+	}
+	atomic_store_explicit(&e->qp->sq_head, pos + 1, memory_order_release);
+}
+
+void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o,
+	const struct received *r)
+{
+	struct seg_rqe *w = end_rqe(e, pos);
+
+	w->status = o->status;
+	w->opcode = r->opcode;
+	w->wc_flags = r->wc_flags;
+	w->where = r->where;
+	w->byte_len = o->byte_len;
+	w->imm = r->imm;
+	w->src_qp = r->src_qp;
+	w->vendor_err = o->vendor_err;
+	w->ring_pos = r->ring_pos;
+	/* The commit point: an executor that dies before it leaves the receive unconsumed. */
+	atomic_store_explicit(&w->done, pos + 1, memory_order_release);
+	push(x, e, &e->recv_cq, true, r->solicited || o->status != IBV_WC_SUCCESS);
+	atomic_store_explicit(&e->qp->rq_head, pos + 1, memory_order_release);
+}
+
+void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)
+{
+	uint32_t bit = 1u << type;
+
+	if (atomic_fetch_or_explicit(&e->qp->events, bit, memory_order_seq_cst) & bit)
+		return;
+	atomic_fetch_or_explicit(&e->view.seg->qp_event_map[e->index / 64], 1ull << e->index % 64,
+		memory_order_seq_cst);
+	x->fire(e->view.attach, 0, x->arg);
+}
+
+bool qp_set_error(const struct end *e)
+{
+	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+
+	for (;;) {
+		uint32_t st = s & QPS_STATE_MASK;
+
+		if (s >> QPS_GEN_SHIFT != e->gen || !(s & QPS_LIVE) || st == IBV_QPS_RESET ||
+			st == IBV_QPS_ERR)
+			return false;
+		if (atomic_compare_exchange_weak_explicit(&e->qp->state, &s,
+			    (s & ~(uint32_t)QPS_STATE_MASK) | IBV_QPS_ERR, memory_order_seq_cst,
+			    memory_order_acquire)) {
+			fence_after_rmw();
+			return true;
+		}
+	}
+}
+
+/* A completion that a dead executor wrote but perhaps never announced: announce it (again). */
+static void announce_again(struct exec *x, const struct end *e, uint32_t pos, bool recv)
+{
+	const struct cq_ref *cq = recv ? &e->recv_cq : &e->send_cq;
+
+	atomic_fetch_add_explicit(&cq->cq->surplus, 1, memory_order_relaxed);
+	push(x, e, cq, recv, true);
+	atomic_store_explicit(
+		recv ? &e->qp->rq_head : &e->qp->sq_head, pos + 1, memory_order_release);
+}
+
+void complete_send_again(struct exec *x, const struct end *e, uint32_t pos)
+{
+	announce_again(x, e, pos, false);
+}
+
+static void flush_send(struct exec *x, const struct end *e)
+{
+	const struct outcome flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+
+	uint32_t pos = atomic_load_explicit(&e->qp->sq_head, memory_order_acquire);
+
+	/* Bounded by the ring, and one that was only not counted: a peer's tail may be anything. */
+	for (uint32_t n = 0; n <= e->sq_mask + 1; n++, pos++) {
+		if (pos == atomic_load_explicit(&e->qp->sq_tail, memory_order_acquire) ||
+			end_state(e) != IBV_QPS_ERR)
+			return;
+		if (atomic_load_explicit(&end_wqe(e, pos)->done, memory_order_acquire) == pos + 1) {
+			announce_again(x, e, pos, false);
+			continue;
+		}
+		complete_send(x, e, pos, &flushed);
+		count_add(x, CTR_FLUSHED, 1);
+	}
+}
+
+static void flush_recv(struct exec *x, const struct end *e)
+{
+	const struct outcome flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+	const struct received nothing = {.opcode = IBV_WC_RECV};
+	uint32_t pos = atomic_load_explicit(&e->qp->rq_head, memory_order_acquire);
+
+	for (uint32_t n = 0; e->rq && n <= e->rq_mask + 1; n++, pos++) {
+		struct seg_rqe *w = end_rqe(e, pos);
+
+		/* Before posted: its owner may have taken it, and posted the slot anew, since. */
+		if (atomic_load_explicit(&w->done, memory_order_acquire) == pos + 1) {
+			announce_again(x, e, pos, true);
+			continue;
+		}
+		if (end_state(e) != IBV_QPS_ERR ||
+			atomic_load_explicit(&w->posted, memory_order_acquire) != pos + 1)
+			return;
+		complete_recv(x, e, pos, &flushed, &nothing);
+		count_add(x, CTR_FLUSHED, 1);
+	}
+}
+
+void rq_token_drop(struct exec *x, const struct end *e)
+{
+	while (token_drop(&e->qp->rq_token, x->owner) == TOKEN_KICKED)
+		if (end_state(e) == IBV_QPS_ERR)
+			flush_recv(x, e);
+}
+
+void qp_flush_recv(struct exec *x, const struct end *e)
+{
+	if (!token_take(&e->qp->rq_token, x->owner))
+		return;
+	flush_recv(x, e);
+	rq_token_drop(x, e);
+}
+
+void qp_flush(struct exec *x, const struct end *e, bool held)
+{
+	if (held) {
+		flush_send(x, e);
+	} else if (token_take(&e->qp->token, x->owner)) {
+		do
+			flush_send(x, e);
+		while (token_drop(&e->qp->token, x->owner) == TOKEN_KICKED);
+	}
+	qp_flush_recv(x, e);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completing work requests, raising async events, and flushing a QP in error: the parts of
+ * execution that touch only segments.  Runs in the owner, in a local peer and in weftd alike.
+ */
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "hca/view.h"
+
+enum { ALIVE_CACHE = 8 };
+
+/* When a peer was last seen alive, so that its pid means it and nobody who came after it. */
+struct seen_alive {
+	uint32_t attach;
+	uint64_t ns;
+};
+
+/* The thread that executes: its exec slot, its token identity, and how its process wakes others. */
+struct exec {
+	uint32_t attach;
+	uint32_t slot_index;
+	struct exec_slot *slot;
+	uint64_t owner;                      /* token_owner() of the two */
+	_Atomic uint64_t *counters;          /* CTR_ROOM of them, written by this thread alone */
+	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
+	/* Writes the eventfd of a channel of a process (0: its async fd); never blocks. */
+	void (*fire)(uint32_t attach, uint32_t channel, void *arg);
+	/* Asks weftd to watch the deadline of a QP; false if that could not be asked. */
+	bool (*timer)(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg);
+	void *arg;
+};
+
+static inline void count_add(struct exec *x, enum seg_counter which, uint64_t n)
+{
+	uint64_t v = atomic_load_explicit(&x->counters[which], memory_order_relaxed);
+
+	atomic_store_explicit(&x->counters[which], v + n, memory_order_relaxed);
+}
+
+/* How a work request ended. */
+struct outcome {
+	uint8_t status; /* enum ibv_wc_status */
+	uint32_t byte_len;
+	uint32_t vendor_err;
+};
+
+/* Asks for the line that the next ticket of this CQ goes to: its consumer has it, polling. */
+static inline void cq_prefetch(const struct cq_ref *cq)
+{
+	uint64_t t = atomic_load_explicit(&cq->cq->ring.tail, memory_order_relaxed);
+
+	prefetch_write(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
+}
+
+/*
+ * Completes the request at the head of e's send queue and moves the head.  The caller holds e's
+ * token.
+ */
+void complete_send(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o);
+
+/*
+ * For a request whose completion a dead executor wrote but perhaps did not announce: announces
+ * it (a surplus ticket is harmless) and moves the head.  The caller holds e's token.
+ */
+void complete_send_again(struct exec *x, const struct end *e, uint32_t pos);
+
+/* What a receive completion carries beside the outcome. */
+struct received {
+	uint8_t opcode; /* enum ibv_wc_opcode */
+	uint8_t wc_flags;
+	uint8_t where; /* enum seg_rq_where; the payload is in place already */
+	bool solicited;
+	uint32_t imm, src_qp, ring_pos;
+};
+
+/* Completes the receive at e's rq_head and moves the head.  The caller holds e's rq_token. */
+void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o,
+	const struct received *r);
+
+/* Marks an async event of e's QP and wakes its process if it is new. */
+void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type);
+
+/* Moves e's QP to ERR if it is in a state from which that is possible.  True if it was. */
+bool qp_set_error(const struct end *e);
+
+/*
+ * Completes what is queued in e's QP, which is in ERR, with WR_FLUSH_ERR.  held: the caller holds
+ * e's token.  What somebody else holds at the moment is left to them, by a kick.
+ */
+void qp_flush(struct exec *x, const struct end *e, bool held);
+
+/*
+ * The same for the receive queue alone: after a post_recv in ERR, and for the holder of rq_token
+ * that was kicked (its token_drop() said so).  In any state it announces a completion that a
+ * dead executor wrote but perhaps did not announce.
+ */
+void qp_flush_recv(struct exec *x, const struct end *e);
+
+/* Lets go of e's rq_token; does the flush that somebody may have asked for meanwhile. */
+void rq_token_drop(struct exec *x, const struct end *e);

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Completion queues: the consumer side of the ticket ring. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/arm.h"
+#include "hca/channel.h"
+#include "hca/heap.h"
+#include "hca/objects.h"
+#include "hca/opcode.h"
+#include "hca/proc.h"
+#include "hca/resolve.h"
+#include "hca/tables.h"
+
+enum { IDLE_POLLS_PER_YIELD = 1024, MIN_RING_LOG = 8 };
+
+static void describe(struct hca_cq *cq, uint64_t ring_off, uint32_t limit)
+{
+	struct seg_cq *s = &proc_seg()->cq[cq->index];
+	uint32_t live = atomic_load_explicit(&s->live, memory_order_relaxed);
+
+	s->ring_off = ring_off;
+	s->log_size = cq->log_size;
+	s->limit = limit;
+	s->channel = cq->channel ? cq->channel->id : 0;
+	atomic_store_explicit(&s->arm, ARM_IDLE, memory_order_relaxed);
+	atomic_store_explicit(&s->fired, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->events, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->surplus, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->ring.tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->ring.head, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->ring.head_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->live, (live | 1) + (live & 1 ? 2 : 0), memory_order_release);
+	cq->s = s;
+	cq->slots = (_Atomic uint64_t *)((char *)proc_seg() + ring_off);
+	atomic_fetch_add_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
+}
+
+static int build(struct hca_cq *cq, int cqe)
+{
+	uint64_t off;
+	int index, rc;
+
+	cq->log_size = MIN_RING_LOG;
+	while ((1 << cq->log_size) < cqe + CQ_SURPLUS_MAX)
+		cq->log_size++;
+	cq->ring_bytes = 8ull << cq->log_size;
+	rc = heap_alloc(cq->ring_bytes, &off);
+	if (rc)
+		return rc;
+	index = table_add_cq(cq);
+	if (index < 0) {
+		heap_free(off, cq->ring_bytes);
+		return index;
+	}
+	cq->index = index;
+	describe(cq, off, cqe);
+	return 0;
+}
+
+int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **out)
+{
+	struct hca_cq *cq;
+	int rc;
+
+	if (*cqe < 1 || *cqe > HCA_MAX_CQE)
+		return -EINVAL;
+	rc = proc_attach(NULL);
+	if (rc)
+		return rc;
+	if (channel && channel->epoch != proc_epoch())
+		return -EINVAL; /* of the process we were forked from */
+	cq = calloc(1, sizeof *cq);
+	if (!cq)
+		return -ENOMEM;
+	cq->epoch = proc_epoch();
+	cq->cookie = cookie;
+	cq->channel = channel;
+	rc = build(cq, *cqe);
+	if (rc) {
+		free(cq);
+		return rc;
+	}
+	if (channel)
+		channel_add_cq(channel, cq);
+	*out = cq;
+	return 0;
+}
+
+int hca_cq_destroy(struct hca_cq *cq)
+{
+	struct seg_cq *s = cq->s;
+
+	if (cq->channel)
+		channel_del_cq(cq->channel, cq);
+	if (cq->epoch == proc_epoch()) {
+		if (atomic_load_explicit(&cq->users, memory_order_acquire)) {
+			if (cq->channel)
+				channel_add_cq(cq->channel, cq);
+			return -EBUSY;
+		}
+		atomic_fetch_and_explicit(&s->live, ~1u, memory_order_release);
+		heap_free((uint64_t)((char *)cq->slots - (char *)proc_seg()), cq->ring_bytes);
+		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
+		table_del_cq(cq->index);
+	}
+	free(cq->early.t);
+	free(cq);
+	return 0;
+}
+
+/* ---- copying out what arrived in slots and payload rings ---- */
+
+/*
+ * Where a receive's buffers are.  The keys were checked when the message came; by now the
+ * program may be deregistering them, so our own table is asked, not the published one.
+ */
+static void landing_list(const struct hca_qp *qp, const struct seg_rqe *r, struct sgl *l)
+{
+	unsigned n = r->num_sge < qp->me.rq_sge_max ? r->num_sge : qp->me.rq_sge_max;
+
+	sgl_reset(l);
+	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
+		const struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
+		const struct hca_mr *mr = table_mr(s->lkey >> 8);
+
+		uint64_t off = mr ? s->addr - mr->iova : 0;
+
+		/* Checked when the message came; again, for a peer can scribble over our segment.
+		 */
+		if (mr && mr->key == s->lkey && off <= mr->length && s->length <= mr->length - off)
+			sgl_add(l, mr->addr + off, s->length);
+	}
+}
+
+static void land_one(struct hca_qp *qp, uint32_t pos)
+{
+	struct seg_rqe *r = end_rqe(&qp->me, pos);
+	uint32_t len = r->byte_len;
+	struct sgl l;
+
+	if (r->where == RQ_DIRECT)
+		return;
+	landing_list(qp, r, &l);
+	if (r->where == RQ_IN_SLOT) {
+		sgl_scatter(&l, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
+		return;
+	}
+	if (len <= SEG_RING_BYTES - r->ring_pos % SEG_RING_BYTES)
+		sgl_scatter(&l, qp->me.ring + r->ring_pos % SEG_RING_BYTES, len);
+	atomic_store_explicit(&qp->me.qp->ring_head,
+		r->ring_pos + ((len + CACHE_LINE - 1) & ~(CACHE_LINE - 1u)), memory_order_release);
+}
+
+void qp_land(struct hca_qp *qp, uint32_t upto)
+{
+	for (; qp->rq_landed != upto; qp->rq_landed++)
+		land_one(qp, qp->rq_landed);
+}
+
+/* ---- polling ---- */
+
+static void wc_common(struct ibv_wc *wc, const struct hca_qp *qp)
+{
+	memset(wc, 0, sizeof *wc);
+	wc->qp_num = qp->me.qpn;
+}
+
+static bool take_send(struct hca_qp *qp, struct ibv_wc *wc)
+{
+	uint32_t pos = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&qp->me.qp->sq_tail, memory_order_acquire);
+	const struct seg_wqe *w;
+
+	for (uint32_t n = 0;; n++, pos++) {
+		if (pos == tail || n > qp->me.sq_mask)
+			return false;
+		w = end_wqe(&qp->me, pos);
+		if (atomic_load_explicit(&w->done, memory_order_acquire) == pos + 1)
+			break;
+	}
+	wc_common(wc, qp);
+	wc->wr_id = w->wr_id;
+	wc->status = w->status;
+	wc->opcode = op_of(w->opcode)->send_wc;
+	wc->byte_len = w->byte_len;
+	wc->vendor_err = w->vendor_err;
+	atomic_store_explicit(&qp->sq_poll, pos + 1, memory_order_release);
+	return true;
+}
+
+static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc)
+{
+	uint32_t pos = atomic_load_explicit(&qp->rq_poll, memory_order_relaxed);
+	const struct seg_rqe *r = end_rqe(&qp->me, pos);
+
+	if (atomic_load_explicit(&r->done, memory_order_acquire) != pos + 1)
+		return false;
+	if (qp->rq_landed == pos)
+		qp_land(qp, pos + 1);
+	wc_common(wc, qp);
+	wc->wr_id = r->wr_id;
+	wc->status = r->status;
+	wc->opcode = r->opcode;
+	wc->byte_len = r->byte_len;
+	wc->imm_data = r->imm;
+	wc->src_qp = r->src_qp;
+	wc->wc_flags = r->wc_flags;
+	wc->vendor_err = r->vendor_err;
+	atomic_store_explicit(&qp->rq_poll, pos + 1, memory_order_release);
+	return true;
+}
+
+/* A ticket without a completion: one less of those that were pushed again. */
+static void drop_surplus(struct hca_cq *cq)
+{
+	uint32_t n = atomic_load_explicit(&cq->s->surplus, memory_order_relaxed);
+
+	while (n && !atomic_compare_exchange_weak_explicit(
+			    &cq->s->surplus, &n, n - 1, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* Turns a ticket into a completion; false if it is stale or surplus. */
+static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc)
+{
+	struct hca_qp *qp = table_qp(ticket_qp(ticket));
+
+	if (!qp || ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
+		return false;
+	if (ticket_is_recv(ticket) ? take_recv(qp, wc) : take_send(qp, wc))
+		return true;
+	drop_surplus(cq);
+	return false;
+}
+
+/* The consumer lags behind: fetch what the next ticket is about while this one is served. */
+static void look_ahead(const struct hca_cq *cq, uint64_t head)
+{
+	uint64_t t = ticket_peek(cq->slots, cq->log_size, head);
+	struct hca_qp *qp = t && ticket_is_recv(t) ? table_qp(ticket_qp(t)) : NULL;
+
+	if (qp)
+		prefetch_read(&end_rqe(&qp->me, qp->rq_landed + 1)->done);
+}
+
+static uint64_t next_ticket(struct hca_cq *cq)
+{
+	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint64_t t;
+
+	if (cq->early.at < cq->early.n) {
+		t = cq->early.t[cq->early.at++];
+		atomic_store_explicit(
+			&cq->early.left, cq->early.n - cq->early.at, memory_order_relaxed);
+		return t;
+	}
+	t = ticket_peek(cq->slots, cq->log_size, head);
+	if (t) {
+		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+		ticket_advance(&cq->s->ring, head + 1);
+		look_ahead(cq, head + 1);
+	}
+	return t;
+}
+
+/* A look without the lock: is there anything to take? */
+static bool looks_empty(struct hca_cq *cq)
+{
+	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+
+	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) &&
+	       !ticket_peek(cq->slots, cq->log_size, head);
+}
+
+/* Nothing is there: let others run now and then, and look after what waits for time. */
+static int idle_poll(struct hca_cq *cq)
+{
+	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
+	if (n % IDLE_POLLS_PER_YIELD == 0)
+		sched_yield();
+	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
+	if (progress_pending())
+		progress_slow();
+	return 0;
+}
+
+int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
+{
+	int got = 0;
+
+	if (looks_empty(cq)) {
+		if (atomic_load_explicit(&cq->s->failed, memory_order_relaxed))
+			return -EIO;
+		return idle_poll(cq);
+	}
+	lock_take(&cq->lock);
+	atomic_store_explicit(&cq->idle_polls, 0, memory_order_relaxed);
+	while (got < n) {
+		uint64_t t = next_ticket(cq);
+
+		if (!t)
+			break;
+		got += redeem(cq, t, &wc[got]);
+	}
+	lock_drop(&cq->lock);
+	return got;
+}
+
+int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
+{
+	progress_before_sleep();
+	arm_set(&cq->s->arm, solicited_only);
+	return 0;
+}
+
+/* ---- when a QP or a region goes ---- */
+
+static void keep(struct ticket_run *run, uint64_t t)
+{
+	uint64_t *bigger = realloc(run->t, (run->n + 1ull) * sizeof *bigger);
+
+	if (!bigger)
+		return;
+	run->t = bigger;
+	run->t[run->n++] = t;
+}
+
+void cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
+{
+	struct ticket_run kept = {.t = NULL};
+	uint64_t t;
+
+	lock_take(&cq->lock);
+	while ((t = next_ticket(cq)))
+		if (ticket_qp(t) != qp->me.index)
+			keep(&kept, t);
+	free(cq->early.t);
+	cq->early.t = kept.t;
+	cq->early.n = kept.n;
+	cq->early.at = 0;
+	atomic_store_explicit(&cq->early.left, kept.n, memory_order_relaxed);
+	lock_drop(&cq->lock);
+}
+
+static void land_arrived(struct hca_qp *qp)
+{
+	uint32_t pos = qp->rq_landed;
+
+	if (!qp->me.rq)
+		return;
+	lock_take(&qp->recv_cq->lock);
+	while (pos - qp->rq_landed <= qp->me.rq_mask &&
+		atomic_load_explicit(&end_rqe(&qp->me, pos)->done, memory_order_acquire) == pos + 1)
+		pos++;
+	qp_land(qp, pos);
+	lock_drop(&qp->recv_cq->lock);
+}
+
+void pd_land_all(struct hca_pd *pd)
+{
+	lock_take(&pd->lock);
+	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next)
+		land_arrived(qp);
+	lock_drop(&pd->lock);
+}

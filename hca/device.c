@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Identity and limits of the device. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hca/hca.h"
+#include "hca/proc.h"
+
+int hca_open(const struct fabric_page **page)
+{
+	const struct rdv_attach *at;
+	int rc = proc_attach(&at);
+
+	if (!rc)
+		*page = at->fabric;
+	return rc;
+}
+
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
+{
+	memset(a, 0, sizeof *a);
+	snprintf(a->fw_ver, sizeof a->fw_ver, "%s", WEFT_VERSION);
+	a->node_guid = page->node_guid;
+	a->sys_image_guid = page->sys_image_guid;
+	a->max_mr_size = UINT64_MAX;
+	a->page_size_cap = 0xfffff000;
+	a->vendor_id = 0xffffff;
+	a->vendor_part_id = 0;
+	a->hw_ver = 0;
+	a->max_qp = SEG_QPS - 1;
+	a->max_qp_wr = HCA_MAX_WR;
+	a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
+			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+	a->max_sge = HCA_MAX_SGE;
+	a->max_sge_rd = HCA_MAX_SGE;
+	a->max_cq = SEG_CQS - 1;
+	a->max_cqe = HCA_MAX_CQE;
+	a->max_mr = SEG_MRS - 1;
+	a->max_pd = 1 << 24;
+	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
+	a->max_res_rd_atom = a->max_qp_rd_atom * 1024;
+	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
+	a->atomic_cap = IBV_ATOMIC_HCA;
+	a->max_pkeys = 1;
+	a->local_ca_ack_delay = 15;
+	a->phys_port_cnt = page->n_ports;
+}

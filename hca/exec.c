@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec.h"
+
+#include "base/clock.h"
+#include "hca/exec_op.h"
+#include "hca/park.h"
+#include "hca/token.h"
+
+enum {
+	RNR_RETRY_FOREVER = 7,
+	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
+	ACK_UNIT_NS = 4096,
+	MIN_RETRY_NS = NSEC_PER_MSEC,
+	DEADLINE_NOW = 1,
+	STEP_REQUESTS = 64
+};
+
+uint64_t ack_patience_ns(const struct seg_qp *q)
+{
+	uint64_t ns = ((uint64_t)ACK_UNIT_NS << (q->timeout & 31)) * (q->retry_cnt + 1u);
+
+	if (!q->timeout)
+		return UINT64_MAX;
+	return ns < MIN_RETRY_NS ? MIN_RETRY_NS : ns;
+}
+
+uint64_t rnr_timer_ns(unsigned code)
+{
+	/* In units of 10 us: IBTA table of the RNR NAK timer field. */
+	static const uint32_t table[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
+		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+		24576, 32768, 49152};
+
+	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
+}
+
+/* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
+static uint64_t patience(const struct work *w, enum seg_park reason)
+{
+	const struct seg_qp *q = w->req->qp;
+
+	if (reason != PARK_RNR)
+		return ack_patience_ns(q);
+	if (q->rnr_retry >= RNR_RETRY_FOREVER)
+		return UINT64_MAX;
+	return q->rnr_retry * rnr_timer_ns(w->resp->qp->rnr_timer);
+}
+
+/* Tells weftd of a deadline, unless it looks at the QP before that anyway. */
+static void ask_for_timer(struct work *w, uint64_t deadline)
+{
+	struct seg_qp *q = w->req->qp;
+	uint64_t asked;
+
+	/* weftd clears timer_ns, then reads the deadline: one of us sees the other. */
+	atomic_thread_fence(memory_order_seq_cst);
+	asked = atomic_load_explicit(&q->timer_ns, memory_order_seq_cst);
+	/* One that is long overdue died with weftd. */
+	if (asked && asked <= deadline && clock_ns() < asked + TIMER_LATE_NS)
+		return;
+	atomic_store_explicit(&q->timer_ns, deadline, memory_order_seq_cst);
+	if (!w->x->timer(w->req->view.attach, w->req->index, deadline, w->x->arg))
+		atomic_store_explicit(&q->timer_ns, 0, memory_order_relaxed);
+}
+
+static void park_begin(struct work *w, enum seg_park reason)
+{
+	struct seg_qp *q = w->req->qp;
+	uint64_t wait = patience(w, reason);
+	uint64_t deadline = wait == UINT64_MAX ? 0 : clock_ns() + wait;
+
+	count_add(w->x, reason == PARK_RNR ? CTR_RNR_PARKS : CTR_PEER_PARKS, 1);
+	atomic_store_explicit(&q->deadline, deadline, memory_order_relaxed);
+	atomic_store_explicit(&q->park_reason, reason, memory_order_release);
+	if (reason == PARK_RNR)
+		work_park_copy(w);
+	if (!wait) /* rnr_retry 0: the first RNR NAK is the last */
+		atomic_store_explicit(&q->deadline, DEADLINE_NOW, memory_order_relaxed);
+	else if (deadline)
+		ask_for_timer(w, deadline);
+}
+
+static void park_end(struct seg_qp *q)
+{
+	if (atomic_load_explicit(&q->park_reason, memory_order_relaxed) == PARK_NONE)
+		return;
+	atomic_store_explicit(&q->park_reason, PARK_NONE, memory_order_relaxed);
+	atomic_store_explicit(&q->deadline, 0, memory_order_relaxed);
+	atomic_store_explicit(&q->parked_copy, 0, memory_order_relaxed);
+}
+
+static enum ibv_wc_status park_status(enum seg_park reason)
+{
+	return reason == PARK_RNR ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_RETRY_EXC_ERR;
+}
+
+static bool deadline_passed(const struct seg_qp *q)
+{
+	uint64_t d = atomic_load_explicit(&q->deadline, memory_order_relaxed);
+
+	return d == DEADLINE_NOW || (d && clock_ns() >= d);
+}
+
+/* The responder posted a receive while we parked. */
+static bool receive_came(const struct work *w)
+{
+	uint32_t pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
+
+	return w->resp->rq && atomic_load_explicit(&end_rqe(w->resp, pos)->posted,
+				      memory_order_acquire) == pos + 1;
+}
+
+/* Parks the head, or fails it if it has waited long enough.  True: look again at once. */
+static bool park(struct work *w, enum seg_park reason)
+{
+	struct seg_qp *q = w->req->qp;
+
+	if (atomic_load_explicit(&q->park_reason, memory_order_relaxed) != reason)
+		park_begin(w, reason);
+	if (reason == PARK_RNR) {
+		park_set(&w->resp->qp->park);
+		if (receive_came(w) || !end_receives(w->resp)) {
+			park_clear(&w->resp->qp->park);
+			return true;
+		}
+	}
+	if (!deadline_passed(q))
+		return false;
+	park_end(q);
+	work_fail(w, park_status(reason));
+	return false;
+}
+
+static enum step execute(struct work *w)
+{
+	if (!w->resp)
+		return STEP_NO_PEER;
+	return work_execute(w);
+}
+
+/* What the state of the requester lets us do with the queue. */
+static bool may_execute(struct exec *x, const struct end *req)
+{
+	switch (end_state(req)) {
+	case IBV_QPS_RTS:
+		return true;
+	case IBV_QPS_ERR:
+		qp_flush(x, req, true);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* A completion of a dead executor was written but perhaps not announced. */
+static bool already_done(const struct work *w)
+{
+	return atomic_load_explicit(&end_wqe(w->req, w->pos)->done, memory_order_acquire) ==
+	       w->pos + 1;
+}
+
+static bool queue_empty(const struct seg_qp *q)
+{
+	return atomic_load_explicit(&q->sq_head, memory_order_acquire) ==
+	       atomic_load_explicit(&q->sq_tail, memory_order_acquire);
+}
+
+/* For weftd, which does not run the queue: announces what a dead helper did at its head. */
+static void announce_done(struct work *w)
+{
+	for (uint32_t n = 0; n <= w->req->sq_mask; n++) {
+		w->pos = atomic_load_explicit(&w->req->qp->sq_head, memory_order_acquire);
+		if (queue_empty(w->req->qp) || !already_done(w))
+			return;
+		park_end(w->req->qp);
+		complete_send_again(w->x, w->req, w->pos);
+	}
+}
+
+static enum run_end run_queue(struct work *w, struct budget *b)
+{
+	struct seg_qp *q = w->req->qp;
+
+	for (unsigned n = 1;; n++) {
+		uint32_t pos = atomic_load_explicit(&q->sq_head, memory_order_acquire);
+		uint32_t queued = atomic_load_explicit(&q->sq_tail, memory_order_acquire) - pos;
+
+		if (n % STEP_REQUESTS == 0)
+			work_step(w);
+		/* More than fit: the owner scribbled over its own queue. */
+		if (!may_execute(w->x, w->req) || !queued || queued > w->req->sq_mask + 1)
+			return RUN_IDLE;
+		if (!b->requests || w->moved >= b->bytes)
+			return RUN_BUDGET;
+		w->pos = pos;
+		if (already_done(w)) {
+			complete_send_again(w->x, w->req, pos);
+			continue;
+		}
+		if (!work_read(w, pos)) {
+			work_fail(w, IBV_WC_LOC_QP_OP_ERR);
+			return RUN_IDLE;
+		}
+		if (w->length >= b->large)
+			return RUN_BUDGET;
+		b->requests--;
+		switch (execute(w)) {
+		case STEP_DONE:
+			park_end(q);
+			continue;
+		case STEP_FAILED:
+			park_end(q);
+			return RUN_IDLE;
+		case STEP_RNR:
+			if (park(w, PARK_RNR))
+				continue;
+			return RUN_PARKED;
+		case STEP_NO_PEER:
+			if (park(w, PARK_NO_PEER))
+				continue;
+			return RUN_PARKED;
+		case STEP_BUSY:
+			return RUN_BUSY;
+		}
+	}
+}
+
+enum run_end exec_run(
+	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
+{
+	struct work w = {.x = x, .req = req, .resp = resp};
+	enum run_end end;
+
+	slot_enter(x->slot, req->view.attach, resp ? resp->view.attach : req->view.attach);
+	if (!token_take(&req->qp->token, x->owner)) {
+		slot_leave(x->slot);
+		return RUN_KICKED;
+	}
+	do {
+		end = run_queue(&w, &b);
+		if (w.rq_held) {
+			rq_token_drop(x, resp);
+			w.rq_held = false;
+		}
+	} while (token_drop(&req->qp->token, x->owner) == TOKEN_KICKED);
+	slot_leave(x->slot);
+	return end;
+}
+
+/*
+ * weftd cannot execute.  A kick that came while it held the token is moot if the queue is in ERR
+ * now; else the kicker, who saw who held it, watches the queue (RUN_KICKED), and is woken.
+ */
+bool exec_expire(struct exec *x, const struct end *req)
+{
+	struct work w = {.x = x, .req = req};
+	struct seg_qp *q = req->qp;
+	bool kicked = false, expired = false;
+
+	slot_enter(x->slot, req->view.attach, req->view.attach);
+	if (token_take(&q->token, x->owner)) {
+		do {
+			enum seg_park why;
+
+			announce_done(&w);
+			why = atomic_load_explicit(&q->park_reason, memory_order_relaxed);
+			/* A helper that died behind sq_head leaves an empty queue parked. */
+			if (!may_execute(x, req) || why == PARK_NONE || queue_empty(q) ||
+				!deadline_passed(q))
+				continue;
+			/* In this order, so that the next weftd fails it if we die here. */
+			work_fail(&w, park_status(why));
+			park_end(q);
+			expired = true;
+		} while (token_drop(&q->token, x->owner) == TOKEN_KICKED && (kicked = true));
+	}
+	slot_leave(x->slot);
+	return kicked && !expired;
+}
+
+void exec_peer_died(struct exec *x, const struct end *req)
+{
+	struct work w = {.x = x, .req = req};
+	struct seg_qp *q = req->qp;
+
+	slot_enter(x->slot, req->view.attach, req->view.attach);
+	if (token_take(&q->token, x->owner)) {
+		do {
+			announce_done(&w);
+			if (may_execute(x, req) && !queue_empty(q) &&
+				atomic_load_explicit(&q->park_reason, memory_order_relaxed) !=
+					PARK_NO_PEER)
+				park_begin(&w, PARK_NO_PEER);
+		} while (token_drop(&q->token, x->owner) == TOKEN_KICKED);
+	}
+	slot_leave(x->slot);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The segment: one sealed, sparse memfd per attached process that holds its HCA objects, so that
+ * the owner, a local peer or weftd can execute a work request.  Everything in it is an offset or
+ * an index, never a pointer.  weftd creates it, the owner and its peers map all of it.
+ *
+ * Nothing in a segment is trusted by anyone but its owner: indices are masked, offsets and
+ * lengths are checked at use (hca/view.h).  A peer that scribbles over its own segment breaks
+ * itself.  A change of this file is a change of SEG_VERSION.
+ *
+ * Writers are named per group of fields; groups of different writers lie on different lines.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "hca/slot.h"
+#include "hca/ticket.h"
+
+#define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
+enum { SEG_VERSION = 1 };
+
+enum {
+	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
+	SEG_QPN_BLOCKS = 1 << 16, /* leases of 256 QP numbers */
+	SEG_QPN_PER_BLOCK = 256,
+	SEG_QPS = 1 << 17, /* QPs per process */
+	SEG_CQS = 1 << 17,
+	SEG_MRS = 1 << 20,
+	SEG_PARK_BYTES = 8192,   /* a parked SEND up to this size is copied out */
+	SEG_RING_BYTES = 16384,  /* receive payload ring of a QP */
+	SEG_RING_MSG_MAX = 4096, /* larger SENDs go by a mover */
+};
+
+#define SEG_SIZE (16ull << 30)
+
+/* Head of the segment, one page. */
+struct seg_header {
+	/* weftd, before anybody else maps it */
+	uint64_t magic;
+	uint32_t version;
+	uint32_t attach; /* attach id of the owner, 24 bits, unique in the fabric */
+	uint64_t size;
+	int32_t pid; /* of the owner, in weftd's pid namespace */
+	uint32_t pad0;
+	uint64_t start_time; /* of the owner, clock ticks since boot (/proc/PID/stat field 22) */
+
+	/* weftd; read by every peer on every operation */
+	_Alignas(CACHE_LINE) _Atomic uint32_t dead; /* 1 once the owner is gone */
+
+	/* anybody: taken around read-modify-write of this process's memory (hca/atomic_op.h) */
+	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
+
+	/* anybody: async events that wait for ibv_get_async_event */
+	_Alignas(CACHE_LINE) _Atomic uint32_t port_events; /* bit = enum ibv_event_type */
+	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
+
+	/* the owner: counts for weft status, and how far the tables are in use */
+	_Alignas(CACHE_LINE) _Atomic uint32_t slots_used;
+	_Atomic uint32_t qps_used; /* QP indices below this were used at least once */
+	_Atomic uint32_t cqs_used;
+	_Atomic uint32_t n_pd, n_mr, n_cq, n_qp, n_channel;
+	_Atomic uint64_t mr_bytes;
+};
+
+/* What a segment counts, per exec slot (single writer each); seg_counter() sums up. */
+enum seg_counter {
+	CTR_SEND_INLINE, /* SENDs carried in the receive slot */
+	CTR_SEND_RING,   /* ... in the payload ring */
+	CTR_SEND_MOVER,  /* ... by a mover */
+	CTR_CMA_OPS,     /* process_vm calls */
+	CTR_CMA_BYTES,
+	CTR_SELF_BYTES, /* copied within the process */
+	CTR_ATOMICS,
+	CTR_RNR_PARKS,  /* SENDs that found no receive */
+	CTR_PEER_PARKS, /* requests that found no peer */
+	CTR_HELPED,     /* work requests executed for a peer */
+	CTR_WORKER,     /* ... by the worker thread */
+	CTR_EVENTS,     /* completion events written */
+	CTR_ERR_LOC_PROT,
+	CTR_ERR_LOC_LEN,
+	CTR_ERR_REM_ACCESS,
+	CTR_ERR_REM_INV_REQ,
+	CTR_ERR_REM_OP,
+	CTR_ERR_RNR,
+	CTR_ERR_RETRY,
+	CTR_FLUSHED,
+	CTR_CQ_OVERRUN,
+	CTR_CMA_REFUSED,  /* EPERM from process_vm */
+	CTR_WAIT_STOPPED, /* invalidations that had to wait for a stopped peer */
+	CTR_COUNT,
+	CTR_ROOM = 32
+};
+
+/* A scatter/gather element as the HCA keeps it. */
+struct seg_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/* One memory region.  The owner writes; key last when it appears, first when it goes. */
+struct seg_mr {
+	_Atomic uint32_t key; /* lkey and rkey: index << 8 | variant; 0 = none */
+	uint32_t access;      /* enum ibv_access_flags */
+	uint32_t pd;
+	uint32_t flags;
+	uint64_t iova; /* the address that work requests use */
+	uint64_t length;
+	uint64_t addr; /* where it is in the owner's memory */
+	uint64_t pad[3];
+};
+
+/* seg_qp.state: low 4 bits enum ibv_qp_state, then flags, generation above. */
+enum {
+	QPS_STATE_MASK = 0xf,
+	QPS_LIVE = 1 << 4, /* the entry is in use */
+	QPS_GEN_SHIFT = 8,
+};
+
+/* One queue pair. */
+struct seg_qp {
+	/* the owner, in modify_qp and create_qp; state also by an executor, to ERR */
+	_Alignas(CACHE_LINE) _Atomic uint32_t state;
+	uint32_t qpn;
+	uint32_t dest_qpn;
+	uint32_t peer_attach; /* whose QP dest_qpn is; 0 = not found yet */
+	uint32_t pd;
+	uint32_t access; /* qp_access_flags */
+	uint32_t sq_psn, rq_psn;
+	uint32_t send_cq, recv_cq;
+	uint8_t type;      /* enum ibv_qp_type */
+	uint8_t mtu;       /* enum ibv_mtu */
+	uint8_t rnr_timer; /* min_rnr_timer, 5 bits, encoded */
+	uint8_t rnr_retry;
+	uint8_t timeout; /* local ACK timeout, encoded; 0 = never */
+	uint8_t retry_cnt;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+
+	/* the owner, in create_qp: where the rings are */
+	_Alignas(CACHE_LINE) uint64_t sq_off;
+	uint64_t rq_off;
+	uint64_t ring_off; /* payload ring for incoming SENDs, SEG_RING_BYTES */
+	uint64_t park_off; /* SEG_PARK_BYTES of a parked SEND's payload */
+	uint32_t sq_stride, rq_stride;
+	uint8_t sq_log, rq_log; /* log2 of the slots; rq_log 0xff = no receive queue */
+	uint8_t sq_sig_all;
+	uint8_t pad0[1];
+	uint32_t rq_base;        /* rq_head at the last RESET */
+	_Atomic uint32_t events; /* async events waiting, bit = enum ibv_event_type; anybody */
+
+	/* the holder of the token: direction from this QP to its peer */
+	_Alignas(CACHE_LINE) _Atomic uint64_t token;
+	_Atomic uint32_t sq_head;     /* next work request to execute */
+	_Atomic uint32_t park_reason; /* enum seg_park */
+	_Atomic uint64_t deadline;    /* CLOCK_MONOTONIC ns at which a parked head fails, 0 never */
+	_Atomic uint32_t parked_copy; /* sq position + 1 whose payload lies in the park buffer */
+	_Atomic uint64_t timer_ns;    /* when weftd was asked to look at this QP, 0 not at all */
+	_Atomic uint64_t packets;     /* path MTU packets sent, for the PSN */
+
+	/* the owner: the producer side of the send queue */
+	_Alignas(CACHE_LINE) _Atomic uint32_t sq_tail;
+
+	/* the holder of rq_token, who alone completes this QP's receives */
+	_Alignas(CACHE_LINE) _Atomic uint64_t rq_token;
+	_Atomic uint32_t rq_head;        /* next receive to consume */
+	_Atomic uint32_t ring_tail;      /* bytes produced into the payload ring */
+	_Atomic uint32_t ring_head_seen; /* a ring_head that was read earlier */
+
+	/* a parked requester writes, the owner reads at each post_recv */
+	_Alignas(CACHE_LINE) _Atomic uint32_t park;
+
+	/* the owner, at poll_cq: bytes of the payload ring given back */
+	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
+};
+
+/* Why the head of a send queue waits. */
+enum seg_park { PARK_NONE, PARK_RNR, PARK_NO_PEER };
+
+/* Room in a CQ's ring beyond its limit, for surplus tickets. */
+enum { CQ_SURPLUS_MAX = 64 };
+
+/* One completion queue: ring of tickets. */
+struct seg_cq {
+	/* the owner, in create_cq */
+	_Alignas(CACHE_LINE) uint64_t ring_off;
+	uint32_t log_size;
+	uint32_t limit;           /* tickets outstanding at most */
+	uint32_t channel;         /* completion channel, 0 = none */
+	_Atomic uint32_t live;    /* generation << 1 | 1 while it exists */
+	_Atomic uint32_t arm;     /* hca/arm.h */
+	_Atomic uint32_t fired;   /* events written, counts up */
+	_Atomic uint32_t failed;  /* overrun: completions are lost from here on */
+	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
+	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
+	struct ticket_ring ring;
+};
+
+/* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
+enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };
+
+/* A send work request in its slot; SGEs or inline bytes follow. */
+struct seg_wqe {
+	/* the owner, before sq_tail moves past it */
+	uint64_t wr_id;
+	uint16_t opcode; /* enum ibv_wr_opcode */
+	uint16_t flags;
+	uint32_t imm; /* big endian, as the program gave it */
+	uint64_t raddr;
+	uint64_t compare_add, swap;
+	uint32_t rkey;
+	uint16_t num_sge;
+	uint16_t inline_len;
+
+	/* the holder of the token: the completion */
+	_Atomic uint32_t done; /* position + 1 once completed */
+	uint8_t status;        /* enum ibv_wc_status */
+	uint8_t pad[3];
+	uint32_t byte_len;
+	uint32_t vendor_err;
+	struct seg_sge sge[];
+};
+
+enum {
+	RQ_SGE_NEAR = 3,    /* SGEs in the first line of a receive slot */
+	RQ_INLINE_MAX = 36, /* payload in its second line */
+};
+
+/* Where the payload of a completed receive is. */
+enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING };
+
+/* A posted receive; further SGEs follow the second line. */
+struct seg_rqe {
+	/* the owner */
+	_Alignas(CACHE_LINE) _Atomic uint32_t posted; /* position + 1 */
+	uint16_t num_sge;
+	uint16_t pad0;
+	uint64_t wr_id;
+	struct seg_sge near[RQ_SGE_NEAR];
+
+	/* the holder of rq_token: the completion */
+	_Alignas(CACHE_LINE) _Atomic uint32_t done; /* position + 1 */
+	uint8_t status;                             /* enum ibv_wc_status */
+	uint8_t opcode;                             /* enum ibv_wc_opcode */
+	uint8_t wc_flags;
+	uint8_t where; /* enum seg_rq_where */
+	uint32_t byte_len;
+	uint32_t imm;
+	uint32_t src_qp;
+	uint32_t vendor_err;
+	uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+	uint8_t payload[RQ_INLINE_MAX];
+
+	struct seg_sge far[];
+};
+
+/* The fixed parts of a segment, in this order; the heap fills the rest. */
+struct seg {
+	struct seg_header hdr;
+	_Alignas(4096) struct exec_slot slots[SEG_SLOTS];
+	_Alignas(4096) _Atomic uint64_t counters[SEG_SLOTS][CTR_ROOM];
+	/* block of 256 QP numbers -> first QP index + 1 in this process, 0 = not leased here */
+	_Alignas(4096) _Atomic uint32_t qpn_block[SEG_QPN_BLOCKS];
+	/* QP index -> has async events waiting, so that nobody scans all QPs */
+	_Alignas(4096) _Atomic uint64_t qp_event_map[SEG_QPS / 64];
+	_Alignas(4096) _Atomic uint64_t cq_event_map[SEG_CQS / 64];
+	_Alignas(4096) struct seg_mr mr[SEG_MRS];
+	_Alignas(4096) struct seg_qp qp[SEG_QPS];
+	_Alignas(4096) struct seg_cq cq[SEG_CQS];
+	_Alignas(4096) uint8_t heap[];
+};
+
+/* The process's total of one counter. */
+static inline uint64_t seg_counter(const struct seg *seg, enum seg_counter which)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.slots_used, memory_order_relaxed);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n && i < SEG_SLOTS; i++)
+		sum += atomic_load_explicit(&seg->counters[i][which], memory_order_relaxed);
+	return sum;
+}
+
+_Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
+_Static_assert(sizeof(struct seg_header) <= 4096, "one page");
+_Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
+_Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
+_Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
+_Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

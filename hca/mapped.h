@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Is every page of [addr, addr+len) mapped, readable, and writable if asked?  0 or -EFAULT.
+ * Reads the process's map, touches no page: PROCMAP_QUERY (Linux 6.11) where there is, else the
+ * text of /proc/self/maps.  Without /proc: 0.
+ */
+int mapped_check(uint64_t addr, uint64_t len, bool writable);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What waits for time: requests parked with a deadline.  weftd watches deadlines for programs
+ * that sleep; a program that polls or sleeps in our calls watches its own, so that nothing hangs
+ * while weftd is down.
+ */
+#include "base/clock.h"
+#include "hca/exec.h"
+#include "hca/objects.h"
+#include "hca/proc.h"
+#include "hca/qp_state.h"
+#include "hca/token.h"
+#include "hca/worker.h"
+
+static struct {
+	struct lock lock;
+	struct hca_qp *first;
+	_Atomic uint32_t n;
+	_Atomic uint64_t next_ns;
+} parked;
+
+/* With the lock held.  watch_at points to what points to the QP; NULL: not on the list. */
+static void drop(struct hca_qp *qp)
+{
+	if (!qp->watch_at)
+		return;
+	*qp->watch_at = qp->watch_next;
+	if (qp->watch_next)
+		qp->watch_next->watch_at = qp->watch_at;
+	qp->watch_at = NULL;
+	atomic_fetch_sub_explicit(&parked.n, 1, memory_order_release);
+}
+
+void progress_watch(struct hca_qp *qp)
+{
+	lock_take(&parked.lock);
+	if (!qp->watch_at) {
+		qp->watch_next = parked.first;
+		if (parked.first)
+			parked.first->watch_at = &qp->watch_next;
+		qp->watch_at = &parked.first;
+		parked.first = qp;
+		atomic_fetch_add_explicit(&parked.n, 1, memory_order_release);
+	}
+	lock_drop(&parked.lock);
+}
+
+void progress_forget(struct hca_qp *qp)
+{
+	lock_take(&parked.lock);
+	drop(qp);
+	lock_drop(&parked.lock);
+}
+
+void progress_forked_child(void)
+{
+	parked.first = NULL;
+	atomic_store_explicit(&parked.n, 0, memory_order_relaxed);
+	atomic_store_explicit(&parked.lock.word, 0, memory_order_relaxed);
+}
+
+bool progress_pending(void)
+{
+	return atomic_load_explicit(&parked.n, memory_order_relaxed) != 0;
+}
+
+/* Runs our direction; unlike qp_run_out() it leaves the watch list, which we hold, alone. */
+static void run_out(struct hca_qp *qp)
+{
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct exec *x = exec_self();
+	enum run_end end;
+
+	if (!x)
+		return;
+	end = exec_run(x, &qp->me, peer,
+		(struct budget){.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE});
+	if (end == RUN_BUDGET || end == RUN_BUSY)
+		worker_add(qp, WORK_OUT);
+	else if (end_state(&qp->me) == IBV_QPS_ERR)
+		qp_rouse_peer(qp);
+}
+
+bool qp_bury_peer(struct hca_qp *qp)
+{
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct seg_qp *s = qp->me.qp;
+
+	if (!peer || !peer->view.pid || !view_died(&peer->view))
+		return false;
+	token_force(&s->token, peer->view.attach);
+	token_force(&s->rq_token, peer->view.attach);
+	token_force(&qp->me.view.seg->hdr.atomic_token, peer->view.attach);
+	return true;
+}
+
+static bool look_for_peer(struct hca_qp *qp)
+{
+	if (!lock_try(&qp->modify_lock))
+		return true;
+	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
+		qp_find_peer(qp);
+	lock_drop(&qp->modify_lock);
+	if (atomic_load_explicit(&qp->peer, memory_order_relaxed))
+		qp_run_in(qp);
+	run_out(qp);
+	return true;
+}
+
+/* One QP of the list: true if it still has to be watched. */
+static bool look_at(struct hca_qp *qp)
+{
+	struct seg_qp *s = qp->me.qp;
+	uint32_t state = end_state(&qp->me);
+
+	if (state == IBV_QPS_ERR)
+		run_out(qp); /* flushes */
+	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
+		return false;
+	if (!atomic_load_explicit(&qp->peer, memory_order_acquire))
+		return look_for_peer(qp);
+	if (atomic_load_explicit(&s->sq_head, memory_order_acquire) ==
+		atomic_load_explicit(&s->sq_tail, memory_order_acquire))
+		return false;
+	qp_bury_peer(qp);
+	run_out(qp); /* fails the head if its deadline has passed */
+	return true;
+}
+
+static void look_at_all(uint64_t now)
+{
+	struct hca_qp *next;
+
+	atomic_store_explicit(&parked.next_ns, now + NSEC_PER_MSEC, memory_order_relaxed);
+	for (struct hca_qp *qp = parked.first; qp; qp = next) {
+		next = qp->watch_next;
+		if (!look_at(qp))
+			drop(qp);
+	}
+}
+
+void progress_slow(void)
+{
+	uint64_t now;
+
+	if (!progress_pending())
+		return;
+	now = clock_ns();
+	if (now < atomic_load_explicit(&parked.next_ns, memory_order_relaxed) ||
+		!lock_try(&parked.lock))
+		return;
+	look_at_all(now);
+	lock_drop(&parked.lock);
+}
+
+void progress_before_sleep(void)
+{
+	if (!progress_pending())
+		return;
+	lock_take(&parked.lock);
+	look_at_all(clock_ns());
+	lock_drop(&parked.lock);
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Queue pairs: creation, destruction, finding the other end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hca/exec.h"
+#include "hca/heap.h"
+#include "hca/objects.h"
+#include "hca/proc.h"
+#include "hca/qp_state.h"
+#include "hca/quiesce.h"
+#include "hca/tables.h"
+#include "hca/token.h"
+#include "hca/worker.h"
+
+enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };
+
+/* ---- creation ---- */
+
+static int refuse(int err, const char *why)
+{
+	log_line(LOG_LVL_INFO, "create_qp refused: %s", why);
+	return err;
+}
+
+static int check_init(const struct ibv_qp_init_attr *init, const struct hca_cq *send_cq,
+	const struct hca_cq *recv_cq)
+{
+	const struct ibv_qp_cap *c = &init->cap;
+
+	switch (init->qp_type) {
+	case IBV_QPT_RC:
+		break;
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_RAW_PACKET:
+		log_line(LOG_LVL_WARN, "create_qp refused: only RC queue pairs are supported yet");
+		return -EOPNOTSUPP;
+	default:
+		return refuse(-EINVAL, "no such queue pair type");
+	}
+	if (init->srq) {
+		log_line(LOG_LVL_WARN,
+			"create_qp refused: shared receive queues are not supported yet");
+		return -EOPNOTSUPP;
+	}
+	if (!send_cq || !recv_cq)
+		return refuse(-EINVAL, "a completion queue is missing");
+	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR ||
+		c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
+		c->max_inline_data > HCA_MAX_INLINE)
+		return refuse(-EINVAL, "a capacity is above the device's limits (ibv_devinfo -v)");
+	return 0;
+}
+
+static unsigned log2_up(uint32_t n)
+{
+	unsigned log = 0;
+
+	while ((1u << log) < n)
+		log++;
+	return log;
+}
+
+/* Where the rings of a new QP lie. */
+struct rings {
+	uint64_t sq, rq, ring, park;
+};
+
+static void free_rings(const struct hca_qp *qp, const struct rings *r)
+{
+	heap_free(r->sq, qp->sq_bytes);
+	heap_free(r->rq, qp->rq_bytes);
+	heap_free(r->ring, SEG_RING_BYTES);
+	heap_free(r->park, SEG_PARK_BYTES);
+}
+
+static int alloc_rings(struct hca_qp *qp, struct rings *r)
+{
+	int rc = heap_alloc(qp->sq_bytes, &r->sq);
+
+	if (!rc)
+		rc = heap_alloc(qp->rq_bytes, &r->rq);
+	if (!rc)
+		rc = heap_alloc(SEG_RING_BYTES, &r->ring);
+	if (!rc)
+		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
+	if (rc)
+		free_rings(qp, r);
+	return rc;
+}
+
+/* Writes the entry of a new QP; its generation goes on from the one before. */
+static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const struct rings *r)
+{
+	const struct ibv_qp_init_attr *init = &qp->init;
+	uint32_t gen = atomic_load_explicit(&s->state, memory_order_relaxed) >> QPS_GEN_SHIFT;
+
+	memset((char *)s + sizeof s->state, 0, sizeof *s - sizeof s->state);
+	s->qpn = qpn;
+	s->pd = qp->pd->handle;
+	s->type = init->qp_type;
+	s->send_cq = qp->send_cq->index;
+	s->recv_cq = qp->recv_cq->index;
+	s->sq_off = r->sq;
+	s->rq_off = r->rq;
+	s->ring_off = r->ring;
+	s->park_off = r->park;
+	s->sq_stride = sq_stride_for(init->cap.max_send_sge, init->cap.max_inline_data);
+	s->rq_stride = rq_stride_for(init->cap.max_recv_sge);
+	s->sq_log = log2_up(init->cap.max_send_wr);
+	s->rq_log = log2_up(init->cap.max_recv_wr);
+	s->sq_sig_all = init->sq_sig_all;
+	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
+		memory_order_release);
+}
+
+static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_cap *c = &init->cap;
+
+	/* A queue nobody asked for still has one slot, so that no special case is needed. */
+	c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
+	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
+	c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
+	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
+	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data)
+		       << log2_up(c->max_send_wr);
+	qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge) << log2_up(c->max_recv_wr);
+	qp->sq_depth = c->max_send_wr;
+	qp->rq_depth = c->max_recv_wr;
+	qp->max_sge = c->max_send_sge;
+	qp->rq_max_sge = c->max_recv_sge;
+	qp->max_inline = c->max_inline_data;
+	qp->sig_all = init->sq_sig_all;
+}
+
+static int build(struct hca_qp *qp)
+{
+	const struct view v = proc_view();
+	struct rings r = {0};
+	struct seg_qp *s;
+	uint32_t qpn;
+	int rc = alloc_rings(qp, &r);
+	int index;
+
+	if (rc)
+		return rc;
+	index = table_add_qp(qp, &qpn);
+	if (index < 0) {
+		free_rings(qp, &r);
+		return index;
+	}
+	s = &v.seg->qp[index];
+	describe(qp, s, qpn, &r);
+	rc = end_init(&qp->me, &v, index);
+	if (rc) {
+		atomic_store_explicit(&s->state, 0, memory_order_release);
+		table_del_qp(index);
+		free_rings(qp, &r);
+	}
+	return rc;
+}
+
+static void enlist(struct hca_qp *qp)
+{
+	struct hca_pd *pd = qp->pd;
+
+	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&qp->send_cq->users, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&qp->recv_cq->users, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&proc_seg()->hdr.n_qp, 1, memory_order_relaxed);
+	lock_take(&pd->lock);
+	qp->next = pd->qps;
+	qp->link = &pd->qps;
+	if (qp->next)
+		qp->next->link = &qp->next;
+	pd->qps = qp;
+	lock_drop(&pd->lock);
+}
+
+int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_cq *send_cq,
+	struct hca_cq *recv_cq, void *cookie, struct hca_qp **out)
+{
+	int rc = check_init(init, send_cq, recv_cq);
+	struct hca_qp *qp;
+
+	if (rc)
+		return rc;
+	rc = proc_attach(NULL);
+	if (rc)
+		return rc;
+	if (pd->epoch != proc_epoch() || send_cq->epoch != proc_epoch() ||
+		recv_cq->epoch != proc_epoch())
+		return -EINVAL; /* objects of the process we were forked from */
+	qp = calloc(1, sizeof *qp);
+	if (!qp)
+		return -ENOMEM;
+	qp->epoch = proc_epoch();
+	qp->pd = pd;
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
+	qp->cookie = cookie;
+	size_queues(qp, init);
+	qp->init = *init;
+	rc = build(qp);
+	if (rc) {
+		free(qp);
+		return rc;
+	}
+	enlist(qp);
+	*out = qp;
+	return 0;
+}
+
+/* ---- destruction ---- */
+
+static void delist(struct hca_qp *qp)
+{
+	struct hca_pd *pd = qp->pd;
+
+	lock_take(&pd->lock);
+	*qp->link = qp->next;
+	if (qp->next)
+		qp->next->link = qp->link;
+	lock_drop(&pd->lock);
+	atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&qp->send_cq->users, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&qp->recv_cq->users, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_qp, 1, memory_order_relaxed);
+}
+
+void qp_forget_peer(struct hca_qp *qp)
+{
+	struct end *e = qp->ends;
+
+	atomic_store_explicit(&qp->peer, NULL, memory_order_release);
+	qp->ends = NULL;
+	while (e) {
+		struct end *next = e->next;
+
+		free(e);
+		if (qp->process)
+			peer_put(qp->process);
+		e = next;
+	}
+	qp->process = NULL;
+}
+
+void qp_stop(struct hca_qp *qp, uint32_t new_state)
+{
+	struct seg_qp *s = qp->me.qp;
+
+	atomic_store_explicit(&s->state, new_state, memory_order_seq_cst);
+	qp_rouse_peer(qp);
+	worker_forget(qp);
+	progress_forget(qp);
+	quiesce_runs();
+	cq_purge(qp->send_cq, qp);
+	if (qp->recv_cq != qp->send_cq)
+		cq_purge(qp->recv_cq, qp);
+}
+
+/* From our own pointers: what stands in the segment, a peer may have scribbled over. */
+static uint64_t offset_of(const uint8_t *p)
+{
+	return p - (const uint8_t *)proc_seg();
+}
+
+int hca_qp_destroy(struct hca_qp *qp)
+{
+	if (qp->epoch == proc_epoch()) {
+		struct rings r = {offset_of(qp->me.sq), offset_of(qp->me.rq),
+			offset_of(qp->me.ring), offset_of(qp->me.park_buf)};
+
+		lock_take(&qp->modify_lock);
+		qp_stop(qp, (qp->me.gen + 1) << QPS_GEN_SHIFT);
+		lock_drop(&qp->modify_lock);
+		delist(qp);
+		table_del_qp(qp->me.index);
+		free_rings(qp, &r);
+	} else {
+		qp->process = NULL; /* a forked child's: known to the parent alone */
+	}
+	qp_forget_peer(qp);
+	free(qp);
+	return 0;
+}
+
+uint32_t hca_qp_num(const struct hca_qp *qp)
+{
+	return qp->me.qpn;
+}
+
+/* ---- the other end ---- */
+
+/* Takes process, with its reference, as the other end. */
+static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
+{
+	struct end *e = malloc(sizeof *e);
+	int rc = e ? end_init(e, &process->view, index) : -ENOMEM;
+
+	if (!rc && qp->process && qp->process != process) {
+		log_line(LOG_LVL_WARN, "QP %#x: its peer %#x moved to another process", qp->me.qpn,
+			e->qpn);
+		rc = -EPROTO;
+	}
+	if (rc) {
+		free(e);
+		peer_put(process);
+		return rc;
+	}
+	peer_prepare_channel(process, e->send_cq.cq->channel);
+	peer_prepare_channel(process, e->recv_cq.cq->channel);
+	e->next = qp->ends;
+	qp->ends = e;
+	qp->process = process;
+	qp->me.qp->peer_attach = process->view.attach;
+	atomic_store_explicit(&qp->peer, e, memory_order_seq_cst);
+	return 0;
+}
+
+static int find_peer(struct hca_qp *qp)
+{
+	struct peer *process;
+	uint32_t index;
+	int rc = peer_find(qp->me.qp->dest_qpn, &process, &index);
+
+	qp->next_find_ns = clock_coarse_ns() + FIND_AGAIN_NS;
+	return rc ? rc : take_peer(qp, process, index);
+}
+
+void qp_find_peer(struct hca_qp *qp)
+{
+	if (clock_coarse_ns() >= qp->next_find_ns)
+		find_peer(qp);
+}
+
+void qp_await_peer(struct hca_qp *qp)
+{
+	const struct timespec nap = {.tv_nsec = FIND_AGAIN_NS};
+	int saved = errno;
+
+	for (int i = 0; find_peer(qp) == -ENOENT && i < FIND_TRIES; i++)
+		nanosleep(&nap, NULL);
+	errno = saved;
+}
+
+/* ---- running the two directions ---- */
+
+static const struct budget own_budget = {
+	.requests = UINT32_MAX, .bytes = UINT64_MAX, .large = WORKER_LARGE};
+static const struct budget help_budget = {
+	.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE};
+
+/*
+ * Somebody else runs our direction.  weftd holds tokens for an instant to fail a queue, and cannot
+ * answer a kick by executing; a peer that helps us may die on the way.
+ */
+static bool kicked_another(const struct hca_qp *qp, enum run_end end)
+{
+	uint64_t token;
+
+	if (end != RUN_KICKED)
+		return false;
+	token = atomic_load_explicit(&qp->me.qp->token, memory_order_relaxed);
+	return token_attach(token) != qp->me.view.attach;
+}
+
+static void after_run(struct hca_qp *qp, enum run_end end, unsigned direction)
+{
+	if (end == RUN_BUDGET || end == RUN_BUSY)
+		worker_add(qp, direction);
+	else if (direction == WORK_OUT && (end == RUN_PARKED || kicked_another(qp, end)))
+		progress_watch(qp);
+}
+
+void qp_rouse_peer(struct hca_qp *qp)
+{
+	static const struct budget one = {.requests = 1, .bytes = 1, .large = UINT64_MAX};
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct exec *x = exec_self();
+
+	if (!peer || !x || end_receives(&qp->me) ||
+		!atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
+		return;
+	exec_run(x, peer, &qp->me, one);
+}
+
+void qp_run_out(struct hca_qp *qp)
+{
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct exec *x = exec_self();
+
+	if (!x) {
+		worker_add(qp, WORK_OUT);
+		return;
+	}
+	after_run(qp, exec_run(x, &qp->me, peer, own_budget), WORK_OUT);
+	if (end_state(&qp->me) == IBV_QPS_ERR)
+		qp_rouse_peer(qp);
+}
+
+void qp_run_in(struct hca_qp *qp)
+{
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct exec *x = exec_self();
+
+	if (!peer)
+		return;
+	if (!x) {
+		worker_add(qp, WORK_IN);
+		return;
+	}
+	count_add(x, CTR_HELPED, 1);
+	after_run(qp, exec_run(x, peer, &qp->me, help_budget), WORK_IN);
+	if (end_state(peer) == IBV_QPS_ERR &&
+		atomic_exchange_explicit(&peer->qp->park, 0, memory_order_seq_cst))
+		qp_run_out(qp);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* ibv_modify_qp and ibv_query_qp: checks, transitions, and what they set in motion. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "hca/exec.h"
+#include "hca/proc.h"
+#include "hca/qp_state.h"
+#include "hca/quiesce.h"
+#include "hca/token.h"
+
+enum {
+	MAX_24_BITS = 0xffffff,
+	MAX_5_BITS = 31,
+	MAX_RETRY = 7,
+	/* Path migration is not offered: the values are accepted as by HCAs without it. */
+	ACCEPTED_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+};
+
+static enum ibv_qp_state state_of(const struct hca_qp *qp)
+{
+	return end_state(&qp->me);
+}
+
+enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
+{
+	return state_of(qp);
+}
+
+/* ---- checks ---- */
+
+static int refuse(const struct hca_qp *qp, const char *why)
+{
+	log_line(LOG_LVL_INFO, "modify_qp of QP %#x refused: %s", qp->me.qpn, why);
+	return -EINVAL;
+}
+
+static bool is_local_gid(const struct fabric_page *page, const union ibv_gid *gid)
+{
+	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < page->port.n_gids; i++)
+		if (!memcmp(page->port.gid[i].raw, gid->raw, sizeof gid->raw))
+			return true;
+	return false;
+}
+
+static bool is_zero_gid(const uint8_t *raw)
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(raw, zero, sizeof zero);
+}
+
+static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
+{
+	const struct fabric_page *page = proc_at()->fabric;
+
+	if (ah->port_num != 1)
+		return refuse(qp, "the path's port is not 1");
+	if (!ah->is_global)
+		return refuse(qp, "a RoCE path needs a GRH (is_global and a destination GID)");
+	_Static_assert(FABRIC_MAX_GIDS > UINT8_MAX, "sgid_index has 8 bits");
+	if (is_zero_gid(page->port.gid[ah->grh.sgid_index].raw))
+		return refuse(qp, "there is no GID at sgid_index");
+	if (!is_local_gid(page, &ah->grh.dgid)) {
+		log_line(LOG_LVL_WARN,
+			"QP %#x: the destination GID is not of this host; "
+			"other hosts are not supported yet",
+			qp->me.qpn);
+		return -EHOSTUNREACH;
+	}
+	return 0;
+}
+
+static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	if (mask & IBV_QP_PORT && a->port_num != 1)
+		return refuse(qp, "there is only port 1");
+	if (mask & IBV_QP_PKEY_INDEX && a->pkey_index >= proc_at()->fabric->port.n_pkeys)
+		return refuse(qp, "there is no P_Key at that index");
+	if (mask & IBV_QP_ACCESS_FLAGS && a->qp_access_flags & ~(unsigned)ACCEPTED_ACCESS)
+		return refuse(qp, "unknown bits in qp_access_flags");
+	if (mask & IBV_QP_PATH_MTU &&
+		(a->path_mtu < IBV_MTU_256 || a->path_mtu > proc_at()->fabric->port.active_mtu))
+		return refuse(qp, "the path MTU is larger than the port's or not a code");
+	if ((mask & IBV_QP_DEST_QPN && a->dest_qp_num > MAX_24_BITS) ||
+		(mask & IBV_QP_RQ_PSN && a->rq_psn > MAX_24_BITS) ||
+		(mask & IBV_QP_SQ_PSN && a->sq_psn > MAX_24_BITS))
+		return refuse(qp, "a QP number or PSN has more than 24 bits");
+	if ((mask & IBV_QP_MIN_RNR_TIMER && a->min_rnr_timer > MAX_5_BITS) ||
+		(mask & IBV_QP_TIMEOUT && a->timeout > MAX_5_BITS))
+		return refuse(qp, "a timer code has more than 5 bits");
+	if ((mask & IBV_QP_RETRY_CNT && a->retry_cnt > MAX_RETRY) ||
+		(mask & IBV_QP_RNR_RETRY && a->rnr_retry > MAX_RETRY))
+		return refuse(qp, "a retry count has more than 3 bits");
+	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC && a->max_rd_atomic > HCA_MAX_RD_ATOMIC) ||
+		(mask & IBV_QP_MAX_DEST_RD_ATOMIC && a->max_dest_rd_atomic > HCA_MAX_RD_ATOMIC))
+		return refuse(qp, "more outstanding READs than the device offers");
+	if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state > IBV_MIG_ARMED)
+		return refuse(qp, "path_mig_state is not a code");
+	if (mask & IBV_QP_ALT_PATH && (a->alt_port_num != 1 || a->alt_timeout > MAX_5_BITS ||
+					      a->alt_pkey_index >= proc_at()->fabric->port.n_pkeys))
+		return refuse(qp, "the alternate path's port, P_Key index or timeout is not valid");
+	return mask & IBV_QP_AV ? check_path(qp, &a->ah_attr) : 0;
+}
+
+static int check(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask,
+	enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	int required, optional;
+
+	if (mask & IBV_QP_CUR_STATE && a->cur_qp_state != from)
+		return refuse(qp, "cur_qp_state is not the state of the QP");
+	if (qp_transition(qp->init.qp_type, from, to, &required, &optional))
+		return refuse(qp, "no such state transition");
+	if ((mask & required) != required)
+		return refuse(qp, "an attribute that this transition requires is missing");
+	if (mask & ~(required | optional | IBV_QP_STATE))
+		return refuse(qp, "an attribute that this transition does not take is given");
+	return check_values(qp, a, mask);
+}
+
+/* ---- taking the attributes over ---- */
+
+static void keep_path(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	struct ibv_qp_attr *k = &qp->attr;
+
+	if (mask & IBV_QP_AV)
+		k->ah_attr = a->ah_attr;
+	if (mask & IBV_QP_ALT_PATH) {
+		k->alt_ah_attr = a->alt_ah_attr;
+		k->alt_pkey_index = a->alt_pkey_index;
+		k->alt_port_num = a->alt_port_num;
+		k->alt_timeout = a->alt_timeout;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		k->path_mig_state = a->path_mig_state;
+	if (mask & IBV_QP_PKEY_INDEX)
+		k->pkey_index = a->pkey_index;
+	if (mask & IBV_QP_PORT)
+		k->port_num = a->port_num;
+}
+
+static void keep_protocol(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	struct seg_qp *s = qp->me.qp;
+
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		s->access = a->qp_access_flags;
+	if (mask & IBV_QP_PATH_MTU)
+		s->mtu = a->path_mtu;
+	if (mask & IBV_QP_DEST_QPN)
+		s->dest_qpn = a->dest_qp_num;
+	if (mask & IBV_QP_RQ_PSN)
+		s->rq_psn = a->rq_psn;
+	if (mask & IBV_QP_SQ_PSN)
+		s->sq_psn = a->sq_psn;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		s->rnr_timer = a->min_rnr_timer;
+	if (mask & IBV_QP_TIMEOUT)
+		s->timeout = a->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		s->retry_cnt = a->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		s->rnr_retry = a->rnr_retry;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		s->max_rd_atomic = a->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		s->max_dest_rd_atomic = a->max_dest_rd_atomic;
+}
+
+/* ---- the transitions ---- */
+
+/* Changes the state unless an executor moved the QP to ERR meanwhile. */
+static bool move_state(struct hca_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	uint32_t base = qp->me.gen << QPS_GEN_SHIFT | QPS_LIVE;
+	uint32_t old = base | from;
+
+	return atomic_compare_exchange_strong_explicit(
+		&qp->me.qp->state, &old, base | to, memory_order_seq_cst, memory_order_relaxed);
+}
+
+/* Forgets all of the QP's past: rings, positions, the other end. */
+static void to_reset(struct hca_qp *qp)
+{
+	struct seg_qp *s = qp->me.qp;
+	uint32_t gen = (qp->me.gen + 1) & (UINT32_MAX >> QPS_GEN_SHIFT);
+
+	qp_stop(qp, gen << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET);
+	qp->me.gen = gen;
+	qp_forget_peer(qp);
+	s->dest_qpn = 0;
+	s->peer_attach = 0;
+	atomic_store_explicit(&s->token, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->rq_token, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->park, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->park_reason, PARK_NONE, memory_order_relaxed);
+	atomic_store_explicit(&s->deadline, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->parked_copy, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->packets, 0, memory_order_relaxed);
+	/* Positions go on counting: old done and posted words then match no new position. */
+	atomic_store_explicit(&s->sq_head, qp->sq_tail, memory_order_relaxed);
+	atomic_store_explicit(&qp->sq_poll, qp->sq_tail, memory_order_relaxed);
+	atomic_store_explicit(&s->rq_head, qp->rq_tail, memory_order_relaxed);
+	s->rq_base = qp->rq_tail;
+	atomic_store_explicit(&qp->rq_poll, qp->rq_tail, memory_order_relaxed);
+	qp->rq_landed = qp->rq_tail;
+	atomic_store_explicit(&s->ring_head_seen,
+		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_relaxed);
+	atomic_store_explicit(&s->ring_head,
+		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_release);
+	memset(&qp->attr, 0, sizeof qp->attr);
+}
+
+/* ERR: flush, then be sure that no peer touches our buffers any more. */
+static void to_error(struct hca_qp *qp)
+{
+	struct exec *x = exec_self();
+
+	qp_set_error(&qp->me);
+	qp_bury_peer(qp);
+	if (x) {
+		slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
+		qp_flush(x, &qp->me, false);
+		slot_leave(x->slot);
+	}
+	qp_rouse_peer(qp);
+	quiesce();
+}
+
+static void raise_drained(struct hca_qp *qp)
+{
+	struct exec *x = exec_self();
+
+	if (x)
+		raise_qp_event(x, &qp->me, IBV_EVENT_SQ_DRAINED);
+}
+
+static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enum ibv_qp_state from,
+	enum ibv_qp_state to)
+{
+	if (to == IBV_QPS_RESET) {
+		to_reset(qp);
+		return 0;
+	}
+	if (to == IBV_QPS_ERR) {
+		to_error(qp);
+		return 0;
+	}
+	keep_path(qp, a, mask);
+	keep_protocol(qp, a, mask);
+	if (to == IBV_QPS_RTR && from == IBV_QPS_INIT)
+		qp_await_peer(qp);
+	if (!move_state(qp, from, to))
+		return -EINVAL;
+	if (to == IBV_QPS_RTR) {
+		qp_run_in(qp); /* the peer may have sent already */
+		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
+			progress_watch(qp);
+	}
+	if (to == IBV_QPS_RTS && from != IBV_QPS_RTS)
+		qp_run_out(qp);
+	if (to == IBV_QPS_SQD && from == IBV_QPS_RTS) {
+		quiesce();
+		if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && a->en_sqd_async_notify)
+			raise_drained(qp);
+	}
+	return 0;
+}
+
+int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state from, to;
+	int rc;
+
+	if (qp->epoch != proc_epoch())
+		return -EINVAL;
+	lock_take(&qp->modify_lock);
+	from = state_of(qp);
+	to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	rc = check(qp, attr, mask, from, to);
+	if (!rc)
+		rc = transit(qp, attr, mask, from, to);
+	lock_drop(&qp->modify_lock);
+	return rc;
+}
+
+int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	const struct seg_qp *s = qp->me.qp;
+	uint64_t packets = atomic_load_explicit(&s->packets, memory_order_relaxed);
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	uint64_t arrived =
+		peer ? atomic_load_explicit(&peer->qp->packets, memory_order_relaxed) : 0;
+
+	lock_take(&qp->modify_lock);
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = state_of(qp);
+	attr->qp_access_flags = s->access;
+	attr->path_mtu = s->mtu;
+	attr->dest_qp_num = s->dest_qpn;
+	attr->rq_psn = (s->rq_psn + arrived) & MAX_24_BITS;
+	attr->sq_psn = (s->sq_psn + packets) & MAX_24_BITS;
+	attr->min_rnr_timer = s->rnr_timer;
+	attr->timeout = s->timeout;
+	attr->retry_cnt = s->retry_cnt;
+	attr->rnr_retry = s->rnr_retry;
+	attr->max_rd_atomic = s->max_rd_atomic;
+	attr->max_dest_rd_atomic = s->max_dest_rd_atomic;
+	attr->cap = qp->init.cap;
+	lock_drop(&qp->modify_lock);
+	*init = qp->init;
+	return 0;
+}

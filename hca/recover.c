@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/recover.h"
+
+#include "base/clock.h"
+#include "hca/arm.h"
+#include "hca/exec.h"
+#include "hca/token.h"
+
+/* Adapts weftd's callbacks to those of an executor. */
+static void fire(uint32_t attach, uint32_t channel, void *arg)
+{
+	const struct recover_env *env = arg;
+
+	env->fire(attach, channel, env->arg);
+}
+
+static bool timer(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg)
+{
+	const struct recover_env *env = arg;
+
+	env->timer(attach, qp_index, when, env->arg);
+	return true;
+}
+
+static struct exec exec_of(const struct recover_env *env)
+{
+	return (struct exec){
+		.attach = env->hub_id,
+		.slot = &env->hub->slots[0],
+		.owner = token_owner(env->hub_id, 0),
+		.counters = env->hub->counters[0],
+		.fire = fire,
+		.timer = timer,
+		.arg = (void *)env,
+	};
+}
+
+static struct view view_of(struct seg *seg, uint32_t attach)
+{
+	return (struct view){.seg = seg, .attach = attach, .pid = -1, .pidfd = OWN_FD_NONE};
+}
+
+static void wake_cq(const struct recover_env *env, uint32_t attach, const struct cq_ref *cq)
+{
+	uint32_t firing = arm_must_fire(&cq->cq->arm, true);
+
+	if (!firing)
+		return;
+	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);
+	env->fire(attach, cq->cq->channel, env->arg);
+	arm_fired(&cq->cq->arm, firing);
+}
+
+/* Has the deadline passed?  If it is still to come, the timer is asked for again. */
+static bool expired(
+	const struct recover_env *env, struct seg_qp *q, uint32_t attach, uint32_t qp_index)
+{
+	uint64_t deadline = atomic_load_explicit(&q->deadline, memory_order_seq_cst);
+
+	if (atomic_load_explicit(&q->park_reason, memory_order_seq_cst) == PARK_NONE || !deadline)
+		return false;
+	if (clock_ns() >= deadline)
+		return true;
+	atomic_store_explicit(&q->timer_ns, deadline, memory_order_relaxed);
+	env->timer(attach, qp_index, deadline, env->arg);
+	return false;
+}
+
+void recover_timer(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t qp_index)
+{
+	const struct view v = view_of(seg, attach_id);
+	struct exec x = exec_of(env);
+	struct end e;
+
+	qp_index &= SEG_QPS - 1;
+	atomic_store_explicit(&seg->qp[qp_index].timer_ns, 0, memory_order_seq_cst);
+	if (end_init(&e, &v, qp_index))
+		return;
+	if (expired(env, e.qp, attach_id, qp_index) && exec_expire(&x, &e))
+		wake_cq(env, attach_id, &e.send_cq);
+}
+
+/* What the dead process left half done: completions not announced, a flush. */
+static void tidy_up(struct exec *x, const struct end *e)
+{
+	slot_enter(x->slot, e->view.attach, e->view.attach);
+	if (end_state(e) == IBV_QPS_ERR)
+		qp_flush(x, e, false);
+	else
+		qp_flush_recv(x, e);
+	slot_leave(x->slot);
+}
+
+/* Frees what the dead process held of a QP.  True if it held something. */
+static bool free_tokens(const struct end *e, uint32_t dead_id)
+{
+	bool held = token_force(&e->qp->token, dead_id);
+
+	return token_force(&e->qp->rq_token, dead_id) || held;
+}
+
+/* It may have completed something and died before it told. */
+static void wake_owner(const struct recover_env *env, const struct end *e)
+{
+	wake_cq(env, e->view.attach, &e->send_cq);
+	wake_cq(env, e->view.attach, &e->recv_cq);
+}
+
+void recover_death(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t dead_id)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
+	const struct view v = view_of(seg, attach_id);
+	struct exec x = exec_of(env);
+	bool touched = false;
+	struct end e;
+
+	token_force(&seg->hdr.atomic_token, dead_id);
+	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
+		bool peer_died = seg->qp[i].peer_attach == dead_id;
+
+		/* Also one that does not know its peer yet, or whose peer is not the dead one: it
+		 * may have helped before that, and a weftd is nobody's peer. */
+		if (end_init(&e, &v, i) || (!free_tokens(&e, dead_id) && !peer_died))
+			continue;
+		if (peer_died)
+			exec_peer_died(&x, &e);
+		tidy_up(&x, &e);
+		wake_owner(env, &e);
+		touched = true;
+	}
+	if (touched) /* an async event may have been marked but not counted */
+		env->fire(attach_id, 0, env->arg);
+}
+
+void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t attach_id)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
+	const struct view v = view_of(seg, attach_id);
+	struct end e;
+
+	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
+		if (end_init(&e, &v, i))
+			continue;
+		recover_timer(env, seg, attach_id, i);
+	}
+}

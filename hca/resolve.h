@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From keys and addresses of work requests to memory of a process, with an HCA's checks. */
+#pragma once
+
+#include "hca/view.h"
+#include "pages/iov.h"
+
+enum { HELD_MAX = 72 };
+
+/* The regions that a transfer relies on, so that it can see whether they still hold. */
+struct held {
+	unsigned n;
+	struct {
+		const struct seg_mr *mr;
+		uint32_t key;
+	} mr[HELD_MAX];
+};
+
+/*
+ * Translates [addr, addr+len) under key of v's process, protection domain pd, where every right
+ * of need (enum ibv_access_flags) is required, to memory of that process, appended to l.  False
+ * if an HCA would refuse.  len is not 0.
+ */
+bool resolve(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uint64_t len,
+	unsigned need, struct sgl *l, struct held *h);
+
+/*
+ * The same for the first want bytes of a list of SGEs; a zero length SGE needs no key.  False
+ * also if the list is shorter than want.
+ */
+bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
+	uint64_t want, unsigned need, struct sgl *l, struct held *h);
+
+/* True while none of the regions has been invalidated. */
+bool held_valid(const struct held *h);

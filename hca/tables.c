@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "hca/proc.h"
+
+/* One table: slots, a cursor that walks round, and how many are taken. */
+struct table {
+	struct lock lock;
+	void **slot;
+	uint32_t size, cursor, used;
+	uint32_t high; /* slots from here on were never used */
+};
+
+static void *qp_slots[SEG_QPS], *cq_slots[SEG_CQS], *mr_slots[SEG_MRS];
+static struct table qps = {.slot = qp_slots};
+static struct table cqs = {.slot = cq_slots, .size = SEG_CQS};
+static struct table mrs = {.slot = mr_slots, .size = SEG_MRS};
+static uint32_t first_qpn[SEG_QPS / SEG_QPN_PER_BLOCK];
+
+static void table_clear(struct table *t)
+{
+	memset(t->slot, 0, t->high * sizeof *t->slot);
+	t->cursor = t->used = t->high = 0;
+}
+
+void tables_reset(void)
+{
+	table_clear(&qps);
+	qps.size = 0;
+	table_clear(&cqs);
+	table_clear(&mrs);
+}
+
+void tables_forked_child(void)
+{
+	struct lock open = {.word = 0};
+
+	qps.lock = cqs.lock = mrs.lock = open;
+}
+
+/* With the lock held: a free index other than 0, or -ENOMEM. */
+static int find_free(struct table *t)
+{
+	if (t->used + 1 >= t->size)
+		return -ENOMEM;
+	do
+		t->cursor = t->cursor + 1 < t->size ? t->cursor + 1 : 1;
+	while (t->slot[t->cursor]);
+	if (t->high <= t->cursor)
+		t->high = t->cursor + 1;
+	return t->cursor;
+}
+
+static int put(struct table *t, void *obj)
+{
+	int index;
+
+	lock_take(&t->lock);
+	index = find_free(t);
+	if (index > 0) {
+		__atomic_store_n(&t->slot[index], obj, __ATOMIC_RELEASE);
+		t->used++;
+	}
+	lock_drop(&t->lock);
+	return index;
+}
+
+static void del(struct table *t, uint32_t index)
+{
+	lock_take(&t->lock);
+	__atomic_store_n(&t->slot[index], NULL, __ATOMIC_RELEASE);
+	t->used--;
+	lock_drop(&t->lock);
+}
+
+static void *get(const struct table *t, uint32_t index, uint32_t size)
+{
+	return index < size ? __atomic_load_n(&t->slot[index], __ATOMIC_ACQUIRE) : NULL;
+}
+
+struct hca_qp *table_qp(uint32_t index)
+{
+	return get(&qps, index, SEG_QPS);
+}
+
+struct hca_cq *table_cq(uint32_t index)
+{
+	return get(&cqs, index, SEG_CQS);
+}
+
+struct hca_mr *table_mr(uint32_t index)
+{
+	return get(&mrs, index, SEG_MRS);
+}
+
+static void note_used(_Atomic uint32_t *used, uint32_t index)
+{
+	if (atomic_load_explicit(used, memory_order_relaxed) < index + 1)
+		atomic_store_explicit(used, index + 1, memory_order_release);
+}
+
+int table_add_cq(struct hca_cq *cq)
+{
+	int index = put(&cqs, cq);
+
+	if (index > 0) {
+		lock_take(&cqs.lock);
+		note_used(&proc_seg()->hdr.cqs_used, index);
+		lock_drop(&cqs.lock);
+	}
+	return index;
+}
+
+int table_add_mr(struct hca_mr *mr)
+{
+	return put(&mrs, mr);
+}
+
+/* With the lock held: room for one more block of QPs. */
+static int grow_qps(void)
+{
+	uint32_t first;
+	int rc;
+
+	if (qps.size + SEG_QPN_PER_BLOCK > SEG_QPS)
+		return -ENOMEM;
+	rc = rdv_lease_qpns(&first);
+	if (rc)
+		return rc;
+	first_qpn[qps.size / SEG_QPN_PER_BLOCK] = first;
+	atomic_store_explicit(&proc_seg()->qpn_block[first / SEG_QPN_PER_BLOCK], qps.size + 1,
+		memory_order_release);
+	qps.size += SEG_QPN_PER_BLOCK;
+	return 0;
+}
+
+int table_add_qp(struct hca_qp *qp, uint32_t *qpn)
+{
+	int index, rc = 0;
+
+	lock_take(&qps.lock);
+	/* A block early, so that a number rests a while before it is used again. */
+	if (qps.used + SEG_QPN_PER_BLOCK / 2 >= qps.size)
+		rc = grow_qps();
+	index = qps.size ? find_free(&qps) : rc;
+	if (index > 0) {
+		__atomic_store_n(&qps.slot[index], qp, __ATOMIC_RELEASE);
+		qps.used++;
+		*qpn = first_qpn[index / SEG_QPN_PER_BLOCK] + index % SEG_QPN_PER_BLOCK;
+		note_used(&proc_seg()->hdr.qps_used, index);
+	}
+	lock_drop(&qps.lock);
+	return index;
+}
+
+void table_del_cq(uint32_t index)
+{
+	del(&cqs, index);
+}
+
+void table_del_mr(uint32_t index)
+{
+	del(&mrs, index);
+}
+
+void table_del_qp(uint32_t index)
+{
+	del(&qps, index);
+}

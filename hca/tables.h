@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private tables of this process: from the index of an object in the segment to our own struct
+ * for it, and the allocation of indices.  Freed indices are reused as late as possible, so that
+ * stale keys and numbers stay invalid for long.
+ */
+#pragma once
+
+#include "hca/layout.h"
+
+struct hca_qp;
+struct hca_cq;
+struct hca_mr;
+
+/* Starts over (a new attach). */
+void tables_reset(void);
+void tables_forked_child(void);
+
+struct hca_qp *table_qp(uint32_t index);
+struct hca_cq *table_cq(uint32_t index);
+struct hca_mr *table_mr(uint32_t index);
+
+/* Put an object at a free index: returns the index, or -ENOMEM when the table is full. */
+int table_add_cq(struct hca_cq *cq);
+int table_add_mr(struct hca_mr *mr);
+/* The same for a QP, leasing QP numbers when needed; *qpn is its number.  May block (rdv). */
+int table_add_qp(struct hca_qp *qp, uint32_t *qpn);
+
+void table_del_cq(uint32_t index);
+void table_del_mr(uint32_t index);
+void table_del_qp(uint32_t index);

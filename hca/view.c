@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/view.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+
+enum { LINE_UP = CACHE_LINE - 1, MAX_WR_LOG = 15, MAX_CQ_LOG = 23, MAX_STRIDE = 4096 };
+
+uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline)
+{
+	uint32_t tail = max_sge * sizeof(struct seg_sge);
+
+	if (tail < max_inline)
+		tail = max_inline;
+	return (sizeof(struct seg_wqe) + tail + LINE_UP) & ~LINE_UP;
+}
+
+uint32_t rq_stride_for(uint32_t max_sge)
+{
+	uint32_t far = max_sge > RQ_SGE_NEAR ? max_sge - RQ_SGE_NEAR : 0;
+
+	return (sizeof(struct seg_rqe) + far * sizeof(struct seg_sge) + LINE_UP) & ~LINE_UP;
+}
+
+bool view_died(const struct view *v)
+{
+	struct pollfd p = {.fd = v->pidfd.fd, .events = POLLIN};
+	int saved = errno;
+	bool dead = false;
+
+	if (view_dead(v))
+		return true;
+	if (own_fd_ok(&v->pidfd))
+		dead = poll(&p, 1, 0) == 1 && p.revents & POLLIN;
+	else if (v->pid > 0)
+		dead = kill(v->pid, 0) < 0 && errno == ESRCH;
+	if (dead)
+		atomic_store_explicit(&v->seg->hdr.dead, 1, memory_order_release);
+	errno = saved;
+	return dead;
+}
+
+/* The part [off, off+len) of the heap, or NULL if it does not lie in it. */
+static void *heap_part(const struct view *v, uint64_t off, uint64_t len)
+{
+	if (off < offsetof(struct seg, heap) || off % CACHE_LINE || off > SEG_SIZE ||
+		len > SEG_SIZE - off)
+		return NULL;
+	return (char *)v->seg + off;
+}
+
+static int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
+{
+	struct seg_cq *cq = &v->seg->cq[index & (SEG_CQS - 1)];
+
+	r->cq = cq;
+	r->index = index & (SEG_CQS - 1);
+	r->log_size = cq->log_size;
+	r->limit = cq->limit;
+	if (r->log_size > MAX_CQ_LOG || r->limit > 1u << r->log_size ||
+		(1u << r->log_size) - r->limit < CQ_SURPLUS_MAX)
+		return -EPROTO;
+	r->slots = heap_part(v, cq->ring_off, 8ull << r->log_size);
+	return r->slots ? 0 : -EPROTO;
+}
+
+static int queues_init(struct end *e, const struct view *v, const struct seg_qp *q)
+{
+	unsigned sq_log = q->sq_log, rq_log = q->rq_log;
+
+	e->sq_stride = q->sq_stride;
+	e->rq_stride = q->rq_stride;
+	if (sq_log > MAX_WR_LOG || e->sq_stride < sizeof(struct seg_wqe) ||
+		e->sq_stride > MAX_STRIDE || e->sq_stride % CACHE_LINE)
+		return -EPROTO;
+	e->sq_mask = (1u << sq_log) - 1;
+	e->sq = heap_part(v, q->sq_off, (uint64_t)e->sq_stride << sq_log);
+	e->sge_max = (e->sq_stride - sizeof(struct seg_wqe)) / sizeof(struct seg_sge);
+	e->ring = heap_part(v, q->ring_off, SEG_RING_BYTES);
+	e->park_buf = heap_part(v, q->park_off, SEG_PARK_BYTES);
+	e->rq = NULL;
+	if (rq_log == 0xff)
+		return e->sq && e->park_buf ? 0 : -EPROTO;
+	if (rq_log > MAX_WR_LOG || e->rq_stride < sizeof(struct seg_rqe) ||
+		e->rq_stride > MAX_STRIDE || e->rq_stride % CACHE_LINE)
+		return -EPROTO;
+	e->rq_mask = (1u << rq_log) - 1;
+	e->rq = heap_part(v, q->rq_off, (uint64_t)e->rq_stride << rq_log);
+	e->rq_sge_max =
+		RQ_SGE_NEAR + (e->rq_stride - sizeof(struct seg_rqe)) / sizeof(struct seg_sge);
+	return e->sq && e->park_buf && e->rq && e->ring ? 0 : -EPROTO;
+}
+
+int end_init(struct end *e, const struct view *v, uint32_t index)
+{
+	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
+	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
+	int rc;
+
+	if (!(state & QPS_LIVE))
+		return -ENOENT;
+	e->view = *v;
+	e->qp = q;
+	e->index = index & (SEG_QPS - 1);
+	e->gen = state >> QPS_GEN_SHIFT;
+	e->qpn = q->qpn;
+	e->pd = q->pd;
+	e->sig_all = q->sq_sig_all;
+	e->next = NULL;
+	rc = queues_init(e, v, q);
+	if (!rc)
+		rc = cq_ref_init(&e->send_cq, v, q->send_cq);
+	if (!rc)
+		rc = cq_ref_init(&e->recv_cq, v, q->recv_cq);
+	return rc;
+}
+
+int64_t view_find_qpn(const struct view *v, uint32_t qpn)
+{
+	uint32_t block = (qpn & 0xffffff) / SEG_QPN_PER_BLOCK;
+	uint32_t first = atomic_load_explicit(&v->seg->qpn_block[block], memory_order_acquire);
+	uint32_t index;
+
+	if (!first)
+		return -ENOENT;
+	index = (first - 1 + qpn % SEG_QPN_PER_BLOCK) & (SEG_QPS - 1);
+	if (v->seg->qp[index].qpn != qpn)
+		return -ENOENT;
+	if (!(atomic_load_explicit(&v->seg->qp[index].state, memory_order_acquire) & QPS_LIVE))
+		return -ENOENT;
+	return index;
+}

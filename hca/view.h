@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A view is a process as an executor sees it: its segment and how to reach its memory.  An end
+ * is one QP of it, with pointers that were checked once against the bounds of the segment.  An
+ * end is immutable; when the QP behind it was recreated its generation no longer matches.
+ */
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+#include "hca/layout.h"
+#include "rdv/conn.h"
+
+struct view {
+	struct seg *seg;
+	uint32_t attach;
+	int pid;             /* 0: our own process, memory is reached directly */
+	struct own_fd pidfd; /* for the slow path only */
+	bool reachable;      /* false: another pid namespace, no mover reaches its memory */
+};
+
+struct cq_ref {
+	struct seg_cq *cq;
+	_Atomic uint64_t *slots;
+	uint32_t log_size, limit;
+	uint32_t index;
+};
+
+struct end {
+	struct view view;
+	struct seg_qp *qp;
+	uint32_t index, qpn;
+	uint32_t gen;
+	uint32_t pd;
+	uint8_t *sq, *rq; /* rq NULL: none */
+	uint32_t sq_mask, rq_mask;
+	uint32_t sq_stride, rq_stride;
+	uint32_t sge_max; /* that fit in a slot of the send queue */
+	uint32_t rq_sge_max;
+	uint8_t *ring, *park_buf;
+	bool sig_all;
+	struct cq_ref send_cq, recv_cq;
+	struct end *next; /* for the owner of the object */
+};
+
+/*
+ * Fills *e for QP index of view v.  Returns 0, -ENOENT if no live QP is there, -EPROTO if its
+ * description does not fit the segment (a peer that scribbled).
+ */
+int end_init(struct end *e, const struct view *v, uint32_t index);
+
+/* The index of QP number qpn in v's process, or -ENOENT. */
+int64_t view_find_qpn(const struct view *v, uint32_t qpn);
+
+static inline struct seg_wqe *end_wqe(const struct end *e, uint32_t pos)
+{
+	return (struct seg_wqe *)(e->sq + (uint64_t)(pos & e->sq_mask) * e->sq_stride);
+}
+
+static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)
+{
+	return (struct seg_rqe *)(e->rq + (uint64_t)(pos & e->rq_mask) * e->rq_stride);
+}
+
+/* The state word if it is of this generation and live, else 0 (which is RESET). */
+static inline uint32_t end_state(const struct end *e)
+{
+	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+
+	return s >> QPS_GEN_SHIFT == e->gen && s & QPS_LIVE ? s & QPS_STATE_MASK : 0;
+}
+
+/* In a state in which a responder takes requests. */
+static inline bool end_receives(const struct end *e)
+{
+	uint32_t s = end_state(e);
+
+	return s == IBV_QPS_RTR || s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE;
+}
+
+/*
+ * Is the process dead?  Asks its pidfd too, for when weftd, who tells of deaths, is down; then
+ * marks the segment for everybody.  A program may have closed our fds (closefrom) or put its own
+ * in their place: then the pid is asked, and a doubt counts as alive.
+ */
+bool view_died(const struct view *v);
+
+/* What weftd, or somebody who asked, has marked. */
+static inline bool view_dead(const struct view *v)
+{
+	return atomic_load_explicit(&v->seg->hdr.dead, memory_order_relaxed);
+}
+
+/* Bytes from one slot to the next for so many SGEs or inline bytes. */
+uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline);
+uint32_t rq_stride_for(uint32_t max_sge);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Movers copy bytes between the memory of this process and that of a peer.  Which one serves a
+ * transfer is decided in mover.c alone; `cma` (process_vm_readv/writev) and plain copies within
+ * the process exist, mapped pages and the owner's agent have their place here.
+ *
+ * All movers keep the order that programs rely on: the last bytes of the destination become
+ * visible last.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "pages/iov.h"
+
+enum move_result {
+	MOVE_OK,
+	MOVE_FAULT_LOCAL,  /* memory of this process is not there (any more) */
+	MOVE_FAULT_REMOTE, /* memory of the peer is not there */
+	MOVE_GONE,         /* the peer process is dead */
+	MOVE_REFUSED, /* the kernel does not let us (Yama, seccomp, other uid, pid namespace) */
+	MOVE_STOPPED, /* still_valid() said no between two steps */
+};
+
+enum { MOVE_STEP = 256 * 1024 };
+
+struct move {
+	int pid;   /* of the peer; 0: both lists are of this process */
+	bool push; /* true: local to remote; false: remote to local */
+	struct sgl *local;
+	struct sgl *remote;
+	/* Asked between steps of MOVE_STEP bytes: may the copy go on?  NULL: always. */
+	bool (*still_valid)(void *arg);
+	void *arg;
+	/* result */
+	uint64_t moved;
+	uint32_t calls;
+};
+
+/*
+ * Carries out m; both lists have the same length and are consumed.  Blocks for the copy alone.
+ * When pid is 0, `local` is the source if push, else the destination.
+ */
+enum move_result mover_run(struct move *m);
+
+/* The cma mover; m->pid is not 0. */
+enum move_result cma_run(struct move *m);
+
+/* Copies len bytes so that the last ones become visible last. */
+void copy_ordered(void *to, const void *from, uint64_t len);

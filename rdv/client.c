@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rdv/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "rdv/spawn.h"
+
+enum { CALL_TRIES = 3 };
+
+struct client client = {
+	.conn = {.sock = {.fd = -1}},
+	.seg_fd = {.fd = -1},
+	.async_fd = {.fd = -1},
+};
+
+/* A control call begins: one at a time, and no cancellation while it holds the lock. */
+static int enter(void)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&client.lock);
+	return cancel;
+}
+
+static int leave(int cancel, int ret)
+{
+	lock_drop(&client.lock);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
+static void set_conn(struct client *c, const struct conn *conn)
+{
+	lock_take(&c->post_lock);
+	conn_close(&c->conn);
+	c->conn = *conn;
+	lock_drop(&c->post_lock);
+}
+
+static int check_node(const char *fabric)
+{
+	const char *node = getenv("WEFT_NODE");
+
+	if (!node || !*node || strcmp(node, "weft0") == 0)
+		return 0;
+	log_line(LOG_LVL_ERROR,
+		"fabric \"%s\" has no node \"%s\", only \"weft0\"; correct or unset WEFT_NODE",
+		fabric, node);
+	return -ENODEV;
+}
+
+static int not_running(struct client *c, const struct rdv_paths *p)
+{
+	if (!c->told)
+		log_line(LOG_LVL_ERROR,
+			"no weftd serves fabric \"%s\" and WEFT_AUTOSTART=0; run: weft up --fabric "
+			"%s",
+			p->fabric, p->fabric);
+	c->told = true;
+	return -ENOTCONN;
+}
+
+static int connect_weftd(struct client *c, struct conn *conn)
+{
+	const char *autostart = getenv("WEFT_AUTOSTART");
+	struct rdv_paths p;
+	int ret = rdv_paths_open(&p, NULL);
+
+	if (ret)
+		return ret;
+	ret = check_node(p.fabric);
+	if (!ret && autostart && strcmp(autostart, "0") == 0) {
+		ret = conn_open(conn, &p);
+		if (ret == -ENOTCONN)
+			ret = not_running(c, &p);
+	} else if (!ret) {
+		ret = spawn_or_connect(conn, &p, false);
+	}
+	rdv_paths_close(&p);
+	if (!ret)
+		c->told = false;
+	return ret;
+}
+
+/* Sends OP_ATTACH over conn, as a new process or as the one we are already. */
+static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
+{
+	struct proto_msg msg = {.op = OP_ATTACH, .pid = getpid(), .pid_ns = rdv_namespace("pid")};
+	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int fds[3] = {netns};
+	int n_fds = 1, ret;
+
+	if (netns < 0)
+		return -errno;
+	if (c->attached) {
+		msg.flags = PROTO_AGAIN;
+		msg.attach_id = c->att.attach_id;
+		msg.hub_id = c->att.hub_id;
+		if (own_fd_ok(&c->seg_fd) && own_fd_ok(&c->async_fd)) {
+			fds[n_fds++] = c->seg_fd.fd;
+			fds[n_fds++] = c->async_fd.fd;
+		}
+	}
+	ret = conn_call(conn, &msg, fds, n_fds, in);
+	close(netns);
+	return ret;
+}
+
+static int send_channel(struct conn *conn, const struct client_channel *ch)
+{
+	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
+	struct proto_in in;
+	int ret;
+
+	if (!own_fd_ok(&ch->fd))
+		return 0; /* the program closed it behind our back: nobody can wait on it */
+	ret = conn_call(conn, &msg, &ch->fd.fd, 1, &in);
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
+
+static int send_lease(struct conn *conn, uint32_t first)
+{
+	struct proto_msg msg = {.op = OP_CLAIM, .qpn = first};
+	struct proto_in in;
+	int ret = conn_call(conn, &msg, NULL, 0, &in);
+
+	if (!ret)
+		proto_close(&in);
+	if (ret == -EEXIST) {
+		log_line(LOG_LVL_ERROR,
+			"QP numbers from %#" PRIx32
+			" were leased to another process while weftd was "
+			"down; peers cannot reach them",
+			first);
+		ret = 0;
+	}
+	return ret;
+}
+
+/* Tells a new weftd what its predecessor knew of us. */
+static int publish(struct client *c, struct conn *conn)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < c->n_leases; i++)
+		ret = send_lease(conn, c->leases[i]);
+	for (size_t i = 0; !ret && i < c->n_channels; i++)
+		ret = send_channel(conn, &c->channels[i]);
+	return ret;
+}
+
+static int attach_over(struct client *c, struct conn *conn)
+{
+	struct proto_in in;
+	int ret = say_attach(c, conn, &in);
+
+	if (!ret)
+		ret = segment_adopt(c, &in);
+	if (!ret)
+		ret = publish(c, conn);
+	if (ret) {
+		if (!c->attached)
+			segment_discard(c);
+		return ret;
+	}
+	set_conn(c, conn);
+	if (!c->attached)
+		atomic_fetch_add(&c->epoch, 1);
+	atomic_store(&c->attached, true);
+	return 0;
+}
+
+/* Under the lock: a connection over which we are attached. */
+static int ensure(struct client *c)
+{
+	struct conn conn;
+	int ret;
+
+	if (own_fd_ok(&c->conn.sock))
+		return 0;
+	ret = fork_watch();
+	for (int i = 0; !ret && i < CALL_TRIES; i++) {
+		ret = connect_weftd(c, &conn);
+		if (ret)
+			break;
+		ret = attach_over(c, &conn);
+		if (!ret)
+			return 0;
+		conn_close(&conn);
+		if (ret == -EPIPE && i + 1 < CALL_TRIES)
+			ret = 0; /* it was just leaving: the next one is ours */
+	}
+	if (ret == -EPIPE)
+		log_line(LOG_LVL_ERROR, "weftd closes every connection; see its log");
+	if (ret == -ESTALE || ret == -EEXIST)
+		log_line(LOG_LVL_ERROR,
+			"weftd was restarted and this process cannot take up its objects again: "
+			"%s; "
+			"restart the program",
+			ret == -ESTALE ? "it has closed its segment" : "its id is another's");
+	return ret == -EPIPE ? -ENOTCONN : ret;
+}
+
+static void disconnect(struct client *c)
+{
+	struct conn none = CONN_NONE;
+
+	set_conn(c, &none);
+}
+
+/* Under the lock: a call that survives the death of weftd. */
+static int call(struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+{
+	int ret = -ENOTCONN;
+
+	for (int i = 0; i < CALL_TRIES; i++) {
+		ret = ensure(&client);
+		if (ret)
+			return ret;
+		ret = conn_call(&client.conn, msg, fds, n_fds, in);
+		if (ret != -EPIPE)
+			return ret;
+		disconnect(&client);
+	}
+	return -ENOTCONN;
+}
+
+/* The same for calls whose reply has no fds. */
+static int call_plain(struct proto_msg *msg)
+{
+	struct proto_in in;
+	int ret = call(msg, NULL, 0, &in);
+
+	if (!ret) {
+		proto_close(&in);
+		*msg = in.msg;
+	}
+	return ret;
+}
+
+/* The same for what takes something back: a weftd that started meanwhile never had it. */
+static int call_undo(struct proto_msg *msg)
+{
+	int ret = call_plain(msg);
+
+	return ret == -ENOENT ? 0 : ret;
+}
+
+int rdv_attach(const struct rdv_attach **out)
+{
+	int cancel, ret = 0;
+
+	if (!atomic_load_explicit(&client.attached, memory_order_acquire)) {
+		cancel = enter();
+		if (!client.attached)
+			ret = ensure(&client);
+		leave(cancel, ret);
+	}
+	*out = &client.att;
+	return ret;
+}
+
+static int revive(struct client *c)
+{
+	if (!c->attached || own_fd_ok(&c->async_fd))
+		return 0;
+	disconnect(c);
+	return ensure(c);
+}
+
+int rdv_revive(void)
+{
+	int cancel = enter();
+
+	return leave(cancel, revive(&client));
+}
+
+uint32_t rdv_epoch(void)
+{
+	return atomic_load_explicit(&client.epoch, memory_order_relaxed);
+}
+
+static int lease(struct client *c, uint32_t *first)
+{
+	struct proto_msg msg = {.op = OP_LEASE};
+	int ret = grow((void **)&c->leases, &c->leases_room, c->n_leases, sizeof *c->leases);
+
+	if (!ret)
+		ret = call_plain(&msg);
+	if (ret)
+		return ret;
+	c->leases[c->n_leases++] = msg.qpn;
+	*first = msg.qpn;
+	return 0;
+}
+
+int rdv_lease_qpns(uint32_t *first)
+{
+	int cancel = enter();
+
+	return leave(cancel, lease(&client, first));
+}
+
+int rdv_return_qpns(uint32_t first)
+{
+	struct proto_msg msg = {.op = OP_RETURN, .qpn = first};
+	struct client *c = &client;
+	int cancel = enter();
+	size_t i = 0;
+
+	while (i < c->n_leases && c->leases[i] != first)
+		i++;
+	if (i == c->n_leases)
+		return leave(cancel, -ENOENT);
+	c->leases[i] = c->leases[--c->n_leases];
+	return leave(cancel, call_undo(&msg));
+}
+
+/* pid as our own /proc shows it for a pidfd; 0 if the process is in none of our namespaces. */
+static int32_t pid_of(int pidfd)
+{
+	char path[64], buf[1024], *p;
+	int fd, n;
+
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, buf, sizeof buf - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	p = strstr(buf, "\nPid:");
+	n = p ? atoi(p + 5) : 0;
+	return n > 0 ? n : 0;
+}
+
+static int find_qpn(uint32_t qpn, struct rdv_peer *out)
+{
+	struct proto_msg msg = {.op = OP_FIND_QPN, .qpn = qpn};
+	struct proto_in in;
+	int ret = call(&msg, NULL, 0, &in);
+
+	if (ret)
+		return ret;
+	if (in.n_fds < 2) {
+		proto_close(&in);
+		return -EPROTO;
+	}
+	out->attach_id = in.msg.attach_id;
+	out->seg_fd = proto_take_fd(&in, 0);
+	out->async_fd = proto_take_fd(&in, 1);
+	out->pidfd = proto_take_fd(&in, 2);
+	out->same_pid_ns = in.msg.pid_ns && in.msg.pid_ns == rdv_namespace("pid");
+	out->pid = in.msg.pid;
+	if (!out->same_pid_ns)
+		out->pid = out->pidfd >= 0 ? pid_of(out->pidfd) : 0;
+	return 0;
+}
+
+int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out)
+{
+	int cancel = enter();
+
+	return leave(cancel, find_qpn(qpn, out));
+}
+
+static size_t find_channel(const struct client *c, uint32_t id)
+{
+	size_t i = 0;
+
+	while (i < c->n_channels && c->channels[i].id != id)
+		i++;
+	return i;
+}
+
+static int add_channel(struct client *c, uint32_t id, int fd)
+{
+	struct client_channel ch = {.id = id, .fd = own_fd_at(fd)};
+	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = id};
+	struct proto_in in;
+	int ret;
+
+	if (id == 0 || find_channel(c, id) < c->n_channels)
+		return -EINVAL;
+	ret = grow((void **)&c->channels, &c->channels_room, c->n_channels, sizeof *c->channels);
+	if (!ret)
+		ret = call(&msg, &fd, 1, &in);
+	if (ret)
+		return ret;
+	proto_close(&in);
+	c->channels[c->n_channels++] = ch;
+	return 0;
+}
+
+int rdv_add_channel(uint32_t id, int fd)
+{
+	int cancel = enter();
+
+	return leave(cancel, add_channel(&client, id, fd));
+}
+
+int rdv_del_channel(uint32_t id)
+{
+	struct proto_msg msg = {.op = OP_DEL_CHANNEL, .id = id};
+	struct client *c = &client;
+	int cancel = enter();
+	size_t i = find_channel(c, id);
+
+	if (i == c->n_channels)
+		return leave(cancel, -ENOENT);
+	c->channels[i] = c->channels[--c->n_channels];
+	return leave(cancel, call_undo(&msg));
+}
+
+static int get_channel(uint32_t attach_id, uint32_t id, int *fd)
+{
+	struct proto_msg msg = {.op = OP_GET_CHANNEL, .attach_id = attach_id, .id = id};
+	struct proto_in in;
+	int ret = call(&msg, NULL, 0, &in);
+
+	if (ret)
+		return ret;
+	*fd = proto_take_fd(&in, 0);
+	proto_close(&in);
+	return *fd < 0 ? -EPROTO : 0;
+}
+
+int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
+{
+	int cancel = enter();
+
+	return leave(cancel, get_channel(attach_id, id, fd));
+}
+
+/* Without the lock of control calls, which may be held for long. */
+static int post_once(struct proto_msg *msg)
+{
+	int ret = -EPIPE;
+
+	lock_take(&client.post_lock);
+	if (own_fd_ok(&client.conn.sock))
+		ret = conn_post(&client.conn, msg);
+	lock_drop(&client.post_lock);
+	return ret;
+}
+
+static int post(struct proto_msg *msg)
+{
+	int cancel, ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ret = post_once(msg);
+	/* Nobody else might come by to restart weftd: a sleeper relies on this message. */
+	if (ret == -EPIPE && client.attached && lock_try(&client.lock)) {
+		disconnect(&client);
+		ret = ensure(&client);
+		lock_drop(&client.lock);
+		if (!ret)
+			ret = post_once(msg);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
+int rdv_set_timer(uint32_t attach_id, uint32_t qp_index)
+{
+	struct proto_msg msg = {.op = OP_SET_TIMER, .attach_id = attach_id, .id = qp_index};
+
+	return post(&msg);
+}
+
+int rdv_fire(uint32_t attach_id, uint32_t id)
+{
+	struct proto_msg msg = {.op = OP_FIRE, .attach_id = attach_id, .id = id};
+
+	return post(&msg);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* This process's attachment: shared by the files of rdv/, not for others. */
+#pragma once
+
+#include "base/lock.h"
+#include "rdv/conn.h"
+#include "rdv/rdv.h"
+
+struct client_channel {
+	uint32_t id;
+	struct own_fd fd;
+};
+
+struct client {
+	struct lock lock;      /* control calls, one at a time; all below */
+	struct lock post_lock; /* which socket conn.sock is; taken inside lock, for an instant */
+	struct conn conn;
+	_Atomic uint32_t epoch;
+	_Atomic bool attached; /* att is valid; cleared in a forked child */
+	bool told;             /* that there is no weftd */
+	struct rdv_attach att;
+	uint64_t seg_size;
+	struct own_fd seg_fd, async_fd;
+	struct client_channel *channels;
+	size_t n_channels, channels_room;
+	uint32_t *leases; /* first numbers of our blocks */
+	size_t n_leases, leases_room;
+};
+
+extern struct client client;
+
+/* Maps what weftd handed out in its reply to OP_ATTACH; takes the fds that are kept. */
+int segment_adopt(struct client *c, struct proto_in *in);
+
+/* Undoes a first segment_adopt(), complete or not. */
+void segment_discard(struct client *c);
+
+/* Registers the atfork handlers, once. */
+int fork_watch(void);
+
+/* Makes room for one more in a growing array; -ENOMEM. */
+int grow(void **array, size_t *room, size_t n, size_t size);

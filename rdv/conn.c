@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rdv/conn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { RETRY_NS = 5 * NSEC_PER_MSEC };
+
+static uint64_t deadline(void)
+{
+	return clock_ns() + (uint64_t)PROTO_TIMEOUT_MS * NSEC_PER_MSEC;
+}
+
+static int timed_out(const struct conn *c)
+{
+	if (c->server_pid > 0)
+		log_line(LOG_LVL_ERROR,
+			"weftd (pid %d) does not answer; is it stopped? kill -CONT %d wakes it",
+			c->server_pid, c->server_pid);
+	else
+		log_line(LOG_LVL_ERROR, "weftd does not answer; is it stopped?");
+	return -ETIMEDOUT;
+}
+
+/* Waits for events on the socket; 0, -ETIMEDOUT or another error. */
+static int wait_sock(const struct conn *c, short events, uint64_t until)
+{
+	struct pollfd pfd = {.fd = c->sock.fd, .events = events};
+
+	for (;;) {
+		uint64_t now = clock_ns();
+		uint64_t left = until > now ? until - now : 0;
+		int n = poll(&pfd, 1, (left + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+
+		if (n > 0)
+			return 0;
+		if (n == 0)
+			return timed_out(c);
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static int read_peer(struct conn *c)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	if (getsockopt(c->sock.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return -errno;
+	if (cred.uid != geteuid()) {
+		log_line(LOG_LVL_ERROR,
+			"weftd runs as user %u, this process as user %u; start one as this user",
+			(unsigned)cred.uid, (unsigned)geteuid());
+		return -EACCES;
+	}
+	c->server_pid = cred.pid;
+	return 0;
+}
+
+static int connect_sock(struct conn *c, const struct rdv_paths *p)
+{
+	struct sockaddr_un addr;
+	socklen_t len = rdv_sock_addr(p, &addr);
+	uint64_t until = deadline();
+
+	while (connect(c->sock.fd, (struct sockaddr *)&addr, len) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == ENOENT || errno == ECONNREFUSED)
+			return -ENOTCONN;
+		if (errno != EAGAIN)
+			return -errno;
+		if (clock_ns() > until) /* the backlog is full: nobody accepts */
+			return timed_out(c);
+		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+	}
+	return read_peer(c);
+}
+
+int conn_open(struct conn *c, const struct rdv_paths *p)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret;
+
+	*c = CONN_NONE;
+	if (fd < 0)
+		return -errno;
+	c->sock = own_fd(fd);
+	ret = connect_sock(c, p);
+	if (ret)
+		conn_close(c);
+	return ret;
+}
+
+void conn_close(struct conn *c)
+{
+	own_fd_close(&c->sock);
+	*c = CONN_NONE;
+}
+
+static int bad_version(const struct proto_in *in)
+{
+	log_line(LOG_LVL_ERROR,
+		"weftd speaks protocol version %u, this library %d; end that weftd and let "
+		"this version start its own",
+		in->msg.version, PROTO_VERSION);
+	return -EPROTO;
+}
+
+/* Says once why weftd, not we, is short of something. */
+static void tell_shortage(const struct conn *c, int status)
+{
+	static _Atomic bool told;
+	const char *of = status == -ENOMEM ? "memory" : "file descriptors";
+
+	if ((status != -EMFILE && status != -ENFILE && status != -ENOMEM) || told)
+		return;
+	told = true;
+	log_line(LOG_LVL_ERROR,
+		"weftd (pid %d) ran out of %s: it was started under a limit (ulimit); run: weft "
+		"down, then weft up in a shell without it",
+		c->server_pid, of);
+}
+
+/* Replies to earlier calls that timed out may still come: they are dropped. */
+static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto_in *in)
+{
+	uint64_t until = deadline();
+
+	for (;;) {
+		int ret = proto_recv(c->sock.fd, in);
+
+		if (ret == -EAGAIN)
+			ret = wait_sock(c, POLLIN, until);
+		else if (ret == -EPROTO)
+			ret = bad_version(in);
+		else if (ret == -EBADMSG)
+			ret = -EPIPE;
+		else if (!ret || ret == -EMFILE) {
+			if (in->msg.cookie == msg->cookie)
+				return ret;
+			proto_close(in);
+			ret = 0;
+		}
+		if (ret)
+			return ret;
+	}
+}
+
+int conn_call(struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+{
+	uint64_t until = deadline();
+	int ret;
+
+	msg->version = PROTO_VERSION;
+	if (++c->cookie == 0)
+		c->cookie = 1;
+	msg->cookie = c->cookie;
+	while ((ret = proto_send(c->sock.fd, msg, fds, n_fds)) == -EAGAIN) {
+		ret = wait_sock(c, POLLOUT, until);
+		if (ret)
+			return ret;
+	}
+	/* Before it closes, weftd may have left a reply that says why. */
+	if (ret && ret != -EPIPE)
+		return ret;
+	ret = await_reply(c, msg, in);
+	if (!ret && in->msg.status) {
+		ret = in->msg.status;
+		proto_close(in);
+		tell_shortage(c, ret);
+	}
+	return ret;
+}
+
+int conn_post(const struct conn *c, struct proto_msg *msg)
+{
+	msg->version = PROTO_VERSION;
+	return proto_send(c->sock.fd, msg, NULL, 0);
+}
+
+int conn_wait_end(struct conn *c)
+{
+	uint64_t until = deadline();
+	struct proto_in in;
+	int ret;
+
+	for (;;) {
+		ret = proto_recv(c->sock.fd, &in);
+		if (ret == -EPIPE)
+			return 0;
+		if (!ret)
+			proto_close(&in);
+		else if (ret == -EAGAIN && (ret = wait_sock(c, POLLIN, until)))
+			return ret;
+	}
+}

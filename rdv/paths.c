@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rdv/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+bool rdv_fabric_name_ok(const char *name)
+{
+	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_.-";
+	size_t n = strlen(name);
+
+	return n >= 1 && n <= FABRIC_NAME_MAX && name[0] != '.' && strspn(name, legal) == n &&
+	       strncmp(name, "default-", 8) != 0;
+}
+
+const char *rdv_fabric_name(void)
+{
+	const char *name = getenv("WEFT_FABRIC");
+
+	return name && *name ? name : "default";
+}
+
+/* $XDG_RUNTIME_DIR, unless it is another user's, as after su or sudo. */
+static const char *xdg_dir(void)
+{
+	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+
+	if (!dir || dir[0] != '/' || stat(dir, &st) < 0 || st.st_uid != geteuid())
+		return NULL;
+	return dir;
+}
+
+int rdv_dir_path(char *buf, size_t size)
+{
+	const char *own = secure_getenv("WEFT_RUNTIME_DIR");
+	const char *xdg = xdg_dir();
+	int n;
+
+	if (own && *own && own[0] != '/')
+		return -EINVAL; /* two processes would mean different directories */
+	if (own && *own)
+		n = snprintf(buf, size, "%s", own);
+	else if (xdg)
+		n = snprintf(buf, size, "%s/weft", xdg);
+	else
+		n = snprintf(buf, size, "/tmp/weft-%u", (unsigned)geteuid());
+	return (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+uint64_t rdv_namespace(const char *which)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/self/ns/%s", which);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static int refuse(const char *dir, const char *why, const char *remedy)
+{
+	log_line(LOG_LVL_ERROR, "runtime directory %s %s; %s", dir, why, remedy);
+	return -EACCES;
+}
+
+static int check_dir(const char *dir, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid())
+		return refuse(dir, "belongs to another user",
+			"set WEFT_RUNTIME_DIR to a directory of your own");
+	if (st.st_mode & 077)
+		return refuse(dir, "is open to other users", "make it private with chmod 700");
+	return 0;
+}
+
+/* Opens directory dir of ours; returns an fd or -errno, logged. */
+static int open_dir(const char *dir)
+{
+	int fd, ret;
+
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
+		ret = -errno;
+		log_line(LOG_LVL_ERROR,
+			"cannot create runtime directory %s: %s; set WEFT_RUNTIME_DIR to a "
+			"directory of your own",
+			dir, strerror(-ret));
+		return ret;
+	}
+	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		ret = -errno;
+		if (ret == -ENOTDIR || ret == -ELOOP)
+			return refuse(dir, "is not a directory", "remove it");
+		log_line(
+			LOG_LVL_ERROR, "cannot open runtime directory %s: %s", dir, strerror(-ret));
+		return ret;
+	}
+	ret = check_dir(dir, fd);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+int rdv_paths_open(struct rdv_paths *p, const char *fabric)
+{
+	int ret;
+
+	p->dir_fd = -1;
+	if (!fabric)
+		fabric = rdv_fabric_name();
+	if (!rdv_fabric_name_ok(fabric)) {
+		log_line(LOG_LVL_ERROR,
+			"bad fabric name \"%.40s\"; use 1 to %d letters, digits, '_', '.', '-'",
+			fabric, FABRIC_NAME_MAX);
+		return -EINVAL;
+	}
+	strcpy(p->fabric, fabric);
+	if (strcmp(fabric, "default") == 0)
+		snprintf(p->name, sizeof p->name, "default-%" PRIu64, rdv_namespace("net"));
+	else
+		strcpy(p->name, fabric);
+	ret = rdv_dir_path(p->dir, sizeof p->dir);
+	if (ret == -EINVAL)
+		log_line(LOG_LVL_ERROR,
+			"WEFT_RUNTIME_DIR=%s is relative; set it to a path that begins with /",
+			secure_getenv("WEFT_RUNTIME_DIR"));
+	else if (ret)
+		log_line(LOG_LVL_ERROR, "the path of the runtime directory is too long; set "
+					"WEFT_RUNTIME_DIR to a shorter one");
+	if (ret)
+		return ret;
+	ret = open_dir(p->dir);
+	if (ret < 0)
+		return ret;
+	p->dir_fd = ret;
+	return 0;
+}
+
+void rdv_paths_close(struct rdv_paths *p)
+{
+	if (p->dir_fd >= 0)
+		close(p->dir_fd);
+	p->dir_fd = -1;
+}
+
+socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr)
+{
+	int n = snprintf(addr->sun_path, sizeof addr->sun_path, "%s/%s.sock", p->dir, p->name);
+
+	addr->sun_family = AF_UNIX;
+	if (n >= (int)sizeof addr->sun_path)
+		snprintf(addr->sun_path, sizeof addr->sun_path, "/proc/self/fd/%d/%s.sock",
+			p->dir_fd, p->name);
+	return sizeof *addr;
+}
+
+int rdv_open_file(const struct rdv_paths *p, const char *suffix)
+{
+	char name[sizeof p->name + 16];
+	int fd;
+
+	snprintf(name, sizeof name, "%s.%s", p->name, suffix);
+	fd = openat(p->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where weftd and its clients meet: the runtime directory and the names in it.
+ *
+ *   $WEFT_RUNTIME_DIR, else $XDG_RUNTIME_DIR/weft, else /tmp/weft-<uid>     mode 0700
+ *     NAME.sock    weftd listens here
+ *     NAME.lock    flock: held by a client while it starts weftd
+ *     NAME.epoch   flock: held by weftd while it runs; counts its starts
+ *     NAME.tree    device files, written by weftd (fabric/sysfs.h), read through the path shim
+ *
+ * NAME is the fabric; for "default", which owns the addresses of one network namespace, it is
+ * "default-<inode of that namespace>".
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { FABRIC_NAME_MAX = 32 };
+
+struct rdv_paths {
+	int dir_fd;         /* O_PATH, CLOEXEC; -1 when closed */
+	char dir[PATH_MAX]; /* for messages */
+	char fabric[FABRIC_NAME_MAX + 1];
+	char name[FABRIC_NAME_MAX + 32];
+};
+
+/*
+ * True if name is a legal fabric name: 1 to 32 of A-Z a-z 0-9 _ . -, starting neither with a dot
+ * nor with "default-".
+ */
+bool rdv_fabric_name_ok(const char *name);
+
+/* The fabric to use if none is named: $WEFT_FABRIC, else "default". */
+const char *rdv_fabric_name(void);
+
+/*
+ * Writes the path of the runtime directory into buf; creates nothing, checks nothing.
+ * -ENAMETOOLONG; -EINVAL: WEFT_RUNTIME_DIR is relative.
+ */
+int rdv_dir_path(char *buf, size_t size);
+
+/*
+ * Opens the runtime directory, creating it if need be, and forms the names.  -EACCES: it is not
+ * ours alone; -EINVAL: a bad fabric name or a relative path; all are logged.  On success close with
+ * rdv_paths_close().
+ */
+int rdv_paths_open(struct rdv_paths *p, const char *fabric);
+void rdv_paths_close(struct rdv_paths *p);
+
+/* The address of file NAME.sock, short enough for sun_path however deep the directory lies. */
+socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr);
+
+/* Opens NAME.suffix for reading and writing, creating it.  Returns an fd or -errno. */
+int rdv_open_file(const struct rdv_paths *p, const char *suffix);
+
+/* Inode of /proc/self/ns/<which>, 0 if it cannot be had. */
+uint64_t rdv_namespace(const char *which);

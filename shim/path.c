@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shim/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/next.h"
+#include "shim/root.h"
+
+static const char *const classes[] = {
+	"infiniband", "infiniband_verbs", "infiniband_mad", "infiniband_cm"};
+
+/* If path goes on with component name, what follows it; else NULL. */
+static const char *component(const char *path, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (path[0] == '/' || (path[0] == '.' && (path[1] == '/' || path[1] == '\0')))
+		path++;
+	if (strncmp(path, name, n) || (path[n] != '/' && path[n] != '\0'))
+		return NULL;
+	return path + n;
+}
+
+/* What follows the part of path that makes it ours, NULL if it is not. */
+static const char *below(const char *path, enum path_kind *kind)
+{
+	const char *dev = component(path, "dev"), *sys = component(path, "sys"), *rest;
+
+	*kind = PATH_OTHER;
+	if (dev && (rest = component(dev, "infiniband"))) {
+		*kind = PATH_DEV_DIR;
+		return rest;
+	}
+	sys = sys ? component(sys, "class") : NULL;
+	if (!sys)
+		return NULL;
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+		rest = component(sys, classes[i]);
+		if (rest) {
+			*kind = PATH_SYS;
+			return rest;
+		}
+	}
+	return NULL;
+}
+
+bool path_match(const char *path)
+{
+	enum path_kind kind;
+
+	return below(path, &kind) != NULL;
+}
+
+/* Writes path without ".", ".." and empty components to out, of PATH_MAX bytes. */
+static int normalise(const char *path, char *out)
+{
+	size_t len = 0;
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && path[0] == '.' && path[1] == '.') {
+			while (len && out[--len] != '/')
+				;
+		} else if (n && !(n == 1 && path[0] == '.')) {
+			if (len + 1 + n >= PATH_MAX)
+				return -ENAMETOOLONG;
+			out[len++] = '/';
+			memcpy(out + len, path, n);
+			len += n;
+		}
+		path += n;
+		path += *path == '/';
+	}
+	if (!len)
+		out[len++] = '/';
+	out[len] = '\0';
+	return 0;
+}
+
+static bool names_directory(const char *path)
+{
+	size_t n = strlen(path);
+
+	return path[n - 1] == '/' || (n > 1 && path[n - 1] == '.' && path[n - 2] == '/') ||
+	       (n > 2 && !strcmp(path + n - 3, "/.."));
+}
+
+int path_map_to(const char *root, const char *path, struct path_mapped *out)
+{
+	int rc = normalise(path, out->virt);
+	const char *rest, *slash = names_directory(path) ? "/" : "";
+
+	if (rc)
+		return rc;
+	rest = below(out->virt, &out->kind);
+	if (out->kind == PATH_DEV_DIR && *rest)
+		out->kind = PATH_DEV_NODE;
+	if (out->kind == PATH_OTHER)
+		root = "";
+	return snprintf(out->real, PATH_MAX, "%s%s%s", root, out->virt, slash) < PATH_MAX
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+int path_map(const char *path, struct path_mapped *out)
+{
+	char root[PATH_MAX];
+	int saved = errno, rc;
+
+	tree_root(root);
+	rc = path_map_to(root, path, out);
+	errno = saved;
+	return rc;
+}
+
+/* The directory that dirfd names, with a slash behind it; its length, or -1. */
+static ssize_t directory(int dirfd, char *out)
+{
+	ssize_t (*real_readlink)(const char *, char *, size_t) = next(NEXT_READLINK);
+	char link[64] = "/proc/self/cwd";
+	ssize_t n;
+
+	if (dirfd != AT_FDCWD)
+		snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
+	n = real_readlink(link, out, PATH_MAX - 1);
+	if (n <= 0 || n >= PATH_MAX - 1 || out[0] != '/')
+		return -1;
+	out[n++] = '/';
+	return n;
+}
+
+bool path_from(int dirfd, const char *path, char abs[PATH_MAX])
+{
+	int saved = errno;
+	ssize_t n = directory(dirfd, abs);
+
+	errno = saved;
+	if (n < 0 || n + strlen(path) >= PATH_MAX)
+		return false;
+	strcpy(abs + n, path);
+	return path_match(abs);
+}

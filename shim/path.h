@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which paths are ours, and where they lie in weftd's tree (fabric/sysfs.h).  Ours are
+ * /dev/infiniband and /sys/class/infiniband{,_verbs,_mad,_cm} and all below.  No function here
+ * allocates, or takes a lock; all keep errno unless they say so.
+ */
+#pragma once
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum path_kind { PATH_OTHER, PATH_SYS, PATH_DEV_DIR, PATH_DEV_NODE };
+
+/* What became of a path of ours. */
+struct path_mapped {
+	enum path_kind kind; /* PATH_OTHER: by "..", it leads out of ours */
+	char virt[PATH_MAX]; /* as the program sees it: absolute, no ".", "..", "//" */
+	char real[PATH_MAX]; /* where it lies; the same as virt for PATH_OTHER */
+};
+
+/* The slow half of path_ours(). */
+bool path_match(const char *path);
+
+/*
+ * True if path is absolute and lies in ours, symbolic links aside.  A path that leads into ours
+ * by ".." in front of it is not recognised.  Any pointer near 0 is accepted, for the kernel to
+ * refuse.
+ */
+static inline bool path_ours(const char *path)
+{
+	enum { PAGE = 4096 };
+
+	/* Programs probe with NULL and (char *)-1, for which libc gives EFAULT. */
+	if ((uintptr_t)path < PAGE || (uintptr_t)path > UINTPTR_MAX - PAGE || path[0] != '/')
+		return false;
+	if (path[1] != 'd' && path[1] != 's' && path[1] != '/' && path[1] != '.')
+		return false;
+	return path_match(path);
+}
+
+/*
+ * To be called when a call on path failed: true if it failed with ENOENT and path is a relative
+ * one that may be ours, seen from its directory, so that path_from() should look.
+ */
+static inline bool path_retry(const char *path)
+{
+	return errno == ENOENT && path[0] != '/' && strstr(path, "infiniband");
+}
+
+/*
+ * Whether a relative path, seen from dirfd (AT_FDCWD: the current directory), is ours; then it is
+ * in abs.
+ */
+bool path_from(int dirfd, const char *path, char abs[PATH_MAX]);
+
+/*
+ * Maps a path for which path_ours() is true, by the given root of the tree.  A trailing slash is
+ * kept.  Returns 0 or a negative errno: -ENAMETOOLONG.
+ */
+int path_map_to(const char *root, const char *path, struct path_mapped *out);
+
+/* The same in the tree of this process's fabric, see tree_root(). */
+int path_map(const char *path, struct path_mapped *out);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The stat family. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "fabric/sysfs.h"
+#include "shim/next.h"
+#include "shim/shim.h"
+
+enum { STAT_VER_MAX = 1, DEV_MODE = S_IFCHR | 0666 };
+
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only: one struct stat");
+
+typedef int (*stat_fn)(const char *, struct stat *);
+typedef int (*xstat_fn)(int, const char *, struct stat *);
+typedef int (*fstatat_fn)(int, const char *, struct stat *, int);
+typedef int (*fxstatat_fn)(int, int, const char *, struct stat *, int);
+typedef int (*statx_fn)(int, const char *, int, unsigned, struct statx *);
+
+/* The made-up minor number of a device node: that of uverbs0, plus the number in its name. */
+static unsigned node_minor(const char *virt)
+{
+	unsigned n = 0;
+
+	for (const char *p = strrchr(virt, '/'); *p; p++)
+		if (*p >= '0' && *p <= '9')
+			n = n * 10 + *p - '0';
+	return SYSFS_UVERBS_MINOR + n;
+}
+
+/* A device node is a link in the tree: it is looked at itself, and shown as what it means. */
+SLOW static int stat_ours(const char *path, struct stat *st, int flags)
+{
+	fstatat_fn real = (fstatat_fn)next(NEXT_FSTATAT);
+	struct path_mapped m;
+	int rc;
+
+	if (map_or_errno(path, &m))
+		return -1;
+	if (m.kind == PATH_DEV_NODE)
+		flags |= AT_SYMLINK_NOFOLLOW;
+	rc = real(AT_FDCWD, m.real, st, flags);
+	if (!rc && m.kind == PATH_DEV_NODE && S_ISLNK(st->st_mode)) {
+		st->st_mode = DEV_MODE;
+		st->st_rdev = makedev(SYSFS_UVERBS_MAJOR, node_minor(m.virt));
+		st->st_size = 0;
+	}
+	return rc;
+}
+
+SLOW static int stat_again(int rc, int dirfd, const char *path, struct stat *st, int flags)
+{
+	char abs[PATH_MAX];
+
+	return path_from(dirfd, path, abs) ? stat_ours(abs, st, flags) : rc;
+}
+
+static inline int stat_by(enum next_fn fn, const char *path, struct stat *st, int flags)
+{
+	int rc;
+
+	if (path_ours(path))
+		return stat_ours(path, st, flags);
+	rc = ((stat_fn)next(fn))(path, st);
+	return rc && path_retry(path) ? stat_again(rc, AT_FDCWD, path, st, flags) : rc;
+}
+
+static inline int fstatat_by(
+	enum next_fn fn, int dirfd, const char *path, struct stat *st, int flags)
+{
+	int rc;
+
+	if (path_ours(path))
+		return stat_ours(path, st, flags);
+	rc = ((fstatat_fn)next(fn))(dirfd, path, st, flags);
+	return rc && path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
+}
+
+static inline int xstat_by(enum next_fn fn, int ver, const char *path, struct stat *st, int flags)
+{
+	int rc;
+
+	if (path_ours(path) && ver >= 0 && ver <= STAT_VER_MAX)
+		return stat_ours(path, st, flags);
+	rc = ((xstat_fn)next(fn))(ver, path, st);
+	return rc && path_retry(path) ? stat_again(rc, AT_FDCWD, path, st, flags) : rc;
+}
+
+static inline int fxstatat_by(
+	enum next_fn fn, int ver, int dirfd, const char *path, struct stat *st, int flags)
+{
+	int rc;
+
+	if (path_ours(path) && ver >= 0 && ver <= STAT_VER_MAX)
+		return stat_ours(path, st, flags);
+	rc = ((fxstatat_fn)next(fn))(ver, dirfd, path, st, flags);
+	return rc && path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
+}
+
+EXPORT int stat(const char *path, struct stat *st)
+{
+	return stat_by(NEXT_STAT, path, st, 0);
+}
+
+EXPORT int stat64(const char *path, struct stat64 *st)
+{
+	return stat_by(NEXT_STAT64, path, (struct stat *)st, 0);
+}
+
+EXPORT int lstat(const char *path, struct stat *st)
+{
+	return stat_by(NEXT_LSTAT, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORT int lstat64(const char *path, struct stat64 *st)
+{
+	return stat_by(NEXT_LSTAT64, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORT int fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	return fstatat_by(NEXT_FSTATAT, dirfd, path, st, flags);
+}
+
+EXPORT int fstatat64(int dirfd, const char *path, struct stat64 *st, int flags)
+{
+	return fstatat_by(NEXT_FSTATAT64, dirfd, path, (struct stat *)st, flags);
+}
+
+/* What programs built against glibc before 2.33 call. */
+int __xstat(int ver, const char *path, struct stat *st);
+int __xstat64(int ver, const char *path, struct stat64 *st);
+int __lxstat(int ver, const char *path, struct stat *st);
+int __lxstat64(int ver, const char *path, struct stat64 *st);
+int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags);
+int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags);
+
+EXPORT int __xstat(int ver, const char *path, struct stat *st)
+{
+	return xstat_by(NEXT_XSTAT, ver, path, st, 0);
+}
+
+EXPORT int __xstat64(int ver, const char *path, struct stat64 *st)
+{
+	return xstat_by(NEXT_XSTAT64, ver, path, (struct stat *)st, 0);
+}
+
+EXPORT int __lxstat(int ver, const char *path, struct stat *st)
+{
+	return xstat_by(NEXT_LXSTAT, ver, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORT int __lxstat64(int ver, const char *path, struct stat64 *st)
+{
+	return xstat_by(NEXT_LXSTAT64, ver, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORT int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags)
+{
+	return fxstatat_by(NEXT_FXSTATAT, ver, dirfd, path, st, flags);
+}
+
+EXPORT int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags)
+{
+	return fxstatat_by(NEXT_FXSTATAT64, ver, dirfd, path, (struct stat *)st, flags);
+}
+
+SLOW static int statx_ours(const char *path, int flags, unsigned mask, struct statx *stx)
+{
+	statx_fn real = (statx_fn)next(NEXT_STATX);
+	struct path_mapped m;
+	int rc;
+
+	if (map_or_errno(path, &m))
+		return -1;
+	if (m.kind == PATH_DEV_NODE)
+		flags |= AT_SYMLINK_NOFOLLOW;
+	rc = real(AT_FDCWD, m.real, flags, mask, stx);
+	if (!rc && m.kind == PATH_DEV_NODE && S_ISLNK(stx->stx_mode)) {
+		stx->stx_mode = DEV_MODE;
+		stx->stx_rdev_major = SYSFS_UVERBS_MAJOR;
+		stx->stx_rdev_minor = node_minor(m.virt);
+		stx->stx_size = 0;
+	}
+	return rc;
+}
+
+SLOW static int statx_again(
+	int rc, int dirfd, const char *path, int flags, unsigned mask, struct statx *stx)
+{
+	char abs[PATH_MAX];
+
+	return path_from(dirfd, path, abs) ? statx_ours(abs, flags, mask, stx) : rc;
+}
+
+EXPORT int statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *stx)
+{
+	int rc;
+
+	if (path_ours(path))
+		return statx_ours(path, flags, mask, stx);
+	rc = ((statx_fn)next(NEXT_STATX))(dirfd, path, flags, mask, stx);
+	return rc && path_retry(path) ? statx_again(rc, dirfd, path, flags, mask, stx) : rc;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# weft up, down, status and doctor; device files while weftd comes and goes.
+. "$(dirname "$0")/lib.sh"
+WEFT=$BUILD/weft
+export WEFT_IDLE_EXIT=60
+unset WEFT_AUTOSTART
+trap '"$WEFT" down >/dev/null 2>&1; rm -rf "$T"' EXIT
+serves() { "$WEFT" status --json 2>/dev/null | grep -q '"device": "weft0"'; }
+pid() { "$WEFT" status --json | sed -n 's/^  "pid": \([0-9]*\).*/\1/p'; }
+first_line() { head -n 1 "$T/out"; }
+
+rc 'status without weftd' 1 "$WEFT" status
+same 'it is one line' 1 "$(wc -l <"$T/err")"
+rc 'which starts none' 1 "$WEFT" status --json
+rc 'down without weftd' 0 "$WEFT" down
+same 'it says so' "no weftd serves fabric 'default'" "$(first_line)"
+
+rc up 0 "$WEFT" up
+ok 'weftd answers' serves
+same 'up says so' "weftd serves fabric 'default' (pid $(pid))" "$(first_line)"
+was=$(pid)
+rc 'up again' 0 "$WEFT" up
+same 'it says so' "weftd already serves fabric 'default' (pid $was)" "$(first_line)"
+rc status 0 "$WEFT" status
+ok 'the table has the device' grep -q '^device  *weft0$' "$T/out"
+ok 'the table has the GIDs' grep -q '^  [0-9]  *::ffff:127.0.0.1 ' "$T/out"
+rc 'another fabric is not up' 1 "$WEFT" status --fabric other
+rc 'a bad name' 2 "$WEFT" status --fabric a/b
+rc 'state' 0 "$WEFT" run cat /sys/class/infiniband/weft0/ports/1/state
+same 'state' '4: ACTIVE' "$(first_line)"
+guid=$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)
+
+rc down 0 "$WEFT" down
+same 'down says so' "weftd of fabric 'default' has stopped" "$(first_line)"
+rc 'it is gone' 1 "$WEFT" status
+rc 'no process' 1 test -e "/proc/$was/exe"
+
+# Who looks at a device file starts weftd; who is told not to sees what the last one left.
+same 'without autostart' "$guid" \
+	"$(WEFT_AUTOSTART=0 "$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
+rc 'still none' 1 "$WEFT" status
+rc 'ordinary files start none' 0 "$WEFT" run cat /dev/null
+rc 'still none' 1 "$WEFT" status
+same 'the GUID is stable' "$guid" "$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
+ok 'now weftd runs' serves
+
+rc doctor 0 "$WEFT" doctor
+same 'nothing fails' '' "$(grep FAIL "$T/out")"
+same 'all checks are there' 13 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+rc 'doctor as JSON' 0 "$WEFT" doctor --json
+ok 'it counts' grep -q '"failed": 0' "$T/out"
+chmod 755 "$WEFT_RUNTIME_DIR"
+rc 'doctor finds an open directory' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
+chmod 700 "$WEFT_RUNTIME_DIR"
+WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
+rc down 0 "$WEFT" down
+WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
+
+# An address that comes and goes, in a network namespace of its own.
+new_net='unshare -n'
+[ "$(id -u)" = 0 ] || new_net='unshare -rn'
+if command -v ip >/dev/null && $new_net true 2>/dev/null; then
+	cat >"$T/inside" <<-'END'
+		look() { "$1" run sh -c 'grep -l 0a09:0807 /sys/class/infiniband/weft0/ports/1/gids/*'; }
+		seen() { i=0; until [ "$(look "$1")" = "$2" ] || [ $i = 40 ]; do i=$((i + 1)); sleep 0.05; done; look "$1"; }
+		ip link set lo up
+		"$1" up >/dev/null
+		echo "before: $(look "$1")"
+		ip addr add 10.9.8.7/32 dev lo
+		echo "with: $(seen "$1" /sys/class/infiniband/weft0/ports/1/gids/3)"
+		ip addr del 10.9.8.7/32 dev lo
+		echo "after: $(seen "$1" '')"
+		"$1" down >/dev/null
+	END
+	same 'an address that comes and goes' \
+		"before:  with: /sys/class/infiniband/weft0/ports/1/gids/3 after:  " \
+		"$($new_net sh "$T/inside" "$WEFT" | tr '\n' ' ')"
+else
+	echo 'not checked: a changing address (no network namespace to be had)'
+fi
+finish

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Requests that wait for a receive or for the other end: how long, how they end, and that a
+ * program asleep in ibv_get_cq_event() hears of it as one that polls does.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/verbs_pair.h"
+
+enum {
+	RNR_CODE = 24, /* 40.96 ms */
+	ACK_CODE = 13, /* 33.55 ms */
+	SLACK_MS = 20,
+};
+
+static const double rnr_ms = 40.96, ack_ms = 33.55;
+static struct vp_end a, b;
+
+/* Waits for one completion on the send CQ, polling or asleep; events without one are legal. */
+static bool await(struct vp_end *e, struct ibv_wc *wc, bool asleep)
+{
+	struct ibv_cq *cq;
+	void *ctx;
+
+	if (!asleep)
+		return vp_poll(e->scq, wc, VP_DEADLINE_MS);
+	for (;;) {
+		struct pollfd p = {.fd = e->channel->fd, .events = POLLIN};
+
+		CHECK_EQ(ibv_req_notify_cq(e->scq, 0), 0);
+		if (ibv_poll_cq(e->scq, 1, wc) == 1)
+			return true;
+		if (!CHECK_EQ(poll(&p, 1, VP_DEADLINE_MS), 1))
+			return false;
+		CHECK_EQ(ibv_get_cq_event(e->channel, &cq, &ctx), 0);
+		CHECK(cq == e->scq || cq == e->rcq);
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+/* The first completion has that status, comes within the nominal time and half of it more. */
+static void ends(
+	struct vp_end *e, enum ibv_wc_status status, double since, double nominal, bool asleep)
+{
+	struct ibv_wc wc;
+
+	if (!CHECK(await(e, &wc, asleep)))
+		return;
+	CHECK_EQ(wc.status, status);
+	CHECK_EQ(wc.wr_id, 1);
+	CHECK_RANGE(now_ms() - since, nominal - 1, nominal * 1.5 + SLACK_MS);
+	vp_want(e->scq, &wc, IBV_WC_WR_FLUSH_ERR, 2);
+	CHECK_EQ(vp_get_state(e), IBV_QPS_ERR);
+}
+
+static void post_two(struct vp_end *e, enum ibv_wr_opcode op, const struct vp_addr *to)
+{
+	CHECK_EQ(vp_post_send(e, 1, op, IBV_SEND_SIGNALED, 0, 8, to, 0), 0);
+	CHECK_EQ(vp_post_send(e, 2, IBV_WR_SEND, 0, 0, 8, NULL, 0), 0);
+}
+
+static struct vp_opts options(void)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.channel = true;
+	o.min_rnr_timer = RNR_CODE;
+	o.timeout = ACK_CODE;
+	o.retry_cnt = 1;
+	return o;
+}
+
+static void rnr(void)
+{
+	for (int retry = 0; retry <= 2; retry++)
+		for (int asleep = 0; asleep < 2; asleep++) {
+			struct vp_opts o = options();
+			double since;
+
+			check_case("rnr_retry %d, %s", retry, asleep ? "asleep" : "polling");
+			o.rnr_retry = retry;
+			vp_pair(&a, &b, &o);
+			since = now_ms();
+			post_two(&a, IBV_WR_SEND, NULL);
+			ends(&a, IBV_WC_RNR_RETRY_EXC_ERR, since, retry * rnr_ms, asleep);
+			CHECK_EQ(vp_get_state(&b), IBV_QPS_RTS);
+			vp_pair_free(&a, &b);
+		}
+}
+
+/* A receive in time saves it. */
+static void rnr_saved(void)
+{
+	struct vp_opts o = options();
+	struct ibv_wc wc;
+
+	for (int retry = 2; retry <= 7; retry += 5) {
+		check_case("rnr_retry %d: the receive comes after %d ms", retry, retry * 20);
+		o.rnr_retry = retry;
+		vp_pair(&a, &b, &o);
+		CHECK_EQ(vp_post_send(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+		vp_quiet(a.scq, retry * 20);
+		CHECK_EQ(vp_post_recv(&b, 2, 0, 8), 0);
+		vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1);
+		vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 2);
+		vp_quiet(a.scq, 150); /* no late timer */
+		CHECK_EQ(vp_get_state(&a), IBV_QPS_RTS);
+		vp_pair_free(&a, &b);
+	}
+}
+
+/* RNR for ever: a parked request and its sleeper survive a second. */
+static void rnr_for_ever(void)
+{
+	struct vp_opts o = options();
+
+	check_case("rnr_retry 7 waits");
+	o.rnr_retry = 7;
+	vp_pair(&a, &b, &o);
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	vp_quiet(a.scq, 1000);
+	CHECK_EQ(vp_get_state(&a), IBV_QPS_RTS);
+	vp_pair_free(&a, &b);
+}
+
+/* ---- the other end is not there ---- */
+
+enum absent { DESTROYED, IN_RESET, IN_INIT, WRONG_PSN, WRONG_QPN, OTHER_PEER, IN_ERR, KINDS };
+
+static const char *const absent_names[] = {"destroyed", "in RESET", "in INIT", "wrong PSN",
+	"no such QP number", "connected to another", "in ERR"};
+
+static void make_absent(enum absent kind, const struct vp_addr *to_a)
+{
+	struct vp_addr wrong = *to_a;
+
+	if (kind == IN_RESET || kind == WRONG_QPN)
+		return;
+	CHECK_EQ(vp_init(&b), 0);
+	if (kind == IN_INIT)
+		return;
+	if (kind == WRONG_PSN)
+		wrong.psn ^= 1;
+	if (kind == OTHER_PEER)
+		wrong.qpn ^= 1;
+	CHECK_EQ(vp_rtr(&b, &wrong), 0);
+	CHECK_EQ(vp_rts(&b), 0);
+	if (kind == IN_ERR)
+		CHECK_EQ(vp_state(&b, IBV_QPS_ERR), 0);
+}
+
+static void absent(enum absent kind, bool asleep, int retry_cnt)
+{
+	struct vp_opts o = options();
+	struct vp_addr to_a, to_b;
+	double since;
+
+	check_case("the other end is %s, %s, retry_cnt %d", absent_names[kind],
+		asleep ? "asleep" : "polling", retry_cnt);
+	o.retry_cnt = retry_cnt;
+	vp_make(&a, vp_open(), &o);
+	vp_make(&b, vp_open(), &o);
+	to_a = vp_addr(&a);
+	to_b = vp_addr(&b);
+	make_absent(kind, &to_a);
+	if (kind == WRONG_QPN)
+		to_b.qpn += 77;
+	vp_connect(&a, &to_b);
+	if (kind == DESTROYED) {
+		CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+		b.qp = NULL;
+	}
+	since = now_ms();
+	post_two(&a, IBV_WR_RDMA_WRITE, &to_b);
+	ends(&a, IBV_WC_RETRY_EXC_ERR, since, ack_ms * (retry_cnt + 1), asleep);
+	vp_pair_free(&a, &b);
+}
+
+/* The other end comes in time: INIT, then RTR. */
+static void late_peer(void)
+{
+	struct vp_opts o = options();
+	struct vp_addr to_a, to_b;
+	struct ibv_wc wc;
+
+	check_case("the other end gets ready while the request waits");
+	o.retry_cnt = 7;
+	vp_make(&a, vp_open(), &o);
+	vp_make(&b, vp_open(), &o);
+	to_a = vp_addr(&a);
+	to_b = vp_addr(&b);
+	vp_connect(&a, &to_b);
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	vp_quiet(a.scq, 60);
+	CHECK_EQ(vp_init(&b), 0);
+	CHECK_EQ(vp_post_recv(&b, 2, 0, 8), 0);
+	vp_quiet(a.scq, 60);
+	CHECK_EQ(vp_rtr(&b, &to_a), 0);
+	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1);
+	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 2);
+	vp_pair_free(&a, &b);
+}
+
+/* A request waits for a receive; then its peer leaves: no receive will come any more. */
+static void peer_leaves(enum absent kind, bool asleep)
+{
+	struct vp_opts o = options();
+	double since;
+
+	check_case("the other end is %s while a request waits for a receive, %s",
+		absent_names[kind], asleep ? "asleep" : "polling");
+	o.rnr_retry = 7;
+	vp_pair(&a, &b, &o);
+	post_two(&a, IBV_WR_SEND, NULL);
+	vp_quiet(a.scq, 20);
+	since = now_ms();
+	if (kind == IN_RESET) {
+		CHECK_EQ(vp_state(&b, IBV_QPS_RESET), 0);
+	} else if (kind == IN_ERR) {
+		CHECK_EQ(vp_state(&b, IBV_QPS_ERR), 0);
+	} else {
+		CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+		b.qp = NULL;
+	}
+	ends(&a, IBV_WC_RETRY_EXC_ERR, since, 2 * ack_ms, asleep);
+	vp_pair_free(&a, &b);
+}
+
+/* The flush wakes a sleeper: another thread's, here our own arming before modify. */
+static void flush_event(void)
+{
+	struct vp_opts o = options();
+	struct ibv_wc wc;
+
+	check_case("the flush of a waiting request is an event");
+	o.rnr_retry = 7;
+	vp_pair(&a, &b, &o);
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_SEND, 0, 0, 8, NULL, 0), 0);
+	CHECK_EQ(ibv_req_notify_cq(a.scq, 1), 0); /* solicited only: a failure counts */
+	CHECK_EQ(vp_state(&a, IBV_QPS_ERR), 0);
+	{
+		struct pollfd p = {.fd = a.channel->fd, .events = POLLIN};
+		struct ibv_cq *cq;
+		void *ctx;
+
+		if (CHECK_EQ(poll(&p, 1, VP_DEADLINE_MS), 1)) {
+			CHECK_EQ(ibv_get_cq_event(a.channel, &cq, &ctx), 0);
+			ibv_ack_cq_events(cq, 1);
+		}
+	}
+	vp_want(a.scq, &wc, IBV_WC_WR_FLUSH_ERR, 1);
+	vp_pair_free(&a, &b);
+}
+
+/* ---- another process that dies, or whose memory goes ---- */
+
+static void victim(int fd, void *arg)
+{
+	struct vp_opts o = options();
+	struct vp_addr mine, peer;
+
+	(void)arg;
+	vp_make(&b, vp_open(), &o);
+	mine = vp_addr(&b);
+	peer = vp_swap(fd, &mine);
+	vp_connect(&b, &peer);
+	vp_sync(fd);
+	for (;;)
+		pause();
+}
+
+static void killed(bool waiting, bool asleep)
+{
+	struct vp_child c = vp_fork(victim, NULL);
+	struct vp_opts o = options();
+	struct vp_addr mine, peer;
+	struct ibv_context *ctx;
+	double since;
+	int status;
+
+	check_case("the other process is killed %s, %s",
+		waiting ? "while a request waits" : "before", asleep ? "asleep" : "polling");
+	o.rnr_retry = 7;
+	ctx = vp_open();
+	vp_make(&a, ctx, &o);
+	mine = vp_addr(&a);
+	peer = vp_swap(c.fd, &mine);
+	vp_connect(&a, &peer);
+	vp_sync(c.fd);
+	if (waiting)
+		post_two(&a, IBV_WR_SEND, NULL);
+	vp_quiet(a.scq, 20);
+	kill(c.pid, SIGKILL);
+	CHECK_EQ(waitpid(c.pid, &status, 0), c.pid);
+	close(c.fd);
+	since = now_ms();
+	if (!waiting)
+		post_two(&a, IBV_WR_SEND, NULL);
+	ends(&a, IBV_WC_RETRY_EXC_ERR, since, 2 * ack_ms, asleep);
+	vp_free(&a);
+	ibv_close_device(ctx);
+}
+
+enum { HOLE = 1 << 15, BIG = 8192 };
+
+/* Registers its buffer, then unmaps a part of it. */
+static void with_hole(int fd, void *arg)
+{
+	struct vp_opts o = options();
+	struct vp_addr mine, peer;
+	int kind = *(int *)arg;
+	struct ibv_wc wc;
+
+	vp_make(&b, vp_open(), &o);
+	mine = vp_addr(&b);
+	peer = vp_swap(fd, &mine);
+	vp_connect(&b, &peer);
+	munmap(b.buf + HOLE, HOLE);
+	if (kind == IBV_WR_SEND)
+		CHECK_EQ(vp_post_recv(&b, 9, HOLE, BIG), 0);
+	vp_sync(fd);
+	vp_sync(fd);
+	if (kind == IBV_WR_SEND)
+		vp_want(b.rcq, &wc, IBV_WC_LOC_PROT_ERR, 9);
+	CHECK_EQ(vp_get_state(&b), IBV_QPS_ERR);
+	vp_free(&b);
+}
+
+static void hole(int kind)
+{
+	struct vp_child c = vp_fork(with_hole, &kind);
+	struct vp_opts o = options();
+	struct vp_addr mine, peer;
+	struct ibv_wc wc;
+
+	check_case("the other process has unmapped its memory, opcode %d", kind);
+	vp_make(&a, vp_open(), &o);
+	mine = vp_addr(&a);
+	peer = vp_swap(c.fd, &mine);
+	vp_connect(&a, &peer);
+	vp_sync(c.fd);
+	CHECK_EQ(vp_post_send(&a, 1, kind, IBV_SEND_SIGNALED, 0,
+			 kind == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : BIG, &peer, HOLE),
+		0);
+	vp_want(a.scq, &wc, kind == IBV_WR_SEND ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR, 1);
+	CHECK_EQ(vp_get_state(&a), IBV_QPS_ERR);
+	vp_sync(c.fd);
+	vp_join(&c);
+	vp_free(&a);
+	ibv_close_device(a.ctx);
+}
+
+int main(void)
+{
+	killed(false, false);
+	killed(true, false);
+	killed(false, true);
+	killed(true, true);
+	hole(IBV_WR_SEND);
+	hole(IBV_WR_RDMA_WRITE);
+	hole(IBV_WR_RDMA_READ);
+	hole(IBV_WR_ATOMIC_FETCH_AND_ADD);
+	rnr();
+	rnr_saved();
+	rnr_for_ever();
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int asleep = 0; asleep < 2; asleep++)
+			absent(kind, asleep, asleep ? 0 : 1);
+	for (int asleep = 0; asleep < 2; asleep++) {
+		peer_leaves(DESTROYED, asleep);
+		peer_leaves(IN_RESET, asleep);
+		peer_leaves(IN_ERR, asleep);
+	}
+	late_peer();
+	flush_event();
+	return check_result();
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Limits, silence, garbage. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rdv/admin.h"
+#include "rdv/conn.h"
+#include "rdv/rdv.h"
+#include "tests/prog/rdv/help.h"
+
+static struct conn raw_connection(void)
+{
+	struct rdv_paths p;
+	struct conn c;
+
+	CHECK_EQ(rdv_paths_open(&p, NULL), 0);
+	CHECK_EQ(conn_open(&c, &p), 0);
+	rdv_paths_close(&p);
+	return c;
+}
+
+/* weftd must hang up, within 2 s. */
+static bool hung_up(struct conn *c)
+{
+	struct pollfd pfd = {.fd = c->sock.fd, .events = POLLIN};
+	struct proto_in in;
+	int ret = -1;
+
+	while (ret != -EPIPE && poll(&pfd, 1, 2000) == 1)
+		ret = proto_recv(c->sock.fd, &in);
+	conn_close(c);
+	return ret == -EPIPE;
+}
+
+static bool garbage_ends(const void *bytes, size_t size, const char *counter)
+{
+	struct conn c = raw_connection();
+	long before = status_of(NULL, counter);
+
+	CHECK(send(c.sock.fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size);
+	return hung_up(&c) && status_of(NULL, counter) == before + 1;
+}
+
+static bool message_ends(struct proto_msg msg, const int *fds, int n_fds, const char *counter)
+{
+	struct conn c = raw_connection();
+	long before = status_of(NULL, counter);
+
+	msg.version = PROTO_VERSION;
+	CHECK_EQ(proto_send(c.sock.fd, &msg, fds, n_fds), 0);
+	return hung_up(&c) && status_of(NULL, counter) == before + 1;
+}
+
+static int garbage(void)
+{
+	struct proto_msg old = {.op = OP_PING, .version = PROTO_VERSION + 1};
+	struct kid a = kid_start();
+	uint8_t big[4096];
+	int fds[PROTO_MAX_FDS] = {0, 0, 0, 0};
+	long qpn = kid_do(&a, DO_LEASE, 0, 0);
+
+	CHECK(qpn > 0);
+	memset(big, 0, sizeof big);
+	((struct proto_msg *)big)->version = PROTO_VERSION;
+	CHECK(garbage_ends(big, 1, "refusals.bad_message"));
+	CHECK(garbage_ends(big, sizeof(struct proto_msg) - 1, "refusals.bad_message"));
+	CHECK(garbage_ends(big, sizeof big, "refusals.bad_message"));
+	CHECK(garbage_ends(&old, sizeof old, "refusals.bad_version"));
+	CHECK(message_ends((struct proto_msg){.op = 0}, NULL, 0, "refusals.bad_op"));
+	CHECK(message_ends((struct proto_msg){.op = OP_COUNT}, NULL, 0, "refusals.bad_op"));
+	CHECK(message_ends((struct proto_msg){.op = ~0u}, NULL, 0, "refusals.bad_op"));
+	CHECK(message_ends((struct proto_msg){.op = OP_ATTACH}, NULL, 0, "refusals.bad_fds"));
+	CHECK(message_ends((struct proto_msg){.op = OP_PING}, fds, 4, "refusals.bad_fds"));
+	CHECK(message_ends((struct proto_msg){.op = OP_LEASE}, NULL, 0, "refusals.not_attached"));
+	CHECK_EQ(kid_do(&a, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
+	kid_end(&a, 0);
+	CHECK(all_zero(NULL));
+	return 0;
+}
+
+/* Calls that make sense, with arguments that do not. */
+static int nonsense(void)
+{
+	struct proto_msg timer = {.op = OP_SET_TIMER, .version = PROTO_VERSION, .attach_id = 77};
+	struct proto_msg channel = {.op = OP_ADD_CHANNEL, .id = 1};
+	struct proto_msg attach = {.op = OP_ATTACH, .flags = PROTO_AGAIN, .attach_id = 99};
+	struct proto_msg claim = {.op = OP_CLAIM, .qpn = ~0u};
+	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), pipe_fds[2];
+	struct kid a = kid_start();
+	long id = kid_do(&a, ASK_ID, 0, 0);
+	struct conn c = raw_connection();
+	struct proto_in in;
+	int fds[3] = {ns, ns, ns};
+
+	CHECK_EQ(pipe(pipe_fds), 0);
+	CHECK(conn_call(&c, &attach, fds, 1, &in) == -ESTALE);
+	CHECK(conn_call(&c, &attach, fds, 3, &in) == -EPROTO);
+	attach.attach_id = id; /* somebody else */
+	CHECK(conn_call(&c, &attach, fds, 1, &in) == -EEXIST);
+	attach.flags = 0;
+	CHECK_EQ(conn_call(&c, &attach, fds, 1, &in), 0);
+	proto_close(&in);
+	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
+	CHECK(conn_call(&c, &claim, NULL, 0, &in) == -EINVAL);
+	CHECK_EQ(conn_post(&c, &timer), 0);
+	CHECK(status_becomes(NULL, "refusals.unknown_peer", 1));
+	conn_close(&c);
+	kid_end(&a, 0);
+	return 0;
+}
+
+/* Somebody who asks and never reads is dropped; the others do not notice. */
+static int not_reading(void)
+{
+	struct proto_msg ping = {.op = OP_PING, .version = PROTO_VERSION, .cookie = 1};
+	struct conn c;
+	int ret = 0;
+
+	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
+	c = raw_connection();
+	for (int i = 0; i < 100000 && ret != -EPIPE; i++) {
+		ret = proto_send(c.sock.fd, &ping, NULL, 0);
+		if (ret == -EAGAIN)
+			usleep(100);
+	}
+	CHECK_EQ(ret, -EPIPE);
+	CHECK_EQ(status_of(NULL, "refusals.not_reading"), 1);
+	conn_close(&c);
+	return 0;
+}
+
+static int stopped_weftd(void)
+{
+	struct kid a = kid_start();
+	double t;
+	pid_t pid;
+
+	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), 0);
+	pid = weftd_pid(NULL);
+	CHECK(pid > 0 && kill(pid, SIGSTOP) == 0);
+	t = seconds();
+	CHECK_EQ(kid_do(&a, DO_LEASE, 0, 0), -ETIMEDOUT);
+	t = seconds() - t;
+	kill(pid, SIGCONT);
+	CHECK(t > 4.5 && t < 8);
+	CHECK(logged("does not answer; is it stopped?"));
+	CHECK(kid_do(&a, DO_LEASE, 0, 0) > 0); /* not fooled by the late reply */
+	kid_end(&a, 0);
+	CHECK(all_zero(NULL));
+	return 0;
+}
+
+static int attach_to_stopped(void)
+{
+	struct kid a = kid_start();
+	double t = seconds();
+	int32_t pid;
+
+	CHECK_EQ(rdv_start(NULL, false, &pid), 0);
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), -ETIMEDOUT);
+	kill(pid, SIGCONT);
+	CHECK(seconds() - t < 12);
+	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), 0);
+	kid_end(&a, 0);
+	return 0;
+}
+
+/* ulimit -f 0 must not bite a client: it grows no file.  The default SIGXFSZ would kill it. */
+static int limit_of_file_size(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long qpn;
+
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
+	CHECK_EQ(kid_do(&a, DO_LIMIT_FSIZE, 0, 0), 0);
+	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), 0);
+	qpn = kid_do(&a, DO_LEASE, 0, 0);
+	CHECK(qpn > 0 && kid_do(&b, DO_FIND, qpn, 0) > 0);
+	kid_end(&a, 0);
+	kid_end(&b, 0);
+	return 0;
+}
+
+/* A weftd that inherits the limit either may lift it or says what is wrong. */
+static int limit_inherited(void)
+{
+	struct kid a;
+	long ret;
+
+	setenv("WEFT_LOG", "error", 1); /* a log file is a file, too */
+	a = kid_start();
+	CHECK_EQ(kid_do(&a, DO_LIMIT_FSIZE, 0, 0), 0);
+	ret = kid_do(&a, DO_ATTACH, 0, 0);
+	CHECK(ret == 0 || ret == -ENOTCONN);
+	kid_end(&a, 0);
+	return 0;
+}
+
+static int limit_of_fds(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long qpn = kid_do(&a, DO_LEASE, 0, 0);
+
+	CHECK(qpn > 0);
+	CHECK_EQ(kid_do(&b, DO_LIMIT_FDS, 5, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), -EMFILE);
+	CHECK_EQ(kid_do(&b, DO_LIMIT_FDS, 64, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_LIMIT_FDS, 6, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -EMFILE);
+	CHECK_EQ(kid_do(&b, DO_LIMIT_FDS, 64, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
+	kid_end(&a, 0);
+	kid_end(&b, 0);
+	CHECK(all_zero(NULL));
+	return 0;
+}
+
+/* Started from a shell with ulimit -n: a privileged weftd lifts that. */
+static int limit_of_fds_lifted(void)
+{
+	struct rlimit rl;
+	int32_t pid;
+
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64}), 0);
+	CHECK_EQ(rdv_start(NULL, false, &pid), 0);
+	CHECK_EQ(prlimit(pid, RLIMIT_NOFILE, NULL, &rl), 0);
+	CHECK_EQ(rl.rlim_cur, rl.rlim_max);
+	if (setrlimit(RLIMIT_NOFILE, &(struct rlimit){65536, 65536}) < 0) {
+		printf("raising a hard limit takes CAP_SYS_RESOURCE\n");
+		return SKIP;
+	}
+	return rl.rlim_max < 65536;
+}
+
+/* If it cannot, the client says what is wrong: room for the connection, none for a segment. */
+static int limit_of_fds_told(void)
+{
+	const struct rdv_attach *at;
+	char path[64];
+	int32_t pid;
+	int n = 3;
+
+	CHECK_EQ(rdv_start(NULL, false, &pid), 0);
+	while (snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, n) > 0 && access(path, F_OK) == 0)
+		n++;
+	CHECK_EQ(prlimit(pid, RLIMIT_NOFILE, &(struct rlimit){n + 2, n + 2}, NULL), 0);
+	CHECK_EQ(rdv_attach(&at), -EMFILE);
+	CHECK(logged("ran out of file descriptors: it was started under a limit"));
+	return 0;
+}
+
+/* weftd itself runs out: it refuses, does not spin, and recovers. */
+static int weftd_out_of_fds(void)
+{
+	struct rlimit rl;
+	struct conn c[64];
+	struct rdv_paths p;
+	int32_t pid;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	CHECK_EQ(rdv_start(NULL, false, &pid), 0);
+	CHECK_EQ(prlimit(pid, RLIMIT_NOFILE, &(struct rlimit){32, rl.rlim_max}, NULL), 0);
+	CHECK_EQ(rdv_paths_open(&p, NULL), 0);
+	for (int i = 0; i < 64; i++)
+		CHECK_EQ(conn_open(&c[i], &p), 0);
+	CHECK(rdv_ping(NULL, NULL) < 0);
+	for (int i = 0; i < 64; i++)
+		conn_close(&c[i]);
+	CHECK_EQ(prlimit(pid, RLIMIT_NOFILE, &(struct rlimit){1024, rl.rlim_max}, NULL), 0);
+	CHECK(status_of(NULL, "refusals.no_fds") > 0);
+	CHECK_EQ(status_of(NULL, "counts.fds"), 0);
+	return 0;
+}
+
+static int wrong_dir(void)
+{
+	const struct rdv_attach *at;
+	char other[96];
+
+	snprintf(other, sizeof other, "%s/d", run_dir);
+	CHECK_EQ(mkdir(other, 0755), 0);
+	setenv("WEFT_RUNTIME_DIR", other, 1);
+	CHECK_EQ(rdv_attach(&at), -EACCES);
+	CHECK(logged("is open to other users; make it private with chmod 700"));
+	CHECK_EQ(chmod(other, 0700), 0);
+	snprintf(other, sizeof other, "%s/l", run_dir);
+	CHECK_EQ(symlink("d", other), 0);
+	setenv("WEFT_RUNTIME_DIR", other, 1);
+	CHECK_EQ(rdv_attach(&at), -EACCES);
+	snprintf(other, sizeof other, "%s/f", run_dir);
+	close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	setenv("WEFT_RUNTIME_DIR", other, 1);
+	CHECK_EQ(rdv_attach(&at), -EACCES);
+	setenv("WEFT_RUNTIME_DIR", "d", 1);
+	CHECK_EQ(rdv_attach(&at), -EINVAL);
+	CHECK(logged("WEFT_RUNTIME_DIR=d is relative; set it to a path that begins with /"));
+	snprintf(other, sizeof other, "%s/none/none", run_dir);
+	setenv("WEFT_RUNTIME_DIR", other, 1);
+	CHECK_EQ(rdv_attach(&at), -ENOENT);
+	setenv("WEFT_RUNTIME_DIR", run_dir, 1);
+	CHECK_EQ(rdv_attach(&at), 0);
+	return 0;
+}
+
+/* Deeper than a socket address can say. */
+static int long_path(void)
+{
+	const struct rdv_attach *at;
+	char deep[300];
+
+	snprintf(deep, sizeof deep, "%s/%0100d", run_dir, 1);
+	CHECK_EQ(mkdir(deep, 0700), 0);
+	snprintf(deep, sizeof deep, "%s/%0100d/%0100d", run_dir, 1, 2);
+	setenv("WEFT_RUNTIME_DIR", deep, 1);
+	CHECK_EQ(rdv_attach(&at), 0);
+	CHECK_EQ(rdv_shutdown(NULL), 0);
+	return 0;
+}
+
+const struct test_case hostile_cases[] = {
+	{"garbage", garbage},
+	{"nonsense", nonsense},
+	{"not_reading", not_reading},
+	{"stopped_weftd", stopped_weftd},
+	{"attach_to_stopped", attach_to_stopped},
+	{"limit_of_file_size", limit_of_file_size},
+	{"limit_inherited", limit_inherited},
+	{"limit_of_fds", limit_of_fds},
+	{"limit_of_fds_lifted", limit_of_fds_lifted},
+	{"limit_of_fds_told", limit_of_fds_told},
+	{"weftd_out_of_fds", weftd_out_of_fds},
+	{"wrong_dir", wrong_dir},
+	{"long_path", long_path},
+	{NULL, NULL},
+};

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a program of cases.table must have printed.  Each check raises pair.Failure."""
+
+import re
+
+from pair import Failure
+
+ALL_SIZES = [2 ** i for i in range(1, 24)]  # what -a measures
+DEFAULT_SIZE = {"ib_write_bw": 65536, "ib_read_bw": 65536, "ib_send_bw": 65536,
+                "ib_write_lat": 2, "ib_read_lat": 2, "ib_send_lat": 2,
+                "ib_atomic_bw": 8, "ib_atomic_lat": 8}
+NUMBER = re.compile(r"^\d+(\.\d+)?$")
+
+
+def option(args, name, default=None):
+    return args[args.index(name) + 1] if name in args else default
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def table_rows(output):
+    """The result lines of a perftest program, as lists of numbers."""
+    rows = []
+    in_table = False
+    for line in output.split("\n"):
+        words = line.split()
+        if line.lstrip().startswith("#bytes"):
+            in_table = True
+        elif in_table and words and all(NUMBER.match(w) for w in words):
+            rows.append([float(w) for w in words])
+        elif in_table and words and line.lstrip().startswith("---"):
+            in_table = False
+    return rows
+
+
+def check_perftest(program, args, client):
+    """A row for each size, with the wanted iterations and a time or bandwidth above 0."""
+    sizes = ALL_SIZES if "-a" in args else [int(option(args, "-s", DEFAULT_SIZE[program]))]
+    iterations = int(option(args, "-n")) * int(option(args, "-q", 1))
+    rows = table_rows(client.output)
+    expect([int(r[0]) for r in rows] == sizes,
+           f"sizes in the table: {[int(r[0]) for r in rows]}, expected {sizes}")
+    for row in rows:
+        expect(row[1] == iterations, f"{row[1]:.0f} iterations instead of {iterations}: {row}")
+        if program.endswith("_bw"):
+            expect(len(row) == 5, f"not a bandwidth row: {row}")
+            expect(row[3] > 0 or row[4] > 0, f"no bandwidth: {row}")
+        else:
+            expect(len(row) >= 7, f"not a latency row: {row}")
+            expect(row[4] > 0 and row[5] > 0, f"no latency: {row}")
+
+
+def check_pingpong(args, server, client):
+    """Both ends moved all bytes in all iterations."""
+    iterations = int(option(args, "-n", 1000))
+    size = int(option(args, "-s", 4096))
+    for end in (server, client):
+        expect(f"{2 * size * iterations} bytes in " in end.output, f"not all bytes moved: {end}")
+        expect(f"{iterations} iters in " in end.output, f"not all iterations: {end}")
+        expect("invalid data" not in end.output, f"wrong data: {end}")
+
+
+def check_devices(args, run):
+    names = [line.split()[0] for line in run.output.split("\n")
+             if re.match(r"^\s+\S+\s+[0-9a-f]{16}$", line)]
+    expect(names == ["weft0"], f"devices {names}, expected weft0 alone")
+
+
+def check_devinfo(args, run):
+    if "-l" in args:
+        expect(re.search(r"1 HCAs? found:\s+weft0\s", run.output), "weft0 is not in the list")
+        return
+    wanted = [r"hca_id:\s+weft0", r"transport:\s+InfiniBand", r"fw_ver:\s+\d+\.\d+\.\d+",
+              r"vendor_id:\s+0xffffff", r"phys_port_cnt:\s+1", r"state:\s+PORT_ACTIVE",
+              r"link_layer:\s+Ethernet", r"node_guid:\s+(?!0000:0000:0000:0000)"]
+    if "-v" in args:
+        wanted += [r"max_mr_size:\s+0x", r"max_qp:\s+[1-9]", r"max_cqe:\s+[1-9]",
+                   r"atomic_cap:\s+ATOMIC_HCA", r"GID\[\s*0\]:\s+fe80", r"GID\[\s*1\]:\s+\S",
+                   r"127\.0\.0\.1, RoCE v2"]
+    for pattern in wanted:
+        expect(re.search(pattern, run.output), f"no line like: {pattern}")
+    expect("Failed" not in run.output and "error" not in run.output.lower(),
+           "complains in its output")
+
+
+def check_alone(program, args, run):
+    expect(run.status == 0, "exit status is not 0")
+    {"ibv_devices": check_devices, "ibv_devinfo": check_devinfo}[program](args, run)
+
+
+def check_pair(program, args, server, client):
+    expect(server.status == 0 and client.status == 0, "an exit status is not 0")
+    if program == "ibv_rc_pingpong":
+        check_pingpong(args, server, client)
+    else:
+        check_perftest(program, args, client)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * libFuzzer: clients that send weftd anything.  The input is a list of packets: a byte that says
+ * which of two connections, how many fds and whether the head of the message is put right; then a
+ * length and the bytes.
+ */
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/server.h"
+#include "rdv/proto.h"
+
+enum { CLIENTS = 2, PACKET_MAX = 80 };
+
+static struct server server;
+
+static char dir[256];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static void remove_dir(void)
+{
+	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void start(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char why[512];
+
+	snprintf(dir, sizeof dir, "%s/weft-fuzz-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		abort();
+	atexit(remove_dir);
+	setenv("WEFT_RUNTIME_DIR", dir, 1);
+	setenv("WEFT_LOG", "error", 1);
+	if (server_start(&server, NULL, why, sizeof why)) {
+		fprintf(stderr, "%s\n", why);
+		abort();
+	}
+}
+
+static void serve(void)
+{
+	struct epoll_event ev;
+
+	while (epoll_wait(server.epfd, &ev, 1, 0) == 1) {
+		struct watch *w = ev.data.ptr;
+
+		w->ready(&server, w, ev.events);
+	}
+	server.stop = false;
+}
+
+static int connect_client(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un addr;
+	socklen_t len = rdv_sock_addr(&server.paths, &addr);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, len) < 0)
+		abort();
+	serve();
+	return fd;
+}
+
+static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
+{
+	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	int event = eventfd(0, EFD_CLOEXEC);
+	const int fds[4] = {how & 0x10 ? event : netns, event, netns, event};
+	uint8_t packet[PACKET_MAX] = {0};
+	struct proto_msg msg;
+
+	memcpy(packet, data, len);
+	memcpy(&msg, packet, sizeof msg);
+	if (how & 0x80) {
+		msg.op = data[0] % (OP_COUNT + 1);
+		msg.version = PROTO_VERSION;
+		proto_send(sock, &msg, fds, how >> 1 & 3);
+	} else {
+		send(sock, packet, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	close(netns);
+	close(event);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int client[CLIENTS];
+
+	if (!server.epfd)
+		start();
+	for (int i = 0; i < CLIENTS; i++)
+		client[i] = connect_client();
+	while (size > 2) {
+		uint8_t how = data[0];
+		size_t len = 1 + data[1] % PACKET_MAX;
+
+		data += 2;
+		size -= 2;
+		if (len > size)
+			len = size;
+		send_packet(client[how % CLIENTS], how, data, len);
+		serve();
+		data += len;
+		size -= len;
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		close(client[i]);
+	serve();
+	return 0;
+}

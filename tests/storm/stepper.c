@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "stepper.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+/* Waits for a stop of the agent; others' signals are passed on. */
+static int wait_trap(struct agent *a, enum __ptrace_request how)
+{
+	int status;
+
+	for (;;) {
+		if (waitpid(a->pid, &status, __WALL) < 0)
+			return -errno;
+		if (!WIFSTOPPED(status))
+			return -ECHILD;
+		if (WSTOPSIG(status) == SIGTRAP && status >> 16 == 0)
+			return 0;
+		if (ptrace(how, a->pid, 0, status >> 16 ? 0 : WSTOPSIG(status)) < 0)
+			return -errno;
+	}
+}
+
+/* The second trap is an int3, which the kernel tells from a step. */
+static bool is_breakpoint(struct agent *a)
+{
+	siginfo_t si;
+
+	return ptrace(PTRACE_GETSIGINFO, a->pid, 0, &si) == 0 && si.si_code == SI_KERNEL;
+}
+
+int stepper_attach(struct agent *a)
+{
+#if defined(__x86_64__)
+	return ptrace(PTRACE_SEIZE, a->pid, 0, 0) < 0 ? -errno : 0;
+#else
+	(void)a;
+	return -ENOSYS;
+#endif
+}
+
+void stepper_detach(struct agent *a)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, a->pid, 0, 0) == 0 && waitpid(a->pid, &status, __WALL) > 0)
+		ptrace(PTRACE_DETACH, a->pid, 0, 0);
+}
+
+long stepper_into(struct agent *a, long n, bool *behind)
+{
+	int rc = wait_trap(a, PTRACE_CONT);
+
+	*behind = false;
+	for (long i = 0; !rc && i < n; i++) {
+		if (ptrace(PTRACE_SINGLESTEP, a->pid, 0, 0) < 0)
+			return -errno;
+		rc = wait_trap(a, PTRACE_SINGLESTEP);
+		*behind = !rc && is_breakpoint(a);
+		if (*behind)
+			return i;
+	}
+	return rc ? rc : n;
+}
+
+int stepper_go_on(struct agent *a, bool behind)
+{
+	if (ptrace(PTRACE_CONT, a->pid, 0, 0) < 0)
+		return -errno;
+	if (behind)
+		return 0;
+	if (wait_trap(a, PTRACE_CONT))
+		return -ECHILD;
+	return ptrace(PTRACE_CONT, a->pid, 0, 0) < 0 ? -errno : 0;
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tests/unit/fake_hca.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rdv/rdv.h"
+
+enum { MAX_EVENTS = 16 };
+
+struct hca_pd {
+	int unused;
+};
+
+struct hca_mr {
+	int unused;
+};
+
+struct hca_cq {
+	int polls;
+};
+
+struct hca_channel {
+	int fd;
+};
+
+struct hca_qp {
+	enum ibv_qp_state state;
+};
+
+/* Events in order; the fd counts them. */
+struct queue {
+	int fd, n;
+	enum ibv_event_type type[MAX_EVENTS];
+	void *cookie[MAX_EVENTS];
+};
+
+struct fabric_page fake_page = {
+	.version = 1,
+	.device = "weft0",
+	.node_guid = 0x1122334455667788,
+	.n_ports = 1,
+	.port =
+		{
+			.state = IBV_PORT_ACTIVE,
+			.phys_state = 5,
+			.max_mtu = IBV_MTU_4096,
+			.active_mtu = IBV_MTU_4096,
+			.link_layer = IBV_LINK_LAYER_ETHERNET,
+			.active_width = 2,
+			.active_speed = 32,
+			.n_gids = 3,
+			.n_pkeys = 1,
+			.gid =
+				{
+					[0] = {.raw = {0xfe, 0x80, [15] = 1},
+						.type = IBV_GID_TYPE_ROCE_V2},
+					[2] = {.raw = {[10] = 0xff, 0xff, 127, 0, 0, 1},
+						.type = IBV_GID_TYPE_ROCE_V2,
+						.ifindex = 1,
+						.ifname = "lo"},
+				},
+			.pkey = {0xffff},
+		},
+};
+int fake_error;
+struct fake_mr_call fake_mr;
+void *fake_last_cookie;
+int fake_live_objects;
+
+static struct queue async_queue = {.fd = -1}, comp_queue = {.fd = -1};
+
+static int take_error(void)
+{
+	int rc = fake_error;
+
+	fake_error = 0;
+	return rc;
+}
+
+static int make(void *out, size_t size)
+{
+	int rc = take_error();
+
+	if (rc)
+		return rc;
+	*(void **)out = calloc(1, size);
+	fake_live_objects++;
+	return 0;
+}
+
+static int unmake(void *object)
+{
+	int rc = take_error();
+
+	if (rc)
+		return rc;
+	free(object);
+	fake_live_objects--;
+	return 0;
+}
+
+static int queue_fd(struct queue *q)
+{
+	if (q->fd < 0)
+		q->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	return q->fd;
+}
+
+static void push(struct queue *q, enum ibv_event_type type, void *cookie)
+{
+	q->type[q->n] = type;
+	q->cookie[q->n++] = cookie;
+	eventfd_write(queue_fd(q), 1);
+}
+
+static int pop(struct queue *q, enum ibv_event_type *type, void **cookie)
+{
+	eventfd_t one;
+
+	if (eventfd_read(queue_fd(q), &one))
+		return -errno;
+	*type = q->type[0];
+	*cookie = q->cookie[0];
+	q->n--;
+	memmove(q->type, q->type + 1, sizeof(q->type) - sizeof(*q->type));
+	memmove(q->cookie, q->cookie + 1, sizeof(q->cookie) - sizeof(*q->cookie));
+	return 0;
+}
+
+void fake_raise_async(enum ibv_event_type type, void *cookie)
+{
+	push(&async_queue, type, cookie);
+}
+
+void fake_raise_comp(void *cookie)
+{
+	push(&comp_queue, 0, cookie);
+}
+
+int hca_open(const struct fabric_page **page)
+{
+	*page = &fake_page;
+	return take_error();
+}
+
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->node_guid = page->node_guid;
+	attr->phys_port_cnt = page->n_ports;
+}
+
+int hca_async_fd(void)
+{
+	return queue_fd(&async_queue);
+}
+
+int hca_async_get(enum ibv_event_type *type, void **cookie)
+{
+	return pop(&async_queue, type, cookie);
+}
+
+int hca_pd_alloc(struct hca_pd **pd)
+{
+	return make(pd, sizeof(**pd));
+}
+
+int hca_pd_free(struct hca_pd *pd)
+{
+	return unmake(pd);
+}
+
+uint32_t hca_pd_handle(const struct hca_pd *pd)
+{
+	(void)pd;
+	return 7;
+}
+
+int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
+	struct hca_mr **mr)
+{
+	(void)pd;
+	fake_mr = (struct fake_mr_call){addr, length, iova, access};
+	return make(mr, sizeof(**mr));
+}
+
+int hca_mr_dereg(struct hca_mr *mr)
+{
+	return unmake(mr);
+}
+
+uint32_t hca_mr_key(const struct hca_mr *mr)
+{
+	(void)mr;
+	return 0x1234;
+}
+
+int hca_channel_create(struct hca_channel **ch)
+{
+	return make(ch, sizeof(**ch));
+}
+
+int hca_channel_destroy(struct hca_channel *ch)
+{
+	return unmake(ch);
+}
+
+int hca_channel_fd(const struct hca_channel *ch)
+{
+	(void)ch;
+	return queue_fd(&comp_queue);
+}
+
+int hca_channel_get(struct hca_channel *ch, void **cookie)
+{
+	enum ibv_event_type type;
+
+	(void)ch;
+	return pop(&comp_queue, &type, cookie);
+}
+
+int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **cq)
+{
+	(void)channel;
+	fake_last_cookie = cookie;
+	*cqe = *cqe < 64 ? 64 : *cqe;
+	return make(cq, sizeof(**cq));
+}
+
+int hca_cq_destroy(struct hca_cq *cq)
+{
+	return unmake(cq);
+}
+
+int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
+{
+	int rc = take_error();
+
+	(void)n;
+	if (rc)
+		return rc;
+	wc->wr_id = ++cq->polls;
+	return 1;
+}
+
+int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
+{
+	(void)cq, (void)solicited_only;
+	return take_error();
+}
+
+int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_cq *send_cq,
+	struct hca_cq *recv_cq, void *cookie, struct hca_qp **qp)
+{
+	(void)pd, (void)send_cq, (void)recv_cq;
+	fake_last_cookie = cookie;
+	init->cap.max_send_sge = HCA_MAX_SGE;
+	return make(qp, sizeof(**qp));
+}
+
+int hca_qp_destroy(struct hca_qp *qp)
+{
+	return unmake(qp);
+}
+
+uint32_t hca_qp_num(const struct hca_qp *qp)
+{
+	(void)qp;
+	return 0x11;
+}
+
+enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
+{
+	return qp->state;
+}
+
+int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	int rc = take_error();
+
+	if (!rc && mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return rc;
+}
+
+int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	memset(attr, 0, sizeof(*attr));
+	memset(init, 0, sizeof(*init));
+	attr->qp_state = qp->state;
+	return take_error();
+}
+
+int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int rc = take_error();
+
+	(void)qp;
+	if (rc)
+		*bad = wr;
+	return rc;
+}
+
+int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int rc = take_error();
+
+	(void)qp;
+	if (rc)
+		*bad = wr;
+	return rc;
+}
+
+int rdv_revive(void)
+{
+	return 0;
+}

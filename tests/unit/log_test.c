@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The log: where its lines go, and where they must not go.  Each case in a process of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static char log_path[] = "/tmp/weft-log-XXXXXX";
+static char err_path[] = "/tmp/weft-log-XXXXXX";
+
+/* Runs the case with WEFT_LOG=spec and stderr in a file; its wait status. */
+static int run(const char *spec, void (*act)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		setenv("WEFT_LOG", spec, 1);
+		close(STDERR_FILENO);
+		if (open(err_path, O_WRONLY | O_TRUNC | O_APPEND) != STDERR_FILENO)
+			_exit(1);
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static const char *contents(const char *path)
+{
+	static char text[4096];
+	FILE *f = fopen(path, "re");
+
+	assert_non_null(f);
+	text[fread(text, 1, sizeof text - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+static int lines(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void two_lines(void)
+{
+	log_line(LOG_LVL_ERROR, "first");
+	log_line(LOG_LVL_ERROR, "second");
+}
+
+static void close_and_open(void)
+{
+	log_line(LOG_LVL_ERROR, "before");
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	for (int fd = 3; fd < 600;) { /* whatever number the log had is the program's now */
+		fd = open(err_path, O_WRONLY | O_APPEND);
+		if (fd < 0)
+			_exit(1);
+	}
+	log_line(LOG_LVL_ERROR, "after");
+}
+
+static void low_is_free(void)
+{
+	log_line(LOG_LVL_ERROR, "open");
+	_exit(dup(0) == 3 ? 0 : 1);
+}
+
+static void broken_pipe(void)
+{
+	int p[2];
+
+	if (pipe(p) || dup2(p[1], STDERR_FILENO) < 0 || close(p[0]))
+		_exit(1);
+	log_line(LOG_LVL_ERROR, "lost");
+}
+
+static void bad_level(void **state)
+{
+	(void)state;
+	assert_int_equal(run("loud", two_lines), 0);
+	assert_non_null(strstr(contents(err_path), "no level 'loud'"));
+	assert_int_equal(lines(contents(err_path)), 3);
+}
+
+static void bad_file(void **state)
+{
+	(void)state;
+	assert_int_equal(run("debug:/nonexistent/x", two_lines), 0);
+	assert_non_null(strstr(contents(err_path), "cannot open '/nonexistent/x'"));
+	assert_int_equal(lines(contents(err_path)), 3);
+}
+
+static void not_into_files_of_the_program(void **state)
+{
+	char spec[64];
+
+	(void)state;
+	snprintf(spec, sizeof spec, "info:%s", log_path);
+	assert_int_equal(run(spec, low_is_free), 0);
+	assert_int_equal(run(spec, close_and_open), 0);
+	assert_int_equal(lines(contents(err_path)), 0);
+	assert_int_equal(lines(contents(log_path)), 2);
+}
+
+static void no_sigpipe(void **state)
+{
+	(void)state;
+	assert_int_equal(run("info", broken_pipe), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	for (int fd = 3; fd < 1024; fd++) /* what the test runner left open */
+		close(fd);
+	signal(SIGPIPE, SIG_DFL);
+	close(mkstemp(log_path));
+	return close(mkstemp(err_path));
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return unlink(log_path) | unlink(err_path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(bad_level), cmocka_unit_test(bad_file),
+		cmocka_unit_test(not_into_files_of_the_program), cmocka_unit_test(no_sigpipe)};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The tree of device files: first writing, changes, and what stays untouched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric/sysfs.h"
+
+static char top[] = "/tmp/weft-sysfs-test-XXXXXX";
+static char tree[PATH_MAX];
+static struct fabric_page page;
+
+static const char *at(const char *rel)
+{
+	static char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/%s", tree, rel);
+	return path;
+}
+
+/* Content of a file of the HCA, or NULL. */
+static const char *get(const char *rel)
+{
+	static char text[2048];
+	char path[256];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "sys/class/infiniband/weft0/%s", rel);
+	fd = open(at(path), O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static ino_t inode(const char *rel)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(at(rel), &st), 0);
+	return st.st_ino;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(top))
+		return -1;
+	snprintf(tree, sizeof tree, "%s/tree", top);
+	strcpy(page.device, "weft0");
+	page.node_guid = htobe64(0x0123456789abcdef);
+	page.port = (struct fabric_port){.state = 4,
+		.phys_state = 5,
+		.link_layer = 2,
+		.active_width = 2,
+		.active_speed = 32,
+		.n_gids = 1,
+		.n_pkeys = 1,
+		.pkey = {0xffff}};
+	page.port.gid[0] = (struct fabric_gid){
+		.raw = {0xfe, 0x80, [15] = 7}, .ifindex = 1, .type = 2, .ifname = "lo"};
+	return sysfs_write(AT_FDCWD, tree, &page);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return sysfs_remove(tree) || rmdir(top);
+}
+
+static void first_values(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_string_equal(get("node_type"), "1: CA\n");
+	assert_string_equal(get("node_guid"), "0123:4567:89ab:cdef\n");
+	assert_string_equal(get("fw_ver"), WEFT_VERSION "\n");
+	assert_string_equal(get("ports/1/state"), "4: ACTIVE\n");
+	assert_string_equal(get("ports/1/phys_state"), "5: LinkUp\n");
+	assert_string_equal(get("ports/1/link_layer"), "Ethernet\n");
+	assert_string_equal(get("ports/1/rate"), "100 Gb/sec (4X EDR)\n");
+	assert_string_equal(get("ports/1/pkeys/0"), "0xffff\n");
+	assert_null(get("ports/1/pkeys/1"));
+	assert_string_equal(get("ports/1/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0007\n");
+	assert_string_equal(get("ports/1/gids/255"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	assert_null(get("ports/1/gids/256"));
+	assert_string_equal(get("ports/1/gid_attrs/types/0"), "RoCE v2\n");
+	assert_string_equal(get("ports/1/gid_attrs/ndevs/0"), "lo\n");
+	assert_null(get("ports/1/gid_attrs/types/1"));
+	assert_int_equal(stat(at("dev/infiniband/uverbs0"), &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(stat(at("sys/class/infiniband/weft0/node_type"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0444);
+}
+
+static void rates(void **state)
+{
+	static const struct {
+		uint8_t width, speed;
+		const char *text;
+	} cases[] = {{1, 1, "2.5 Gb/sec (1X)\n"}, {2, 1, "10 Gb/sec (4X)\n"},
+		{2, 4, "40 Gb/sec (4X QDR)\n"}, {2, 16, "56 Gb/sec (4X FDR)\n"},
+		{1, 32, "25 Gb/sec (1X EDR)\n"}, {2, 64, "200 Gb/sec (4X HDR)\n"},
+		{16, 64, "100 Gb/sec (2X HDR)\n"}, {2, 128, "400 Gb/sec (4X NDR)\n"},
+		{8, 2, "60 Gb/sec (12X DDR)\n"}};
+	struct fabric_page changed = page;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		changed.port.active_width = cases[i].width;
+		changed.port.active_speed = cases[i].speed;
+		assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+		assert_string_equal(get("ports/1/rate"), cases[i].text);
+	}
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+}
+
+static void only_changes_are_written(void **state)
+{
+	static const char state_file[] = "sys/class/infiniband/weft0/ports/1/state";
+	static const char guid_file[] = "sys/class/infiniband/weft0/node_guid";
+	struct fabric_page changed = page;
+	ino_t old_state = inode(state_file), old_guid = inode(guid_file);
+	char old[16] = "";
+	int fd = open(at(state_file), O_RDONLY);
+
+	(void)state;
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+	assert_int_equal(inode(state_file), old_state);
+	changed.port.state = 1;
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+	assert_string_equal(get("ports/1/state"), "1: DOWN\n");
+	assert_int_equal(inode(guid_file), old_guid);
+	/* A reader who opened it before has the old value, whole. */
+	assert_int_equal(read(fd, old, sizeof old), 10);
+	assert_memory_equal(old, "4: ACTIVE\n", 10);
+	close(fd);
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+}
+
+static void gids_come_and_go(void **state)
+{
+	struct fabric_page changed = page;
+
+	(void)state;
+	changed.port.gid[3] = (struct fabric_gid){
+		.raw = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .type = 2, .ifname = "weft-net0"};
+	changed.port.gid[0] = (struct fabric_gid){0};
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+	assert_string_equal(get("ports/1/gids/3"), "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	assert_string_equal(get("ports/1/gid_attrs/ndevs/3"), "weft-net0\n");
+	assert_null(get("ports/1/gid_attrs/types/0"));
+	inode("sys/class/infiniband/weft0/device/net/weft-net0");
+	assert_int_equal(access(at("sys/class/infiniband/weft0/device/net/lo"), F_OK), -1);
+	assert_string_equal(get("ports/1/gids/0"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+	assert_string_equal(get("ports/1/gids/3"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	assert_null(get("ports/1/gid_attrs/types/3"));
+	assert_string_equal(get("ports/1/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0007\n");
+	inode("sys/class/infiniband/weft0/device/net/lo");
+}
+
+/* A full table of ours, and names that are not the kernel's own, do no harm. */
+static void hostile_page(void **state)
+{
+	struct fabric_page odd = page;
+
+	(void)state;
+	memset(odd.port.gid, 0xff, sizeof odd.port.gid);
+	odd.port.n_gids = odd.port.n_pkeys = UINT32_MAX;
+	odd.port.state = odd.port.phys_state = odd.port.active_speed = 0xff;
+	memcpy(odd.port.gid[1].ifname, "../../../../evil", 16);
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &odd), 0);
+	assert_string_equal(get("ports/1/state"), "255: NOP\n");
+	assert_int_equal(access(at("evil"), F_OK), -1);
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+	assert_null(get("ports/1/gid_attrs/types/255"));
+}
+
+/* What a writer that was killed left behind does not stop the next. */
+static void leftovers(void **state)
+{
+	struct fabric_page changed = page;
+
+	(void)state;
+	assert_int_equal(symlink("/nowhere", at(".new")), 0);
+	changed.port.state = 2;
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+	assert_string_equal(get("ports/1/state"), "2: INIT\n");
+	assert_int_equal(access("/nowhere", F_OK), -1);
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+	assert_int_equal(faccessat(AT_FDCWD, at(".new"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
+}
+
+static void failures(void **state)
+{
+	char none[2 * PATH_MAX];
+
+	(void)state;
+	snprintf(none, sizeof none, "%s/none/tree", top);
+	assert_int_equal(sysfs_write(AT_FDCWD, none, &page), -ENOENT);
+	assert_int_equal(sysfs_write(AT_FDCWD, "/dev/null", &page), -ENOTDIR);
+	assert_int_equal(sysfs_remove(none), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_values),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(only_changes_are_written),
+		cmocka_unit_test(gids_come_and_go),
+		cmocka_unit_test(hostile_page),
+		cmocka_unit_test(leftovers),
+		cmocka_unit_test(failures),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs unmodified RDMA programs on Weft: alone, or as server and client of one exchange.
+
+Each World has its own runtime directory, and so its own weftd, and ends all it started.
+"""
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import procs
+
+PORTS = range(21000, 29000)
+LISTEN_TIME = 20  # seconds for a server to listen
+NOBODY = 65534
+TCP_LISTEN = "0A"
+
+
+class Failure(Exception):
+    """What went wrong, for the reader of a test log."""
+
+
+class CannotRun(Exception):
+    """Why this cannot run here."""
+
+
+def free_port():
+    """A TCP port of our range on which nobody listens."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
+            try:
+                s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                s.bind(("::", port))
+                return port
+            except OSError:
+                pass
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+            try:
+                s.bind(("0.0.0.0", port))
+                return port
+            except OSError:
+                continue
+
+
+def is_listening(port):
+    wanted = f"{port:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table) as f:
+                rows = [line.split() for line in f.readlines()[1:]]
+        except OSError:
+            continue
+        if any(r[1].endswith(":" + wanted) and r[3] == TCP_LISTEN for r in rows):
+            return True
+    return False
+
+
+def sanitizer_runtime(build):
+    """The sanitizer library that an unmodified program must load first, or None."""
+    out = subprocess.run(["ldd", os.path.join(build, "lib", "libibverbs.so.1")],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    for line in out.stdout.split("\n"):
+        words = line.split()
+        if len(words) > 2 and words[0].startswith(("libasan.so", "libtsan.so")):
+            return words[2]
+    return None
+
+
+class Run:
+    """What a program that has ended gave."""
+
+    def __init__(self, command, status, output):
+        self.command = command
+        self.status = status
+        self.output = output
+
+    def __str__(self):
+        return f"$ {' '.join(self.command)}\n{self.output}(exit status {self.status})"
+
+
+class World:
+    """A runtime directory with its weftd.  as_user: everything runs as an unprivileged user."""
+
+    def __init__(self, build, as_user=False, env=None):
+        self.build = os.path.abspath(build)
+        for name in ("weft", "weftd", "lib/libibverbs.so.1"):
+            if not os.path.exists(os.path.join(self.build, name)):
+                raise Failure(f"{self.build}/{name} is not there; run make first")
+        self.prefix = []
+        self.root = tempfile.mkdtemp(prefix="weft-")
+        self.runtime = os.path.join(self.root, "run")
+        os.mkdir(self.runtime, 0o700)
+        if as_user and os.getuid() == 0:
+            self._leave_root()
+        self.env = dict(os.environ, WEFT_RUNTIME_DIR=self.runtime, HOME=self.root)
+        self.env.update(env or {})
+        self.env.pop("WEFT_FABRIC", None)
+        self.env.pop("WEFT_NODE", None)
+        preload = sanitizer_runtime(self.build)
+        if preload:
+            old = self.env.get("LD_PRELOAD")
+            self.env["LD_PRELOAD"] = f"{preload}:{old}" if old else preload
+            self.env["ASAN_OPTIONS"] = "detect_leaks=0:" + self.env.get("ASAN_OPTIONS", "")
+        procs.adopt_orphans()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        procs.end_children()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _leave_root(self):
+        """A copy of what runs, where that user can read it, whatever lies above the build."""
+        copy = os.path.join(self.root, "build")
+        os.chmod(self.root, 0o755)
+        os.makedirs(os.path.join(copy, "lib"))
+        for name in ("weft", "weftd"):
+            shutil.copy2(os.path.join(self.build, name), copy)
+        for name in os.listdir(os.path.join(self.build, "lib")):
+            path = os.path.join(self.build, "lib", name)
+            if ".so" in name and os.path.isfile(path):
+                shutil.copy2(path, os.path.join(copy, "lib"), follow_symlinks=False)
+        os.chown(self.runtime, NOBODY, NOBODY)
+        self.build = copy
+        self.prefix = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
+                       "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+
+    def weft_run(self, command):
+        return self.prefix + [os.path.join(self.build, "weft"), "run", "--"] + command
+
+    def start(self, command, cpu=None):
+        """Starts a command as it is, in this world's environment, pinned to a CPU if wanted."""
+        if cpu is not None:
+            command = ["taskset", "-c", str(cpu)] + command
+        try:
+            return subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    text=True, errors="replace", start_new_session=True)
+        except FileNotFoundError as e:
+            raise Failure(f"{e.filename} is not there; run make first") from None
+
+    def run(self, command, timeout=60):
+        """Runs one program on Weft to its end."""
+        return self._end(self.start(self.weft_run(command)), command, time.monotonic() + timeout)
+
+    def run_pair(self, program, args, timeout=60, cpus=(None, None)):
+        """Runs a server and its client on Weft; gives both ends as Run."""
+        server_command = [program, "-p", str(free_port())] + args
+        return self.run_both(self.weft_run(server_command),
+                             self.weft_run(server_command + ["127.0.0.1"]),
+                             int(server_command[2]), timeout, cpus)
+
+    def run_both(self, server_command, client_command, port, timeout=60, cpus=(None, None)):
+        """The same for any two commands of which the server listens on a TCP port."""
+        deadline = time.monotonic() + timeout
+        server = self.start(server_command, cpus[0])
+        wait_for_listen(server, server_command, port)
+        client = self.start(client_command, cpus[1])
+        try:
+            client_end = self._end(client, client_command, deadline)
+        except Failure as e:
+            raise Failure(f"{e}\nserver: {self._abort(server, server_command)}") from None
+        if client_end.status != 0:  # the server may wait for it for ever
+            deadline = min(deadline, time.monotonic() + 5)
+        try:
+            server_end = self._end(server, server_command, deadline)
+        except Failure as e:
+            raise Failure(f"{e}\nclient: {client_end}") from None
+        return server_end, client_end
+
+    def _end(self, process, command, deadline):
+        try:
+            output, _ = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise Failure(f"did not end in time: {self._abort(process, command)}") from None
+        return Run(command, process.returncode, output)
+
+    @staticmethod
+    def _abort(process, command):
+        """Kills a program that is still running, and what it started."""
+        for pid in procs.children(process.pid) + [process.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            output, _ = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:  # somebody else holds its stdout
+            output = "(no output: its stdout is still held open)\n"
+        return Run(command, process.returncode, output)
+
+
+def wait_for_listen(server, command, port):
+    deadline = time.monotonic() + LISTEN_TIME
+    while not is_listening(port):
+        if server.poll() is not None:
+            output, _ = server.communicate()
+            raise Failure(f"server ended before it listened: "
+                          f"{Run(command, server.returncode, output)}")
+        if time.monotonic() > deadline:
+            raise Failure(f"server did not listen on port {port}: "
+                          f"{World._abort(server, command)}")
+        time.sleep(0.01)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Open and close; the tables of functions that inline verbs call.
+#include "verbs/context.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rdv/rdv.h"
+
+/* Fills slots that nobody has called since libibverbs 1.1; a NULL there would crash who does. */
+static void *unused_slot(void)
+{
+	return fail_null(EOPNOTSUPP);
+}
+
+static const struct ibv_context_ops context_ops = {
+	._compat_query_device = ibv_query_device,
+	._compat_query_port = ibv_query_port,
+	._compat_alloc_pd = unused_slot,
+	._compat_dealloc_pd = unused_slot,
+	._compat_reg_mr = unused_slot,
+	._compat_rereg_mr = unused_slot,
+	._compat_dereg_mr = unused_slot,
+	.alloc_mw = verbs_alloc_mw,
+	.bind_mw = verbs_bind_mw,
+	.dealloc_mw = verbs_dealloc_mw,
+	._compat_create_cq = unused_slot,
+	.poll_cq = verbs_poll_cq,
+	.req_notify_cq = verbs_req_notify_cq,
+	._compat_cq_event = unused_slot,
+	._compat_resize_cq = unused_slot,
+	._compat_destroy_cq = unused_slot,
+	._compat_create_srq = unused_slot,
+	._compat_modify_srq = unused_slot,
+	._compat_query_srq = unused_slot,
+	._compat_destroy_srq = unused_slot,
+	.post_srq_recv = verbs_post_srq_recv,
+	._compat_create_qp = unused_slot,
+	._compat_query_qp = unused_slot,
+	._compat_modify_qp = unused_slot,
+	._compat_destroy_qp = unused_slot,
+	.post_send = verbs_post_send,
+	.post_recv = verbs_post_recv,
+	._compat_create_ah = unused_slot,
+	._compat_destroy_ah = unused_slot,
+	._compat_attach_mcast = unused_slot,
+	._compat_detach_mcast = unused_slot,
+	._compat_async_event = unused_slot,
+};
+
+/* What is NULL here makes the inline verb return EOPNOTSUPP by itself. */
+static const struct verbs_context extended_ops = {
+	.query_port = verbs_query_port,
+	.query_device_ex = verbs_query_device_ex,
+	.create_qp_ex = verbs_create_qp_ex,
+	.sz = sizeof(struct verbs_context),
+};
+
+static int count_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : (int)n;
+}
+
+/*
+ * The async events of a process come by one eventfd.  Each context gets a duplicate, so that it
+ * can be polled, closed and compared on its own; O_NONBLOCK and the events are shared: of two
+ * contexts of one process, whichever asks first gets the event.
+ */
+static int dup_async_fd(void)
+{
+	int rc = rdv_revive(); /* a daemon may have closed all its fds since */
+	int fd;
+
+	if (rc)
+		return rc;
+	fd = fcntl(hca_async_fd(), F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static void init_context(struct ibv_context *c, struct ibv_device *device, int async_fd)
+{
+	c->device = device;
+	c->ops = context_ops;
+	c->cmd_fd = -1; /* there is no command file; programs only hand it to import_device */
+	c->async_fd = async_fd;
+	c->num_comp_vectors = count_cpus();
+	c->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	pthread_mutex_init(&c->mutex, NULL);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	const struct fabric_page *page;
+	struct verbs_ctx *ctx;
+	int fd, rc;
+
+	rc = hca_open(&page);
+	if (rc)
+		return fail_null(rc);
+	ctx = malloc(sizeof(*ctx));
+	if (!ctx)
+		return fail_null(ENOMEM);
+	fd = dup_async_fd();
+	if (fd < 0) {
+		free(ctx);
+		return fail_null(fd);
+	}
+	ctx->v = extended_ops;
+	init_context(&ctx->v.context, device, fd);
+	return &ctx->v.context;
+}
+
+/* Objects of the context that still live become unusable, as ibv_close_device(3) says. */
+int ibv_close_device(struct ibv_context *context)
+{
+	close(context->async_fd);
+	pthread_mutex_destroy(&context->mutex);
+	free(container_of(context, struct verbs_ctx, v.context));
+	return 0;
+}
+
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	(void)cmd_fd;
+	return fail_null(EOPNOTSUPP);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ABI layer's objects: each begins with the public struct of <infiniband/verbs.h> and holds
+ * the HCA object behind it.  Include this header first: it gives the public functions default
+ * visibility, all else of the library is hidden.
+ */
+#pragma once
+
+#pragma GCC visibility push(default)
+#include <infiniband/verbs.h>
+#pragma GCC visibility pop
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hca/hca.h"
+#include "verbs/events.h"
+
+/* The header makes macros of these exported functions. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/*
+ * Our one device.  Vendor libraries read the pointer that follows ibv_device to see whether the
+ * device is theirs: it must be there, and NULL.
+ */
+struct verbs_device {
+	struct ibv_device dev;
+	void *not_a_vendor_device;
+	__be64 guid;
+};
+
+struct verbs_ctx {
+	struct verbs_context v; /* ends with the public ibv_context */
+};
+
+struct verbs_pd {
+	struct ibv_pd pd;
+	struct hca_pd *hca;
+};
+
+struct verbs_mr {
+	struct ibv_mr mr;
+	struct hca_mr *hca;
+};
+
+struct verbs_channel {
+	struct ibv_comp_channel ch;
+	struct hca_channel *hca;
+};
+
+struct verbs_cq {
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex; /* so that there is room for its functions */
+	};
+	struct hca_cq *hca;
+	struct event_source events;
+};
+
+struct verbs_qp {
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;
+	};
+	struct hca_qp *hca;
+	struct event_source events;
+};
+
+static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
+{
+	return container_of(pd, struct verbs_pd, pd);
+}
+
+static inline struct verbs_mr *to_mr(struct ibv_mr *mr)
+{
+	return container_of(mr, struct verbs_mr, mr);
+}
+
+static inline struct verbs_channel *to_channel(struct ibv_comp_channel *ch)
+{
+	return container_of(ch, struct verbs_channel, ch);
+}
+
+static inline struct verbs_cq *to_cq(struct ibv_cq *cq)
+{
+	return container_of(cq, struct verbs_cq, cq);
+}
+
+static inline struct verbs_qp *to_qp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct verbs_qp, qp);
+}
+
+/*
+ * The three ways in which verbs report an error; err is an errno, negative or positive.  The
+ * public functions' man pages say which one is theirs.
+ */
+static inline void *fail_null(int err)
+{
+	errno = err < 0 ? -err : err;
+	return NULL;
+}
+
+static inline int fail_minus_one(int err)
+{
+	errno = err < 0 ? -err : err;
+	return -1;
+}
+
+/* Turns 0 or a negative errno into 0 or a positive one, which is also left in errno. */
+static inline int to_errno(int rc)
+{
+	if (rc)
+		errno = -rc;
+	return -rc;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Queue pairs.
+#include "verbs/context.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void init_qp(struct ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	qp->context = pd->context;
+	qp->qp_context = init->qp_context;
+	qp->pd = pd;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->srq = init->srq;
+	qp->qp_type = init->qp_type;
+	qp->state = IBV_QPS_RESET;
+	pthread_mutex_init(&qp->mutex, NULL);
+	pthread_cond_init(&qp->cond, NULL);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct verbs_qp *qp;
+	int rc;
+
+	if (init->srq)
+		return fail_null(EOPNOTSUPP);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return fail_null(ENOMEM);
+	rc = event_source_add(&qp->events);
+	if (!rc)
+		rc = hca_qp_create(to_pd(pd)->hca, init,
+			init->send_cq ? to_cq(init->send_cq)->hca : NULL,
+			init->recv_cq ? to_cq(init->recv_cq)->hca : NULL, event_cookie(&qp->events),
+			&qp->hca);
+	if (rc) {
+		event_source_del(&qp->events);
+		free(qp);
+		return fail_null(rc);
+	}
+	init_qp(&qp->qp, pd, init);
+	qp->qp.qp_num = hca_qp_num(qp->hca);
+	qp->qp.handle = qp->qp.qp_num;
+	return &qp->qp;
+}
+
+/* The members up to comp_mask are those of ibv_qp_init_attr; SEND_OPS_FLAGS are not there yet. */
+struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	struct ibv_qp_init_attr basic;
+	struct ibv_qp *qp;
+
+	(void)context;
+	if (init->comp_mask & ~known)
+		return fail_null(EOPNOTSUPP);
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return fail_null(EINVAL);
+	if ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
+		(init->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER && init->max_tso_header))
+		return fail_null(EOPNOTSUPP);
+	memcpy(&basic, init, sizeof(basic));
+	qp = ibv_create_qp(init->pd, &basic);
+	if (qp)
+		init->cap = basic.cap;
+	return qp;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	(void)qp;
+	return NULL;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	int rc = hca_qp_modify(to_qp(qp)->hca, attr, attr_mask);
+
+	if (!rc && attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return to_errno(rc);
+}
+
+int ibv_query_qp(
+	struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask, struct ibv_qp_init_attr *init)
+{
+	int rc = hca_qp_query(to_qp(qp)->hca, attr, init);
+
+	(void)attr_mask; /* a hint what the program wants; all of it is there */
+	if (rc)
+		return to_errno(rc);
+	init->qp_context = qp->qp_context;
+	init->send_cq = qp->send_cq;
+	init->recv_cq = qp->recv_cq;
+	init->srq = qp->srq;
+	init->qp_type = qp->qp_type;
+	qp->state = attr->qp_state;
+	return 0;
+}
+
+/* Movers make the last bytes visible last, but promise no order among the others. */
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	(void)qp, (void)op, (void)flags;
+	return 0;
+}
+
+static void wait_for_acks(struct verbs_qp *qp)
+{
+	pthread_mutex_lock(&qp->qp.mutex);
+	while (qp->qp.events_completed != qp->events.async_count)
+		pthread_cond_wait(&qp->qp.cond, &qp->qp.mutex);
+	pthread_mutex_unlock(&qp->qp.mutex);
+}
+
+int ibv_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct verbs_qp *qp = to_qp(ibqp);
+	int rc = hca_qp_destroy(qp->hca);
+
+	if (rc)
+		return to_errno(rc);
+	event_source_del(&qp->events);
+	wait_for_acks(qp);
+	pthread_mutex_destroy(&ibqp->mutex);
+	pthread_cond_destroy(&ibqp->cond);
+	free(qp);
+	return 0;
+}
+
+int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	return to_errno(hca_post_send(to_qp(qp)->hca, wr, bad));
+}
+
+int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return to_errno(hca_post_recv(to_qp(qp)->hca, wr, bad));
+}
+
+/* ---- ECE: we have no vendor's options to offer ---- */
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp;
+	memset(ece, 0, sizeof(*ece));
+	return to_errno(-EOPNOTSUPP);
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp, (void)ece;
+	return to_errno(-EOPNOTSUPP);
+}
