@@ -283,6 +283,7 @@ void process_died(struct server *s, struct process *p)
 	remove_from_tables(s, p);
 	timers_drop(&s->timers, p->id);
 	lease_drop(&s->leases, p->id);
+	members_drop(&s->members, s->env.hub, p->id);
 	for (struct process *q = s->processes; q; q = q->next)
 		recover_death(&s->env, q->seg, q->id, p->id);
 	release(s, p);

@@ -249,6 +249,13 @@ static int do_fire(struct server *s, struct session *c, struct proto_in *in, str
 	return 0;
 }
 
+static int do_members(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)in, (void)r;
+	members_update(&s->members, s->env.hub, c->process->seg, c->process->id);
+	return 0;
+}
+
 static int do_ping(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	(void)s, (void)c, (void)in, (void)r;
@@ -297,6 +304,7 @@ static const struct request {
 	[OP_GET_CHANNEL] = {do_get_channel, 0, 0, true},
 	[OP_SET_TIMER] = {do_set_timer, 0, 0, true},
 	[OP_FIRE] = {do_fire, 0, 0, true},
+	[OP_MEMBERS] = {do_members, 0, 0, true},
 	[OP_PING] = {do_ping, 0, 0, false},
 	[OP_STATUS] = {do_status, 0, 0, false},
 	[OP_STAY] = {do_stay, 0, 0, false},

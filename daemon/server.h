@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "daemon/leases.h"
+#include "daemon/members.h"
 #include "daemon/timers.h"
 #include "hca/recover.h"
 #include "rdv/paths.h"
@@ -72,6 +73,7 @@ struct server {
 	uint32_t next_number;
 	uint32_t n_channels;
 	struct leases leases;
+	struct members members;
 	struct timers timers;
 	uint64_t refusals[REF_COUNT];
 };

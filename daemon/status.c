@@ -39,6 +39,10 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_CQ_OVERRUN] = "cq_overrun",
 	[CTR_CMA_REFUSED] = "cma_refused",
 	[CTR_WAIT_STOPPED] = "wait_stopped",
+	[CTR_DROP_NO_QP] = "drop_no_qp",
+	[CTR_DROP_QKEY] = "drop_qkey",
+	[CTR_DROP_NO_RECV] = "drop_no_recv",
+	[CTR_DROP_ACCESS] = "drop_access",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

@@ -43,7 +43,7 @@ static enum move_result word_move(struct work *w, uint64_t va, uint64_t *here, b
 {
 	struct sgl local, remote;
 	struct move m = {
-		.pid = w->resp->view.pid, .push = push, .local = &local, .remote = &remote};
+		.pid = w->mem->view.pid, .push = push, .local = &local, .remote = &remote};
 	enum move_result r;
 
 	sgl_reset(&local);
@@ -60,16 +60,16 @@ enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before)
 	enum move_result r;
 	uint64_t after;
 
-	if (!w->resp->view.pid) {
+	if (!w->mem->view.pid) {
 		_Atomic uint64_t *word = (_Atomic uint64_t *)(uintptr_t)va;
 
 		*before = atomic_load_explicit(word, memory_order_acquire);
 		atomic_store_explicit(word, updated(w, *before), memory_order_release);
 		return MOVE_OK;
 	}
-	if (!w->resp->view.reachable)
+	if (!w->mem->view.reachable)
 		return MOVE_REFUSED;
-	if (!work_pid_valid(w, &w->resp->view))
+	if (!work_pid_valid(w, &w->mem->view))
 		return MOVE_GONE;
 	r = word_move(w, va, before, false);
 	if (r != MOVE_OK)

@@ -5,7 +5,7 @@
 #include "hca/token.h"
 
 /* The ring is full: the CQ is lost, as on an HCA; its owner hears of it once. */
-static void overrun(struct exec *x, const struct end *e, const struct cq_ref *cq)
+static void overrun(struct exec *x, const struct view *v, const struct cq_ref *cq)
 {
 	uint32_t bit = 1u << IBV_EVENT_CQ_ERR;
 
@@ -13,12 +13,12 @@ static void overrun(struct exec *x, const struct end *e, const struct cq_ref *cq
 	atomic_store_explicit(&cq->cq->failed, 1, memory_order_release);
 	if (atomic_fetch_or_explicit(&cq->cq->events, bit, memory_order_seq_cst) & bit)
 		return;
-	atomic_fetch_or_explicit(&e->view.seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
+	atomic_fetch_or_explicit(&v->seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
 		memory_order_seq_cst);
-	x->fire(e->view.attach, 0, x->arg);
+	x->fire(v->attach, 0, x->arg);
 }
 
-static void notify(struct exec *x, const struct end *e, const struct cq_ref *cq, bool solicited)
+static void notify(struct exec *x, const struct view *v, const struct cq_ref *cq, bool solicited)
 {
 	uint32_t firing = arm_must_fire(&cq->cq->arm, solicited);
 
@@ -26,24 +26,31 @@ static void notify(struct exec *x, const struct end *e, const struct cq_ref *cq,
 		return;
 	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);
 	count_add(x, CTR_EVENTS, 1);
-	x->fire(e->view.attach, cq->cq->channel, x->arg);
+	x->fire(v->attach, cq->cq->channel, x->arg);
 	arm_fired(&cq->cq->arm, firing);
 }
 
-static void push(
-	struct exec *x, const struct end *e, const struct cq_ref *cq, bool recv, bool solicited)
+/* False: the CQ, of process v, is lost. */
+static bool push_ticket(struct exec *x, const struct view *v, const struct cq_ref *cq,
+	uint64_t ticket, bool solicited)
 {
 	uint32_t surplus = atomic_load_explicit(&cq->cq->surplus, memory_order_relaxed);
 
 	if (surplus > CQ_SURPLUS_MAX)
 		surplus = CQ_SURPLUS_MAX;
-	if (!ticket_push(&cq->cq->ring, cq->slots, cq->log_size, cq->limit + surplus,
-		    ticket_make(e->index, recv, e->gen))) {
-		overrun(x, e, cq);
-		qp_set_error(e);
-		return;
+	if (!ticket_push(&cq->cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket)) {
+		overrun(x, v, cq);
+		return false;
 	}
-	notify(x, e, cq, solicited);
+	notify(x, v, cq, solicited);
+	return true;
+}
+
+static void push(
+	struct exec *x, const struct end *e, const struct cq_ref *cq, bool recv, bool solicited)
+{
+	if (!push_ticket(x, &e->view, cq, ticket_make(e->index, recv, e->gen), solicited))
+		qp_set_error(e);
 }
 
 void complete_send(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o)
@@ -81,15 +88,139 @@ void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const stru
 	atomic_store_explicit(&e->qp->rq_head, pos + 1, memory_order_release);
 }
 
-void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)
+/* Of entry index of process v, a QP or an SRQ. */
+static void raise_event(
+	struct exec *x, const struct view *v, uint32_t index, enum ibv_event_type type)
 {
 	uint32_t bit = 1u << type;
 
-	if (atomic_fetch_or_explicit(&e->qp->events, bit, memory_order_seq_cst) & bit)
+	if (atomic_fetch_or_explicit(&v->seg->qp[index].events, bit, memory_order_seq_cst) & bit)
 		return;
-	atomic_fetch_or_explicit(&e->view.seg->qp_event_map[e->index / 64], 1ull << e->index % 64,
-		memory_order_seq_cst);
-	x->fire(e->view.attach, 0, x->arg);
+	atomic_fetch_or_explicit(
+		&v->seg->qp_event_map[index / 64], 1ull << index % 64, memory_order_seq_cst);
+	x->fire(v->attach, 0, x->arg);
+}
+
+void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)
+{
+	raise_event(x, &e->view, e->index, type);
+}
+
+/* ---- receive queues with several producers ---- */
+
+bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
+{
+	struct seg_rxq *q = &e->rx.entry->rx;
+	uint32_t limit, left;
+
+	if (!rxq_take(&e->rx.ring, x->attach, pos))
+		return false;
+	left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
+	       (atomic_fetch_add_explicit(&q->taken, 1, memory_order_relaxed) + 1);
+	limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
+	if (limit && (int32_t)left < (int32_t)limit &&
+		atomic_compare_exchange_strong_explicit(
+			&q->limit, &limit, 0, memory_order_seq_cst, memory_order_relaxed))
+		raise_event(x, &e->view, e->rx.index, IBV_EVENT_SRQ_LIMIT_REACHED);
+	return true;
+}
+
+void shared_untake(struct exec *x, const struct end *e, uint32_t pos)
+{
+	if (rxq_untake(&e->rx.ring, pos & e->rx.ring.mask, x->attach))
+		atomic_fetch_add_explicit(
+			&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
+}
+
+void complete_shared(struct exec *x, const struct end *e, const struct end *at, uint32_t pos,
+	const struct outcome *o, const struct received *r)
+{
+	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
+	struct seg_rxs *s = rxq_at(&at->rx, pos);
+	unsigned log = __builtin_ctz(at->rx.ring.mask + 1);
+
+	s->qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
+	s->qpn = e->qpn;
+	s->cq = cq->index;
+	s->sl = r->sl;
+	s->rqe.status = o->status;
+	s->rqe.opcode = r->opcode;
+	s->rqe.wc_flags = r->wc_flags;
+	s->rqe.where = r->where;
+	s->rqe.byte_len = o->byte_len;
+	s->rqe.imm = r->imm;
+	s->rqe.src_qp = r->src_qp;
+	s->rqe.vendor_err = o->vendor_err;
+	/* The commit point, as in complete_recv(). */
+	if (!rxq_done(&at->rx.ring, pos, x->attach))
+		return;
+	if (!push_ticket(x, &at->view, cq, ticket_make_shared(at->rx.index, pos, log),
+		    r->solicited || o->status != IBV_WC_SUCCESS))
+		qp_set_error(e);
+	rxq_announced(&at->rx.ring, pos, x->attach);
+}
+
+/* One slot of a dead process.  True if it was one. */
+static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32_t dead_id)
+{
+	struct seg_rxs *s = rxq_at(&e->rx, i);
+	uint64_t word = atomic_load_explicit(&s->state, memory_order_seq_cst);
+	unsigned log = __builtin_ctz(e->rx.ring.mask + 1);
+	struct cq_ref cq;
+
+	if (rxq_attach_of(word) != dead_id)
+		return false;
+	if (rxq_state_of(word) == RXQ_TAKEN)
+		return rxq_untake(&e->rx.ring, i, dead_id);
+	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->cq) || !cq.cq)
+		return false;
+	atomic_fetch_add_explicit(&cq.cq->surplus, 1, memory_order_relaxed);
+	push_ticket(x, &e->view, &cq, ticket_make_shared(e->rx.index, word, log), true);
+	rxq_announced(&e->rx.ring, word, dead_id);
+	return true;
+}
+
+bool shared_recover(struct exec *x, const struct end *e, uint32_t dead_id)
+{
+	struct seg_rxq *q = &e->rx.entry->rx;
+	uint32_t posted = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i <= e->rx.ring.mask; i++) {
+		if (recover_slot(x, e, i, dead_id))
+			any = true;
+		rxq_refind(&e->rx.ring, i);
+		posted += rxq_state_of(atomic_load_explicit(
+				  rxq_slot(&e->rx.ring, i), memory_order_relaxed)) == RXQ_POSTED;
+	}
+	if (any) /* it may have died before it counted */
+		atomic_store_explicit(&q->taken,
+			atomic_load_explicit(&q->posted, memory_order_relaxed) - posted,
+			memory_order_relaxed);
+	return any;
+}
+
+/* The receives of a UD QP. */
+static void flush_own_shared(struct exec *x, const struct end *e)
+{
+	const struct outcome flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+	const struct received nothing = {.opcode = IBV_WC_RECV};
+	uint32_t pos;
+
+	for (uint32_t n = 0; n <= e->rx.ring.mask; n++) {
+		if (end_state(e) != IBV_QPS_ERR || !shared_take(x, e, &pos))
+			return;
+		complete_shared(x, e, e, pos, &flushed, &nothing);
+		count_add(x, CTR_FLUSHED, 1);
+	}
+}
+
+/* A QP in ERR takes nothing more from its SRQ: once, its owner is told. */
+static void last_wqe(struct exec *x, const struct end *e)
+{
+	if (end_state(e) == IBV_QPS_ERR &&
+		!atomic_exchange_explicit(&e->qp->last_wqe, 1, memory_order_seq_cst))
+		raise_qp_event(x, e, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 bool qp_set_error(const struct end *e)
@@ -109,6 +240,19 @@ bool qp_set_error(const struct end *e)
 			return true;
 		}
 	}
+}
+
+void qp_set_send_error(const struct end *e)
+{
+	uint32_t base = e->gen << QPS_GEN_SHIFT | QPS_LIVE;
+	uint32_t s = base | IBV_QPS_RTS;
+
+	if (e->type != IBV_QPT_UC && e->type != IBV_QPT_UD) {
+		qp_set_error(e);
+		return;
+	}
+	atomic_compare_exchange_strong_explicit(&e->qp->state, &s, base | IBV_QPS_SQE,
+		memory_order_seq_cst, memory_order_relaxed);
 }
 
 /* A completion that a dead executor wrote but perhaps never announced: announce it (again). */
@@ -136,7 +280,7 @@ static void flush_send(struct exec *x, const struct end *e)
 	/* Bounded by the ring, and one that was only not counted: a peer's tail may be anything. */
 	for (uint32_t n = 0; n <= e->sq_mask + 1; n++, pos++) {
 		if (pos == atomic_load_explicit(&e->qp->sq_tail, memory_order_acquire) ||
-			end_state(e) != IBV_QPS_ERR)
+			!sends_flush(e))
 			return;
 		if (atomic_load_explicit(&end_wqe(e, pos)->done, memory_order_acquire) == pos + 1) {
 			announce_again(x, e, pos, false);
@@ -153,6 +297,13 @@ static void flush_recv(struct exec *x, const struct end *e)
 	const struct received nothing = {.opcode = IBV_WC_RECV};
 	uint32_t pos = atomic_load_explicit(&e->qp->rq_head, memory_order_acquire);
 
+	if (e->rx.ring.slots) {
+		if (owns_shared(e))
+			flush_own_shared(x, e);
+		else
+			last_wqe(x, e);
+		return;
+	}
 	for (uint32_t n = 0; e->rq && n <= e->rq_mask + 1; n++, pos++) {
 		struct seg_rqe *w = end_rqe(e, pos);
 

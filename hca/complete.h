@@ -17,6 +17,8 @@ struct seen_alive {
 	uint64_t ns;
 };
 
+struct work;
+
 /* The thread that executes: its exec slot, its token identity, and how its process wakes others. */
 struct exec {
 	uint32_t attach;
@@ -30,6 +32,10 @@ struct exec {
 	/* Asks weftd to watch the deadline of a QP; false if that could not be asked. */
 	bool (*timer)(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg);
 	void *arg;
+	/* Executes a datagram; enum step.  NULL in weftd, which executes nothing. */
+	int (*datagram)(struct work *w);
+	/* The shared receive queue with that number, for XRC; NULL if there is none. */
+	const struct end *(*find_srq)(struct work *w, uint32_t srqn);
 };
 
 static inline void count_add(struct exec *x, enum seg_counter which, uint64_t n)
@@ -72,6 +78,7 @@ struct received {
 	uint8_t wc_flags;
 	uint8_t where; /* enum seg_rq_where; the payload is in place already */
 	bool solicited;
+	uint8_t sl;
 	uint32_t imm, src_qp, ring_pos;
 };
 
@@ -79,8 +86,50 @@ struct received {
 void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o,
 	const struct received *r);
 
+/*
+ * Takes a receive of e's queue with several producers; *pos is its position.  Raises the limit
+ * event of an SRQ when it is due.  False: none is posted.
+ */
+bool shared_take(struct exec *x, const struct end *e, uint32_t *pos);
+
+/* Gives it back uncompleted: it is the next to be taken. */
+void shared_untake(struct exec *x, const struct end *e, uint32_t pos);
+
+/*
+ * Completes the receive at pos, taken from the queue of end `at`, for QP e; at is e itself or,
+ * for XRC, the SRQ.
+ */
+void complete_shared(struct exec *x, const struct end *e, const struct end *at, uint32_t pos,
+	const struct outcome *o, const struct received *r);
+
+/*
+ * What process dead_id had taken of e's own queue goes back, and what it completed is announced
+ * (again).  True if there was anything.
+ */
+bool shared_recover(struct exec *x, const struct end *e, uint32_t dead_id);
+
+/* True if e's entry describes a queue with several producers (of a UD QP, or an SRQ). */
+static inline bool owns_shared(const struct end *e)
+{
+	return e->rx.ring.slots && e->rx.index == e->index;
+}
+
 /* Marks an async event of e's QP and wakes its process if it is new. */
 void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type);
+
+/*
+ * A request of e's own has failed: UC and UD go to SQE, from which they may come back, all others
+ * to ERR.
+ */
+void qp_set_send_error(const struct end *e);
+
+/* In a state in which the send queue is flushed. */
+static inline bool sends_flush(const struct end *e)
+{
+	uint32_t s = end_state(e);
+
+	return s == IBV_QPS_ERR || s == IBV_QPS_SQE;
+}
 
 /* Moves e's QP to ERR if it is in a state from which that is possible.  True if it was. */
 bool qp_set_error(const struct end *e);

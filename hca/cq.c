@@ -12,6 +12,7 @@
 #include "hca/opcode.h"
 #include "hca/proc.h"
 #include "hca/resolve.h"
+#include "hca/srq.h"
 #include "hca/tables.h"
 
 enum { IDLE_POLLS_PER_YIELD = 1024, MIN_RING_LOG = 8 };
@@ -114,13 +115,9 @@ int hca_cq_destroy(struct hca_cq *cq)
 
 /* ---- copying out what arrived in slots and payload rings ---- */
 
-/*
- * Where a receive's buffers are.  The keys were checked when the message came; by now the
- * program may be deregistering them, so our own table is asked, not the published one.
- */
-static void landing_list(const struct hca_qp *qp, const struct seg_rqe *r, struct sgl *l)
+void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
 {
-	unsigned n = r->num_sge < qp->me.rq_sge_max ? r->num_sge : qp->me.rq_sge_max;
+	unsigned n = r->num_sge < sge_max ? r->num_sge : sge_max;
 
 	sgl_reset(l);
 	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
@@ -144,7 +141,7 @@ static void land_one(struct hca_qp *qp, uint32_t pos)
 
 	if (r->where == RQ_DIRECT)
 		return;
-	landing_list(qp, r, &l);
+	recv_list(r, qp->me.rq_sge_max, &l);
 	if (r->where == RQ_IN_SLOT) {
 		sgl_scatter(&l, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
 		return;
@@ -227,8 +224,15 @@ static void drop_surplus(struct hca_cq *cq)
 /* Turns a ticket into a completion; false if it is stale or surplus. */
 static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc)
 {
-	struct hca_qp *qp = table_qp(ticket_qp(ticket));
+	struct hca_qp *qp;
 
+	if (ticket_is_shared(ticket)) {
+		if (rx_redeem(ticket, cq->index, wc))
+			return true;
+		drop_surplus(cq);
+		return false;
+	}
+	qp = table_qp(ticket_qp(ticket));
 	if (!qp || ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
 		return false;
 	if (ticket_is_recv(ticket) ? take_recv(qp, wc) : take_send(qp, wc))
@@ -241,7 +245,8 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc)
 static void look_ahead(const struct hca_cq *cq, uint64_t head)
 {
 	uint64_t t = ticket_peek(cq->slots, cq->log_size, head);
-	struct hca_qp *qp = t && ticket_is_recv(t) ? table_qp(ticket_qp(t)) : NULL;
+	bool plain = t && ticket_is_recv(t) && !ticket_is_shared(t);
+	struct hca_qp *qp = plain ? table_qp(ticket_qp(t)) : NULL;
 
 	if (qp)
 		prefetch_read(&end_rqe(&qp->me, qp->rq_landed + 1)->done);
@@ -331,14 +336,21 @@ static void keep(struct ticket_run *run, uint64_t t)
 	run->t[run->n++] = t;
 }
 
-void cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
+static bool is_of(uint64_t ticket, uint32_t index)
+{
+	return ticket_is_shared(ticket) ? rx_purge(ticket, index) : ticket_qp(ticket) == index;
+}
+
+void cq_purge(struct hca_cq *cq, uint32_t index)
 {
 	struct ticket_run kept = {.t = NULL};
 	uint64_t t;
 
+	if (!cq)
+		return;
 	lock_take(&cq->lock);
 	while ((t = next_ticket(cq)))
-		if (ticket_qp(t) != qp->me.index)
+		if (!is_of(t, index))
 			keep(&kept, t);
 	free(cq->early.t);
 	cq->early.t = kept.t;
@@ -352,6 +364,8 @@ static void land_arrived(struct hca_qp *qp)
 {
 	uint32_t pos = qp->rq_landed;
 
+	if (qp->rx.ref.ring.slots)
+		rx_land_all(&qp->rx);
 	if (!qp->me.rq)
 		return;
 	lock_take(&qp->recv_cq->lock);
@@ -367,5 +381,7 @@ void pd_land_all(struct hca_pd *pd)
 	lock_take(&pd->lock);
 	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next)
 		land_arrived(qp);
+	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next)
+		rx_land_all(&srq->rx);
 	lock_drop(&pd->lock);
 }

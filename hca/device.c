@@ -30,7 +30,8 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
 	a->max_qp = SEG_QPS - 1;
 	a->max_qp_wr = HCA_MAX_WR;
 	a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
-			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+			      IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = SEG_CQS - 1;
@@ -42,6 +43,13 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
 	a->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->atomic_cap = IBV_ATOMIC_HCA;
 	a->max_pkeys = 1;
+	a->max_ah = INT32_MAX;
+	a->max_srq = SEG_QPS - 1;
+	a->max_srq_wr = HCA_MAX_WR;
+	a->max_srq_sge = HCA_MAX_SGE;
+	a->max_mcast_grp = SEG_MEMBERS;
+	a->max_mcast_qp_attach = SEG_MEMBERS;
+	a->max_total_mcast_qp_attach = SEG_MEMBERS;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = page->n_ports;
 }

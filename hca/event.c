@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Async events: bits at the objects, one eventfd that counts them. */
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "hca/hca.h"
@@ -48,21 +49,42 @@ static int take_from(_Atomic uint64_t *map, uint32_t index, _Atomic uint32_t *bi
 	return type;
 }
 
+/* The cookie of the QP or SRQ at that index, NULL if there is none (any more). */
+static void *cookie_of(uint32_t index)
+{
+	struct hca_srq *srq = table_srq(index);
+	struct hca_qp *qp = srq ? NULL : table_qp(index);
+
+	return srq ? srq->cookie : qp ? qp->cookie : NULL;
+}
+
 static bool take_qp_event(struct seg *seg, enum ibv_event_type *type, void **cookie)
 {
 	int index, t;
 
 	while ((index = find_bit64(seg->qp_event_map, SEG_QPS / 64)) >= 0) {
-		struct hca_qp *qp = table_qp(index);
-
+		*cookie = cookie_of(index);
 		t = take_from(seg->qp_event_map, index, &seg->qp[index].events);
-		if (t >= 0 && qp) {
+		if (t >= 0 && *cookie) {
 			*type = t;
-			*cookie = qp->cookie;
 			return true;
 		}
 	}
 	return false;
+}
+
+void qp_forget_events(uint32_t index)
+{
+	struct seg *seg = proc_seg();
+	struct pollfd p = {.fd = hca_async_fd(), .events = POLLIN};
+	int saved = errno;
+	uint64_t one;
+
+	/* One count for each, so that nobody wakes up for nothing and then sleeps in read(2). */
+	while (take_from(seg->qp_event_map, index, &seg->qp[index].events) >= 0)
+		if (poll(&p, 1, 0) == 1)
+			(void)!read(p.fd, &one, sizeof one);
+	errno = saved;
 }
 
 static bool take_cq_event(struct seg *seg, enum ibv_event_type *type, void **cookie)

@@ -104,7 +104,11 @@ static bool deadline_passed(const struct seg_qp *q)
 /* The responder posted a receive while we parked. */
 static bool receive_came(const struct work *w)
 {
-	uint32_t pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
+	uint32_t pos;
+
+	if (w->mem->rx.ring.slots)
+		return rxq_has_more(&w->mem->rx.ring);
+	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
 
 	return w->resp->rq && atomic_load_explicit(&end_rqe(w->resp, pos)->posted,
 				      memory_order_acquire) == pos + 1;
@@ -119,6 +123,8 @@ static bool park(struct work *w, enum seg_park reason)
 		park_begin(w, reason);
 	if (reason == PARK_RNR) {
 		park_set(&w->resp->qp->park);
+		if (w->mem->rx.ring.slots)
+			park_set(&w->mem->rx.entry->rx.park);
 		if (receive_came(w) || !end_receives(w->resp)) {
 			park_clear(&w->resp->qp->park);
 			return true;
@@ -133,9 +139,15 @@ static bool park(struct work *w, enum seg_park reason)
 
 static enum step execute(struct work *w)
 {
-	if (!w->resp)
-		return STEP_NO_PEER;
-	return work_execute(w);
+	enum step s;
+
+	if (w->req->type == IBV_QPT_UD)
+		return w->x->datagram(w);
+	s = w->resp ? work_execute(w) : STEP_NO_PEER;
+	/* Nobody answers UC: what finds no peer and no receive is lost. */
+	if ((s == STEP_NO_PEER || s == STEP_RNR) && w->req->type == IBV_QPT_UC)
+		return work_drop(w, s == STEP_RNR ? CTR_DROP_NO_RECV : CTR_DROP_NO_QP);
+	return s;
 }
 
 /* What the state of the requester lets us do with the queue. */
@@ -145,6 +157,7 @@ static bool may_execute(struct exec *x, const struct end *req)
 	case IBV_QPS_RTS:
 		return true;
 	case IBV_QPS_ERR:
+	case IBV_QPS_SQE:
 		qp_flush(x, req, true);
 		return false;
 	default:
@@ -228,10 +241,16 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
-	struct work w = {.x = x, .req = req, .resp = resp};
+	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp};
 	enum run_end end;
 
-	slot_enter(x->slot, req->view.attach, resp ? resp->view.attach : req->view.attach);
+	if (!req->send_cq.cq)
+		return RUN_IDLE; /* it sends nothing: the target of XRC */
+	w.named = resp ? resp->view.attach : req->view.attach;
+	/* Datagrams: most likely for the process to which the last one went. */
+	if (req->type == IBV_QPT_UD && req->qp->peer_attach)
+		w.named = req->qp->peer_attach;
+	slot_enter(x->slot, req->view.attach, w.named);
 	if (!token_take(&req->qp->token, x->owner)) {
 		slot_leave(x->slot);
 		return RUN_KICKED;

@@ -5,17 +5,10 @@
 
 #include "base/clock.h"
 #include "hca/atomic_op.h"
-#include "hca/resolve.h"
 #include "hca/token.h"
 #include "pages/mover.h"
 
 enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
-
-/* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
-struct payload {
-	struct sgl l;
-	bool here;
-};
 
 bool work_read(struct work *w, uint32_t pos)
 {
@@ -28,6 +21,7 @@ bool work_read(struct work *w, uint32_t pos)
 	w->rkey = slot->rkey;
 	w->raddr = slot->raddr;
 	w->op = op_of(slot->opcode);
+	w->srqn = slot->aux[0] << 16 | slot->aux[1] << 8 | slot->aux[2];
 	w->sge = slot->sge;
 	w->inline_data = NULL;
 	w->length = 0;
@@ -73,47 +67,71 @@ void work_fail(struct work *w, enum ibv_wc_status status)
 	const struct outcome o = {.status = status};
 
 	count_error(w->x, status);
-	qp_set_error(w->req);
+	qp_set_send_error(w->req);
 	complete_send(w->x, w->req, w->pos, &o);
 	qp_flush(w->x, w->req, true);
 }
 
-static enum step fail(struct work *w, enum ibv_wc_status status)
+enum step work_failed(struct work *w, enum ibv_wc_status status)
 {
 	work_fail(w, status);
 	return STEP_FAILED;
 }
 
+/* The responder's verdict on a request; a UC requester never hears of it. */
+static enum step blame(struct work *w, enum ibv_wc_status status)
+{
+	if (w->req->type == IBV_QPT_UC)
+		return work_drop(w, CTR_DROP_ACCESS);
+	return work_failed(w, status);
+}
+
 /* The responder found the request at fault: it goes to ERR too, with an event. */
 static enum step fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
 {
-	if (qp_set_error(w->resp)) {
+	if (w->req->type != IBV_QPT_UC && qp_set_error(w->resp)) {
 		raise_qp_event(w->x, w->resp, event);
 		qp_flush(w->x, w->resp, false);
 	}
-	return fail(w, status);
+	return blame(w, status);
+}
+
+/* The receive that find_receive() found is consumed. */
+static void finish_receive(struct work *w, const struct outcome *o, const struct received *r)
+{
+	if (w->shared)
+		complete_shared(w->x, w->resp, w->mem, w->rq_pos, o, r);
+	else
+		complete_recv(w->x, w->resp, w->rq_pos, o, r);
+}
+
+/* It is not. */
+static void leave_receive(struct work *w)
+{
+	if (w->shared)
+		shared_untake(w->x, w->mem, w->rq_pos);
 }
 
 /* The responder's own receive is at fault: it completes in error there. */
-static enum step fail_receive(struct work *w, uint32_t rq_pos, enum ibv_wc_status recv_status,
-	enum ibv_wc_status send_status)
+static enum step fail_receive(
+	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status)
 {
 	const struct outcome o = {.status = recv_status};
 	const struct received r = {.opcode = w->op->recv_wc, .src_qp = w->req->qpn};
 
 	count_error(w->x, recv_status);
 	qp_set_error(w->resp);
-	complete_recv(w->x, w->resp, rq_pos, &o, &r);
+	finish_receive(w, &o, &r);
 	qp_flush(w->x, w->resp, false);
-	return fail(w, send_status);
+	return blame(w, send_status);
 }
 
 /* ---- moving bytes ---- */
 
 void work_step(struct work *w)
 {
-	slot_step(w->x->slot, w->req->view.attach,
-		w->resp ? w->resp->view.attach : w->req->view.attach);
+	w->named = w->resp ? w->resp->view.attach : w->req->view.attach;
+	slot_step(w->x->slot, w->req->view.attach, w->named);
 }
 
 struct guard {
@@ -127,7 +145,8 @@ static bool still_valid(void *arg)
 
 	work_step(g->w);
 	return held_valid(g->held) && end_state(g->w->req) == IBV_QPS_RTS &&
-	       end_receives(g->w->resp);
+	       end_receives(g->w->resp) &&
+	       (g->w->mem == g->w->resp || rxq_live(&g->w->mem->rx));
 }
 
 static bool is_here(const struct end *e)
@@ -194,22 +213,19 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 			qp_flush(w->x, w->req, true);
 			return STEP_FAILED;
 		}
-		return end_receives(w->resp) ? fail(w, remote) : STEP_NO_PEER;
+		return end_receives(w->resp) ? blame(w, remote) : STEP_NO_PEER;
 	}
 	if (r == MOVE_REFUSED)
-		return fail(w, IBV_WC_REM_OP_ERR);
+		return blame(w, IBV_WC_REM_OP_ERR);
 	if (requester_fault(r, is_here(w->req)))
-		return fail(w, IBV_WC_LOC_PROT_ERR);
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (remote == IBV_WC_REM_ACCESS_ERR)
 		return fail_both(w, remote, IBV_EVENT_QP_ACCESS_ERR);
-	return fail(w, remote);
+	return blame(w, remote);
 }
 
-/*
- * The requester's bytes of a SEND or WRITE; held starts anew.  False: an lkey does not cover
- * them.  (Lists and held are large: they are never zeroed whole on the hot path.)
- */
-static bool source(struct work *w, struct payload *p, struct held *held)
+/* (Lists and held are large: they are never zeroed whole on the hot path.) */
+bool work_source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
 	sgl_reset(&p->l);
@@ -235,7 +251,7 @@ void work_park_copy(struct work *w)
 	struct payload p;
 
 	if (w->op->kind != OP_SEND || w->inline_data || !w->length || w->length > SEG_PARK_BYTES ||
-		!is_here(w->req) || !source(w, &p, &held))
+		!is_here(w->req) || !work_source(w, &p, &held))
 		return;
 	sgl_gather(&p.l, w->req->park_buf);
 	atomic_store_explicit(&w->req->qp->parked_copy, w->pos + 1, memory_order_release);
@@ -253,7 +269,13 @@ static void count_packets(struct work *w)
 	atomic_store_explicit(packets, v + (n ? n : 1), memory_order_relaxed);
 }
 
-static enum step succeed(struct work *w)
+enum step work_drop(struct work *w, enum seg_counter why)
+{
+	count_add(w->x, why, 1);
+	return work_succeed(w);
+}
+
+enum step work_succeed(struct work *w)
 {
 	const struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
 
@@ -264,30 +286,55 @@ static enum step succeed(struct work *w)
 
 /* ---- SEND and the immediate of a WRITE ---- */
 
+/* From a shared queue.  The QP's rq_token excludes the end of its receiving (last_wqe()). */
+static enum step find_shared(struct work *w)
+{
+	if (!shared_take(w->x, w->mem, &w->rq_pos))
+		return STEP_RNR;
+	w->shared = true;
+	w->rqe = &rxq_at(&w->mem->rx, w->rq_pos)->rqe;
+	if (end_receives(w->resp))
+		return STEP_DONE;
+	leave_receive(w);
+	return STEP_NO_PEER;
+}
+
 /*
- * Finds the receive that this request will consume.  STEP_DONE: *pos is it; else why not.  Only
+ * Finds the receive that this request will consume.  STEP_DONE: w->rqe is it; else why not.  Only
  * the holder of the responder's rq_token may complete receives.
  */
-static enum step find_receive(struct work *w, uint32_t *pos)
+static enum step find_receive(struct work *w)
 {
-	if (!w->resp->rq)
+	uint32_t pos;
+
+	if (!w->resp->rq && !w->mem->rx.ring.slots)
 		return STEP_RNR;
 	if (!w->rq_held) {
 		if (!token_take(&w->resp->qp->rq_token, w->x->owner))
 			return STEP_NO_PEER; /* a flush is going on there */
 		w->rq_held = true;
 	}
-	*pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
-	if (atomic_load_explicit(&end_rqe(w->resp, *pos)->posted, memory_order_acquire) != *pos + 1)
+	w->shared = false;
+	if (w->mem->rx.ring.slots)
+		return find_shared(w);
+	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
+	w->rq_pos = pos;
+	w->rqe = end_rqe(w->resp, pos);
+	if (atomic_load_explicit(&w->rqe->posted, memory_order_acquire) != pos + 1)
 		return STEP_RNR;
 	/* An RTR that turned to ERR meanwhile is seen here: its flusher waits for our token. */
-	return end_receives(w->resp) ? STEP_DONE : STEP_NO_PEER;
+	if (!end_receives(w->resp))
+		return STEP_NO_PEER;
+	prefetch_write(&w->rqe->done);
+	prefetch_read(end_rqe(w->resp, pos + 1));
+	prefetch_write(&end_rqe(w->resp, pos + 1)->done);
+	return STEP_DONE;
 }
 
-/* Up to 32 SGEs of a receive, near and far ones in one array. */
-static unsigned receive_sges(const struct end *e, const struct seg_rqe *r, struct seg_sge *out)
+/* The SGEs of that receive. */
+unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out)
 {
-	unsigned n = r->num_sge < e->rq_sge_max ? r->num_sge : e->rq_sge_max;
+	unsigned n = r->num_sge < max ? r->num_sge : max;
 
 	if (n > SGL_MAX - 1)
 		n = SGL_MAX - 1;
@@ -303,6 +350,24 @@ static uint64_t sge_total(const struct seg_sge *sge, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		sum += sge[i].length;
 	return sum;
+}
+
+/* Where it wants its bytes.  0, or why it cannot have them. */
+static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, struct held *held)
+{
+	struct seg_sge sge[SGL_MAX];
+	unsigned max = w->shared ? w->mem->rx.sge_max : w->resp->rq_sge_max;
+	uint32_t pd = w->shared ? w->mem->rx.pd : w->resp->pd;
+	unsigned n = receive_sges(w->rqe, max, sge);
+
+	if (w->length > sge_total(sge, n))
+		return IBV_WC_LOC_LEN_ERR;
+	dst->here = is_here(w->mem);
+	sgl_reset(&dst->l);
+	return resolve_sges(&w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l,
+		       held)
+		       ? IBV_WC_SUCCESS
+		       : IBV_WC_LOC_PROT_ERR;
 }
 
 /* True if the payload ring lacks room up to position end; reads the owner's line only if so. */
@@ -334,32 +399,43 @@ static uint8_t *ring_room(const struct end *e, uint32_t len, uint32_t *pos)
 	return e->ring + tail % SEG_RING_BYTES;
 }
 
+/* Room for the payload of a receive that its owner will copy out, or NULL. */
+static uint8_t *near_room(struct work *w, struct received *r)
+{
+	uint8_t *room;
+
+	if (w->length <= RQ_INLINE_MAX) {
+		r->where = RQ_IN_SLOT;
+		count_add(w->x, CTR_SEND_INLINE, 1);
+		return w->rqe->payload;
+	}
+	if (w->length > SEG_RING_MSG_MAX)
+		return NULL;
+	r->where = w->shared ? RQ_IN_BOUNCE : RQ_IN_RING;
+	room = w->shared ? rxq_bounce(&w->mem->rx, w->rq_pos)
+			 : ring_room(w->resp, w->length, &r->ring_pos);
+	if (room)
+		count_add(w->x, CTR_SEND_RING, 1);
+	return room;
+}
+
 /* Puts the payload where the receive will find it, by the cheapest way. */
-static enum move_result deliver(struct work *w, struct payload *src, struct seg_rqe *rqe,
-	struct payload *dst, struct received *r, struct held *held)
+static enum move_result deliver(struct work *w, struct payload *src, struct payload *dst,
+	struct received *r, struct held *held)
 {
 	uint8_t *room;
 
 	r->where = RQ_DIRECT;
 	if (!w->length)
 		return MOVE_OK;
-	if (src->here && !dst->here && w->length <= RQ_INLINE_MAX) {
-		sgl_gather(&src->l, rqe->payload);
-		r->where = RQ_IN_SLOT;
-		count_add(w->x, CTR_SEND_INLINE, 1);
+	room = src->here && !dst->here ? near_room(w, r) : NULL;
+	if (room) {
+		sgl_gather(&src->l, room);
 		return MOVE_OK;
 	}
-	if (src->here && !dst->here && w->length <= SEG_RING_MSG_MAX) {
-		room = ring_room(w->resp, w->length, &r->ring_pos);
-		if (room) {
-			sgl_gather(&src->l, room);
-			r->where = RQ_IN_RING;
-			count_add(w->x, CTR_SEND_RING, 1);
-			return MOVE_OK;
-		}
-	}
+	r->where = RQ_DIRECT;
 	count_add(w->x, CTR_SEND_MOVER, 1);
-	return carry(w, src, w->req, dst, w->resp, held);
+	return carry(w, src, w->req, dst, w->mem, held);
 }
 
 static void fill_received(const struct work *w, struct received *r)
@@ -372,10 +448,26 @@ static void fill_received(const struct work *w, struct received *r)
 }
 
 /* The first message of a connection may reach a responder that is still in RTR. */
-static void note_established(struct work *w, uint32_t rq_pos)
+static void note_established(struct work *w)
 {
-	if (rq_pos == w->resp->qp->rq_base && end_state(w->resp) == IBV_QPS_RTR)
+	if (!w->shared && w->rq_pos == w->resp->qp->rq_base && end_state(w->resp) == IBV_QPS_RTR)
 		raise_qp_event(w->x, w->resp, IBV_EVENT_COMM_EST);
+}
+
+/* The payload of a SEND did not get into the receive. */
+static enum step send_failed(struct work *w, enum move_result moved, bool src_here)
+{
+	enum step s;
+
+	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
+		if (!requester_fault(moved, src_here))
+			return fail_receive(w, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+		s = work_failed(w, IBV_WC_LOC_PROT_ERR);
+	} else {
+		s = move_failed(w, moved, IBV_WC_REM_OP_ERR);
+	}
+	leave_receive(w);
+	return s;
 }
 
 static enum step do_send(struct work *w)
@@ -383,45 +475,27 @@ static enum step do_send(struct work *w)
 	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
 	struct received r = {.where = RQ_DIRECT};
 	struct held held;
-	struct seg_sge sge[SGL_MAX];
 	struct payload src, dst;
-	struct seg_rqe *rqe;
 	enum move_result moved;
+	enum ibv_wc_status status;
 	enum step s;
-	uint32_t pos;
-	unsigned n;
 
-	cq_prefetch(&w->resp->recv_cq);
-	if (!source(w, &src, &held))
-		return fail(w, IBV_WC_LOC_PROT_ERR);
-	s = find_receive(w, &pos);
+	if (!work_source(w, &src, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	s = find_receive(w);
 	if (s != STEP_DONE)
 		return s;
-	rqe = end_rqe(w->resp, pos);
-	prefetch_write(&rqe->done);
-	prefetch_read(end_rqe(w->resp, pos + 1));
-	prefetch_write(&end_rqe(w->resp, pos + 1)->done);
-	n = receive_sges(w->resp, rqe, sge);
-	if (w->length > sge_total(sge, n))
-		return fail_receive(w, pos, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
-	dst.here = is_here(w->resp);
-	sgl_reset(&dst.l);
-	if (!resolve_sges(&w->resp->view, w->resp->pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE,
-		    &dst.l, &held))
-		return fail_receive(w, pos, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	moved = deliver(w, &src, rqe, &dst, &r, &held);
-	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
-		bool ours = requester_fault(moved, src.here);
-
-		return ours ? fail(w, IBV_WC_LOC_PROT_ERR)
-			    : fail_receive(w, pos, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	}
+	status = receive_list(w, &dst, &held);
+	if (status)
+		return fail_receive(w, status,
+			status == IBV_WC_LOC_LEN_ERR ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR);
+	moved = deliver(w, &src, &dst, &r, &held);
 	if (moved != MOVE_OK)
-		return move_failed(w, moved, IBV_WC_REM_OP_ERR);
+		return send_failed(w, moved, src.here);
 	fill_received(w, &r);
-	note_established(w, pos);
-	complete_recv(w->x, w->resp, pos, &o, &r);
-	return succeed(w);
+	note_established(w);
+	finish_receive(w, &o, &r);
+	return work_succeed(w);
 }
 
 /* ---- RDMA ---- */
@@ -430,10 +504,10 @@ static enum step do_send(struct work *w)
 static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
 {
 	sgl_reset(&p->l);
-	p->here = is_here(w->resp);
+	p->here = is_here(w->mem);
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
-	return !len || resolve(&w->resp->view, w->resp->pd, w->rkey, w->raddr, len,
+	return !len || resolve(&w->mem->view, w->mem->pd, w->rkey, w->raddr, len,
 			       w->op->remote_access, &p->l, held);
 }
 
@@ -443,29 +517,32 @@ static enum step do_write(struct work *w)
 	struct held held;
 	struct payload src, dst;
 	enum move_result moved;
-	uint32_t pos = 0;
+	enum step s;
 
-	if (!source(w, &src, &held))
-		return fail(w, IBV_WC_LOC_PROT_ERR);
+	if (!work_source(w, &src, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (!remote_range(w, w->length, &dst, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	if (w->op->takes_recv) {
-		enum step s = find_receive(w, &pos);
-
+		s = find_receive(w);
 		if (s != STEP_DONE)
 			return s;
 	}
-	moved = carry(w, &src, w->req, &dst, w->resp, &held);
-	if (moved != MOVE_OK)
-		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	moved = carry(w, &src, w->req, &dst, w->mem, &held);
+	if (moved != MOVE_OK) {
+		s = move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+		if (w->op->takes_recv)
+			leave_receive(w);
+		return s;
+	}
 	if (w->op->takes_recv) {
 		struct received r = {.where = RQ_DIRECT};
 
 		fill_received(w, &r);
-		note_established(w, pos);
-		complete_recv(w->x, w->resp, pos, &o, &r);
+		note_established(w);
+		finish_receive(w, &o, &r);
 	}
-	return succeed(w);
+	return work_succeed(w);
 }
 
 /* The requester's buffer of a READ or an atomic; false: an lkey does not allow it. */
@@ -482,7 +559,7 @@ static bool sink(struct work *w, struct payload *p, struct held *held)
 static bool no_rd_atomic(struct work *w, enum step *s)
 {
 	if (!w->req->qp->max_rd_atomic) {
-		*s = fail(w, IBV_WC_LOC_QP_OP_ERR);
+		*s = work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 		return true;
 	}
 	if (!w->resp->qp->max_dest_rd_atomic) {
@@ -500,15 +577,15 @@ static enum step do_read(struct work *w)
 	enum step s;
 
 	if (!sink(w, &dst, &held))
-		return fail(w, IBV_WC_LOC_PROT_ERR);
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (!remote_range(w, w->length, &src, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	moved = carry(w, &src, w->resp, &dst, w->req, &held);
+	moved = carry(w, &src, w->mem, &dst, w->req, &held);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
-	return succeed(w);
+	return work_succeed(w);
 }
 
 static enum step do_atomic(struct work *w)
@@ -520,56 +597,78 @@ static enum step do_atomic(struct work *w)
 	enum step s;
 
 	if (w->length != sizeof before)
-		return fail(w, IBV_WC_LOC_LEN_ERR);
+		return work_failed(w, IBV_WC_LOC_LEN_ERR);
 	if (!sink(w, &result, &held))
-		return fail(w, IBV_WC_LOC_PROT_ERR);
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (w->raddr % sizeof before)
 		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof before, &target, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	if (!atomic_op_begin(w->x, w->resp->view.seg))
+	if (!atomic_op_begin(w->x, w->mem->view.seg))
 		return STEP_BUSY;
 	moved = atomic_op_apply(w, (uintptr_t)target.l.v[0].iov_base, &before);
-	atomic_op_end(w->x, w->resp->view.seg);
+	atomic_op_end(w->x, w->mem->view.seg);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	old.here = true;
 	sgl_reset(&old.l);
 	sgl_add(&old.l, (uintptr_t)&before, sizeof before);
-	moved = carry(w, &old, w->resp, &result, w->req, &held);
+	moved = carry(w, &old, w->mem, &result, w->req, &held);
 	if (moved != MOVE_OK)
-		return fail(w, IBV_WC_LOC_PROT_ERR);
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	count_add(w->x, CTR_ATOMICS, 1);
-	return succeed(w);
+	return work_succeed(w);
 }
 
 /* ---- the responder's readiness, and dispatch ---- */
 
+static bool types_match(const struct work *w)
+{
+	if (w->req->type == IBV_QPT_XRC_SEND)
+		return w->resp->type == IBV_QPT_XRC_RECV;
+	return w->req->type == w->resp->type;
+}
+
 /*
  * True if resp is the other end of this very connection and can take requests.  Both must have
- * found each other: who takes memory or a QP away waits for the processes it knows.
+ * found each other: who takes memory or a QP away waits for the processes it knows.  (UC starts
+ * anew with any first packet, whatever its PSN.)
  */
 static bool responder_ready(const struct work *w)
 {
 	const struct seg_qp *q = w->resp->qp;
 
-	if (view_dead(&w->resp->view) || !end_receives(w->resp) ||
+	if (view_dead(&w->resp->view) || !end_receives(w->resp) || !types_match(w) ||
 		w->req->qp->peer_attach != w->resp->view.attach)
 		return false;
 	return q->dest_qpn == w->req->qpn && q->peer_attach == w->req->view.attach &&
-	       q->rq_psn == w->req->qp->sq_psn;
+	       (q->rq_psn == w->req->qp->sq_psn || w->req->type == IBV_QPT_UC);
+}
+
+/* XRC: memory and receives are those of the shared receive queue that the request names. */
+static bool find_memory(struct work *w)
+{
+	w->mem = w->x->find_srq ? w->x->find_srq(w, w->srqn) : NULL;
+	return w->mem && w->mem->type == SEG_TYPE_XRC_SRQ && rxq_live(&w->mem->rx) &&
+	       w->mem->qp->xrcd == w->resp->qp->xrcd;
 }
 
 enum step work_execute(struct work *w)
 {
 	if (w->length > 1ull << 31)
-		return fail(w, IBV_WC_LOC_LEN_ERR);
+		return work_failed(w, IBV_WC_LOC_LEN_ERR);
 	if (!responder_ready(w))
 		return STEP_NO_PEER;
+	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
+		w->mem = w->resp;
+		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	}
 	switch (w->op->kind) {
 	case OP_SEND:
+		if (w->mem->recv_cq.cq)
+			cq_prefetch(&w->mem->recv_cq);
 		return do_send(w);
 	case OP_WRITE:
 		return do_write(w);
@@ -578,6 +677,6 @@ enum step work_execute(struct work *w)
 	case OP_ATOMIC:
 		return do_atomic(w);
 	default:
-		return fail(w, IBV_WC_LOC_QP_OP_ERR);
+		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 	}
 }

@@ -4,6 +4,7 @@
 
 #include "hca/exec.h"
 #include "hca/opcode.h"
+#include "hca/resolve.h"
 
 enum step {
 	STEP_DONE,    /* completed, in success */
@@ -17,10 +18,13 @@ enum step {
 struct work {
 	struct exec *x;
 	const struct end *req, *resp;
+	const struct end *mem; /* whose memory and receives it reaches: resp, or XRC the SRQ */
+	uint32_t named;        /* the process that our exec slot names as the destination */
 	uint32_t pos;
 	/* copied from the slot, which may change under us */
 	uint16_t flags, num_sge;
 	uint32_t imm, rkey;
+	uint32_t srqn; /* XRC */
 	uint64_t raddr, compare_add, swap;
 	bool fetch_add; /* an atomic: add, else compare and swap */
 	const struct seg_sge *sge;
@@ -28,7 +32,16 @@ struct work {
 	const struct op *op;
 	uint64_t length; /* of the message */
 	bool rq_held;    /* we hold resp's rq_token */
+	bool shared;     /* rq_pos is of mem's queue with several producers, taken by us */
+	uint32_t rq_pos; /* the receive that the request consumes */
+	struct seg_rqe *rqe;
 	uint64_t moved;
+};
+
+/* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
+struct payload {
+	struct sgl l;
+	bool here;
 };
 
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */
@@ -42,6 +55,24 @@ void work_step(struct work *w);
 
 /* Executes it.  w->resp is not NULL. */
 enum step work_execute(struct work *w);
+
+/* A message that nobody will ever acknowledge is lost: counts it, completes it in success. */
+enum step work_drop(struct work *w, enum seg_counter why);
+
+/* Completes the request in success. */
+enum step work_succeed(struct work *w);
+
+/* The same in error, which stops the queue; STEP_FAILED. */
+enum step work_failed(struct work *w, enum ibv_wc_status status);
+
+/*
+ * The requester's bytes of a SEND or WRITE; held starts anew.  False: an lkey does not cover
+ * them.
+ */
+bool work_source(struct work *w, struct payload *p, struct held *held);
+
+/* The SGEs of a receive, near and far ones, at most max, in out (room for SGL_MAX). */
+unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out);
 
 /* Completes it in error, moves the requester to ERR and flushes it. */
 void work_fail(struct work *w, enum ibv_wc_status status);

@@ -18,6 +18,16 @@ struct hca_mr;
 struct hca_cq;
 struct hca_channel;
 struct hca_qp;
+struct hca_srq;
+struct hca_xrcd;
+
+/* An address handle: what a program posts, and what we know of it. */
+struct hca_ah {
+	struct ibv_ah ibv; /* the ABI layer fills it */
+	struct ibv_ah_attr attr;
+	struct hca_pd *pd;
+	uint32_t epoch;
+};
 
 /* ---- the device ---- */
 
@@ -77,15 +87,78 @@ int hca_cq_destroy(struct hca_cq *cq);
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only);
 
-/* ---- queue pairs ---- */
+/* ---- shared receive queues ---- */
 
 /*
- * Creates a QP; real capacities are written back to init->cap.  -EINVAL limits exceeded or a CQ
- * missing, -EOPNOTSUPP a type that does not exist yet (only RC does), -ENOMEM.
+ * Creates an SRQ; real capacities are written back to attr.  xrcd and cq: of an XRC SRQ, else
+ * NULL.  -EINVAL limits exceeded, -ENOMEM.
  */
-int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_cq *send_cq,
-	struct hca_cq *recv_cq, void *cookie, struct hca_qp **qp);
-/* Returns once no peer uses the QP's memory; drops its completions from its CQs. */
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
+	struct hca_cq *cq, void *cookie, struct hca_srq **srq);
+/* -EBUSY while QPs use it.  Returns once no peer touches it. */
+int hca_srq_destroy(struct hca_srq *srq);
+/* XRC: the number that requests name. */
+uint32_t hca_srq_num(const struct hca_srq *srq);
+/*
+ * mask: enum ibv_srq_attr_mask.  A limit above the number of receives raises its event at once.
+ * -EINVAL an attribute out of range, -EOPNOTSUPP IBV_SRQ_MAX_WR.
+ */
+int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask);
+void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr);
+/* As hca_post_recv(). */
+int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* ---- address handles ---- */
+
+/*
+ * Creates a handle for UD.  -EINVAL no GRH (RoCE needs one), or a port, sgid_index or GID that is
+ * not there; -EHOSTUNREACH another host; -ENOMEM.
+ */
+int hca_ah_create(struct hca_pd *pd, const struct ibv_ah_attr *attr, struct hca_ah **ah);
+/* Frees it, ibv included. */
+void hca_ah_destroy(struct hca_ah *ah);
+
+/* ---- XRC domains ---- */
+
+/*
+ * Opens the domain of the inode behind fd, or with fd -1 an anonymous one; oflag: O_CREAT,
+ * O_EXCL.  -EAGAIN it does not exist and O_CREAT is not given; -EINVAL it exists and O_EXCL is, or
+ * an anonymous one without O_CREAT; -EBADF.  Control path.
+ */
+int hca_xrcd_open(int fd, int oflag, struct hca_xrcd **xrcd);
+/* -EBUSY while QPs or SRQs are in it. */
+int hca_xrcd_close(struct hca_xrcd *xrcd);
+/*
+ * Opens the target QP of this process with that number once more: it lives until each who has it
+ * has destroyed it.  -ENOENT: there is none in that domain.
+ */
+int hca_qp_open(struct hca_xrcd *xrcd, uint32_t qpn, struct hca_qp **qp);
+
+/* ---- queue pairs ---- */
+
+/* What a QP is made of beside ibv_qp_init_attr and its PD; NULL where the type has none. */
+struct hca_qp_parts {
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_srq *srq;
+	struct hca_xrcd *xrcd;
+	uint32_t create_flags; /* enum ibv_qp_create_flags */
+};
+
+/*
+ * Creates a QP; real capacities are written back to init->cap.  pd NULL: the target of XRC.
+ * -EINVAL limits exceeded or a part missing, -EOPNOTSUPP a type or flag that is not there,
+ * -ENOMEM.
+ */
+int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
+	const struct hca_qp_parts *parts, void *cookie, struct hca_qp **qp);
+/*
+ * A UD QP joins or leaves a multicast group; joining twice is no error.  -EINVAL another type, no
+ * multicast GID, not in that group; -ENOSPC.  Control path.
+ */
+int hca_mcast_attach(struct hca_qp *qp, const union ibv_gid *gid);
+int hca_mcast_detach(struct hca_qp *qp, const union ibv_gid *gid);
+
+/* -EBUSY while it is in a multicast group.  Returns once no peer uses the QP's memory; drops its completions from its CQs. */
 int hca_qp_destroy(struct hca_qp *qp);
 uint32_t hca_qp_num(const struct hca_qp *qp);
 /* The present state (an executor may have moved it to ERR). */

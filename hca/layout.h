@@ -12,13 +12,15 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "hca/rxq.h"
 #include "hca/slot.h"
 #include "hca/ticket.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 1 };
+enum { SEG_VERSION = 2 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -30,6 +32,10 @@ enum {
 	SEG_PARK_BYTES = 8192,   /* a parked SEND up to this size is copied out */
 	SEG_RING_BYTES = 16384,  /* receive payload ring of a QP */
 	SEG_RING_MSG_MAX = 4096, /* larger SENDs go by a mover */
+	SEG_GRH_BYTES = 40,      /* before the payload of a datagram */
+	SEG_BOUNCE_BYTES = SEG_RING_MSG_MAX + CACHE_LINE, /* per slot of a shared receive queue */
+	SEG_GUESTS = 1 << 14,
+	SEG_MEMBERS = 1 << 13,
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -61,6 +67,21 @@ struct seg_header {
 	_Atomic uint32_t cqs_used;
 	_Atomic uint32_t n_pd, n_mr, n_cq, n_qp, n_channel;
 	_Atomic uint64_t mr_bytes;
+	_Atomic uint32_t members_used; /* entries of member[] below this were used */
+
+	/* a guest: entries of guest[] below this were used */
+	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
+};
+
+/*
+ * What a queue or a process belongs to beside its peers: multicast groups and XRC domains.  In a
+ * process's segment its own, in weftd's hub those of all, from which senders read.
+ */
+enum seg_member_kind { MEMBER_NONE, MEMBER_MCAST, MEMBER_XRCD };
+
+struct seg_member {
+	_Atomic uint32_t id; /* kind << 28 | QP number (MCAST) or attach id (XRCD); 0 = free */
+	uint8_t key[16];     /* MGID; device and inode */
 };
 
 /* What a segment counts, per exec slot (single writer each); seg_counter() sums up. */
@@ -88,6 +109,10 @@ enum seg_counter {
 	CTR_CQ_OVERRUN,
 	CTR_CMA_REFUSED,  /* EPERM from process_vm */
 	CTR_WAIT_STOPPED, /* invalidations that had to wait for a stopped peer */
+	CTR_DROP_NO_QP,   /* datagrams and UC messages dropped: no such QP, or not ready */
+	CTR_DROP_QKEY,    /* ... a wrong Q_Key */
+	CTR_DROP_NO_RECV, /* ... no receive posted */
+	CTR_DROP_ACCESS,  /* ... UC: the responder found the request at fault */
 	CTR_COUNT,
 	CTR_ROOM = 32
 };
@@ -118,7 +143,37 @@ enum {
 	QPS_GEN_SHIFT = 8,
 };
 
-/* One queue pair. */
+/*
+ * A receive queue with several producers (hca/rxq.h): of a UD QP in the QP's entry, a shared one
+ * in an entry of its own.
+ */
+struct seg_rxq {
+	/* the owner, when it is created */
+	_Alignas(CACHE_LINE) uint64_t slots_off; /* of struct seg_rxs; 0 = none */
+	uint64_t bounce_off;                     /* SEG_BOUNCE_BYTES for each slot */
+	uint32_t stride;
+	uint32_t log; /* log2 of the slots */
+
+	/* the owner */
+	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
+	_Atomic uint32_t posted; /* counts receives posted */
+	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
+
+	/* a parked requester writes, the owner reads at each post */
+	_Alignas(CACHE_LINE) _Atomic uint32_t park;
+
+	/* executors */
+	_Alignas(CACHE_LINE) _Atomic uint64_t head;
+	_Atomic uint32_t taken; /* counts receives taken */
+};
+
+/* seg_qp.type of an entry that is a shared receive queue, beside enum ibv_qp_type. */
+enum { SEG_TYPE_SRQ = 0x40, SEG_TYPE_XRC_SRQ = 0x41 };
+
+/* seg_qp.send_cq, recv_cq: none. */
+#define SEG_NONE UINT32_MAX
+
+/* One queue pair, or one shared receive queue. */
 struct seg_qp {
 	/* the owner, in modify_qp and create_qp; state also by an executor, to ERR */
 	_Alignas(CACHE_LINE) _Atomic uint32_t state;
@@ -146,9 +201,15 @@ struct seg_qp {
 	uint32_t sq_stride, rq_stride;
 	uint8_t sq_log, rq_log; /* log2 of the slots; rq_log 0xff = no receive queue */
 	uint8_t sq_sig_all;
-	uint8_t pad0[1];
+	uint8_t no_self_mcast;   /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	uint32_t rq_base;        /* rq_head at the last RESET */
 	_Atomic uint32_t events; /* async events waiting, bit = enum ibv_event_type; anybody */
+
+	/* the owner, in create and modify */
+	_Alignas(CACHE_LINE) uint64_t xrcd; /* XRC domain of a target QP or an XRC SRQ */
+	uint32_t srq;                       /* index of the shared receive queue, 0 = none */
+	uint32_t qkey;
+	_Atomic uint32_t last_wqe; /* IBV_EVENT_QP_LAST_WQE_REACHED was raised; anybody */
 
 	/* the holder of the token: direction from this QP to its peer */
 	_Alignas(CACHE_LINE) _Atomic uint64_t token;
@@ -173,6 +234,8 @@ struct seg_qp {
 
 	/* the owner, at poll_cq: bytes of the payload ring given back */
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
+
+	struct seg_rxq rx;
 };
 
 /* Why the head of a send queue waits. */
@@ -200,6 +263,16 @@ struct seg_cq {
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
 enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };
 
+/* Where a datagram goes: the address handle's attributes, copied when it is posted. */
+struct seg_av {
+	uint8_t dgid[16];
+	uint32_t qpn;  /* and the sgid_index in the top 8 bits */
+	uint32_t qkey;
+	uint32_t flow; /* flow label, hop limit << 20, SL << 28 */
+};
+
+enum { AV_SGID_SHIFT = 24, AV_HOP_SHIFT = 20, AV_SL_SHIFT = 28 };
+
 /* A send work request in its slot; SGEs or inline bytes follow. */
 struct seg_wqe {
 	/* the owner, before sq_tail moves past it */
@@ -207,16 +280,21 @@ struct seg_wqe {
 	uint16_t opcode; /* enum ibv_wr_opcode */
 	uint16_t flags;
 	uint32_t imm; /* big endian, as the program gave it */
-	uint64_t raddr;
-	uint64_t compare_add, swap;
-	uint32_t rkey;
+	union {
+		struct {
+			uint64_t raddr;
+			uint64_t compare_add, swap;
+			uint32_t rkey;
+		} __attribute__((packed, aligned(4)));
+		struct seg_av av; /* UD */
+	};
 	uint16_t num_sge;
 	uint16_t inline_len;
 
 	/* the holder of the token: the completion */
 	_Atomic uint32_t done; /* position + 1 once completed */
 	uint8_t status;        /* enum ibv_wc_status */
-	uint8_t pad[3];
+	uint8_t aux[3];        /* the owner: UD traffic class; XRC the SRQ's number */
 	uint32_t byte_len;
 	uint32_t vendor_err;
 	struct seg_sge sge[];
@@ -228,7 +306,7 @@ enum {
 };
 
 /* Where the payload of a completed receive is. */
-enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING };
+enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING, RQ_IN_BOUNCE };
 
 /* A posted receive; further SGEs follow the second line. */
 struct seg_rqe {
@@ -255,6 +333,18 @@ struct seg_rqe {
 	struct seg_sge far[];
 };
 
+/* A receive in a queue with several producers. */
+struct seg_rxs {
+	_Alignas(CACHE_LINE) _Atomic uint64_t state; /* hca/rxq.h */
+	/* who took it */
+	uint32_t qp; /* index of the QP that received, SEG_NONE: one of another process */
+	uint32_t qpn;
+	uint32_t cq;
+	uint8_t sl;
+
+	struct seg_rqe rqe; /* done and posted are not used here */
+};
+
 /* The fixed parts of a segment, in this order; the heap fills the rest. */
 struct seg {
 	struct seg_header hdr;
@@ -265,6 +355,9 @@ struct seg {
 	/* QP index -> has async events waiting, so that nobody scans all QPs */
 	_Alignas(4096) _Atomic uint64_t qp_event_map[SEG_QPS / 64];
 	_Alignas(4096) _Atomic uint64_t cq_event_map[SEG_CQS / 64];
+	/* processes that may touch this one without being its peers: QP number << 24 | attach id */
+	_Alignas(4096) _Atomic uint64_t guest[SEG_GUESTS];
+	_Alignas(4096) struct seg_member member[SEG_MEMBERS];
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];
 	_Alignas(4096) struct seg_cq cq[SEG_CQS];
@@ -286,5 +379,6 @@ _Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
 _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
+_Static_assert(offsetof(struct seg_rxs, rqe) == CACHE_LINE, "state on its own line");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

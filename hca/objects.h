@@ -11,8 +11,9 @@ struct hca_pd {
 	uint32_t epoch;
 	uint32_t handle; /* also the pd number in MR and QP entries */
 	_Atomic uint32_t users;
-	struct lock lock;   /* of the list */
+	struct lock lock;   /* of the lists */
 	struct hca_qp *qps; /* whose receives may still have to be copied out */
+	struct hca_srq *srqs;
 };
 
 struct hca_mr {
@@ -56,6 +57,41 @@ struct hca_cq {
 	uint32_t fired_seen;
 };
 
+/* The owner's side of a receive queue with several producers. */
+struct hca_rxq {
+	struct lock lock; /* posting */
+	struct lock land; /* copying out and freeing completed receives */
+	struct rxq_ref ref;
+	uint32_t tail, depth, max_sge;
+	_Atomic uint32_t used; /* receives posted and not polled yet */
+	uint64_t slot_bytes, bounce_bytes;
+};
+
+struct hca_srq {
+	uint32_t epoch;
+	struct end me; /* its entry; no queues but rx */
+	struct hca_rxq rx;
+	struct hca_pd *pd;
+	struct hca_cq *cq;     /* XRC */
+	struct hca_xrcd *xrcd; /* XRC */
+	void *cookie;
+	_Atomic uint32_t users;
+	struct lock lock;              /* of the list */
+	struct hca_qp *qps;            /* that receive from it */
+	struct hca_srq *next, **link; /* in the PD */
+};
+
+struct hca_xrcd {
+	uint32_t epoch;
+	uint64_t id;     /* the domain, the same in all processes that opened it by one inode */
+	uint32_t member; /* of our segment's list + 1, 0: anonymous */
+	_Atomic uint32_t users;
+	struct lock lock;   /* of the list */
+	struct hca_qp *qps; /* target QPs */
+};
+
+struct routes;
+
 struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
@@ -71,11 +107,18 @@ struct hca_qp {
 	_Atomic uint32_t rq_poll; /* receives below are free */
 	uint32_t rq_landed;       /* payloads below were copied out; under the receive CQ's lock */
 	uint32_t rq_depth, rq_max_sge;
+	struct hca_rxq rx; /* UD: instead of the above; ref.ring.slots NULL: none */
+	struct routes *routes; /* UD, XRC: the ends that requests go to; under our token */
 	/* cold */
 	uint32_t epoch;
 	void *cookie;
 	struct hca_pd *pd;
-	struct hca_cq *send_cq, *recv_cq;
+	struct hca_cq *send_cq, *recv_cq; /* NULL where the type has none */
+	struct hca_srq *srq;
+	struct hca_xrcd *xrcd;
+	bool no_self_mcast;
+	uint32_t opens; /* by ibv_open_qp, beside the one who created it; under the domain's lock */
+	struct hca_qp *shared_next, **shared_link; /* of the SRQ, or of the XRC domain */
 	struct hca_qp *next, **link; /* in the PD: the one behind, and what points to us */
 	struct lock modify_lock;
 	struct peer *process; /* of the other end; one reference per end on the list */
@@ -94,8 +137,11 @@ struct hca_qp {
 /* Copies out what has arrived in qp's slots and payload ring; the receive CQ's lock is held. */
 void qp_land(struct hca_qp *qp, uint32_t upto);
 
-/* Takes away every completion of qp that cq still holds; cq's lock is taken. */
-void cq_purge(struct hca_cq *cq, const struct hca_qp *qp);
+/*
+ * Takes away every completion of the QP or SRQ of that index that cq (may be NULL) still holds;
+ * cq's lock is taken.
+ */
+void cq_purge(struct hca_cq *cq, uint32_t index);
 
 /* Copies out everything that has arrived for QPs of this PD (before memory of it goes). */
 void pd_land_all(struct hca_pd *pd);
@@ -103,6 +149,18 @@ void pd_land_all(struct hca_pd *pd);
 /* Runs our own direction, or the one towards us, as far as it goes now. */
 void qp_run_out(struct hca_qp *qp);
 void qp_run_in(struct hca_qp *qp);
+
+/* The QP or SRQ of that index goes: takes back its async events that nobody has got. */
+void qp_forget_events(uint32_t index);
+
+/* One who has the target QP destroys it: true if nobody else has it. */
+bool xrcd_last_close(struct hca_qp *qp);
+
+/* False for UD, which has no other end. */
+bool qp_connects(const struct hca_qp *qp);
+
+/* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
+void qp_prepare_channels(struct peer *process, const struct end *e);
 
 /* Looks for the other end if it is missing; rate limited. */
 void qp_find_peer(struct hca_qp *qp);

@@ -104,6 +104,17 @@ static struct peer *find_mapped(uint32_t qpn, int64_t *index)
 	return NULL;
 }
 
+/* A QP number by which weftd knows us: the first of a block that we lease. */
+static uint32_t own_qpn(void)
+{
+	struct seg *seg = proc_seg();
+
+	for (uint32_t b = 0; b < SEG_QPN_BLOCKS; b++)
+		if (atomic_load_explicit(&seg->qpn_block[b], memory_order_relaxed))
+			return b * SEG_QPN_PER_BLOCK;
+	return 0;
+}
+
 /* We ourselves as a peer: filled in once per attach, for other threads read it. */
 static struct peer *own_peer(void)
 {
@@ -155,8 +166,17 @@ static void close_fds(struct peer *p)
 		own_fd_close(&c->fd);
 }
 
+/* Nobody of ours touches p any more. */
+static void farewell(struct peer *p)
+{
+	if (p->greeted)
+		atomic_store_explicit(
+			&p->view.seg->guest[p->greeted - 1], 0, memory_order_release);
+}
+
 static void unmap(struct peer *p)
 {
+	farewell(p);
 	rdv_unmap_segment(p->view.seg);
 	close_fds(p);
 	while (p->channels) {
@@ -168,13 +188,11 @@ static void unmap(struct peer *p)
 	free(p);
 }
 
-void peer_put(struct peer *p)
+/* With control held. */
+static void put(struct peer *p)
 {
 	struct peer **at;
 
-	if (p->self)
-		return;
-	lock_take(&peers.control);
 	if (!--p->refs) {
 		lock_take(&peers.lock);
 		for (at = &peers.first; *at != p; at = &(*at)->next)
@@ -183,6 +201,119 @@ void peer_put(struct peer *p)
 		lock_drop(&peers.lock);
 		unmap(p);
 	}
+}
+
+void peer_put(struct peer *p)
+{
+	if (p->self)
+		return;
+	lock_take(&peers.control);
+	put(p);
+	lock_drop(&peers.control);
+}
+
+/* ---- guests ---- */
+
+/* With control held. */
+static bool greet(struct peer *p)
+{
+	const struct rdv_attach *at = proc_at();
+	struct seg *seg = p->view.seg;
+	uint64_t word = (uint64_t)own_qpn() << TOKEN_ATTACH_BITS | at->attach_id;
+
+	for (uint32_t i = 0; i < SEG_GUESTS; i++) {
+		uint32_t used = atomic_load_explicit(&seg->hdr.guests_used, memory_order_relaxed);
+		uint64_t none = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&seg->guest[i], &none, word,
+			    memory_order_seq_cst, memory_order_relaxed))
+			continue;
+		while (used < i + 1 &&
+			!atomic_compare_exchange_weak_explicit(&seg->hdr.guests_used, &used, i + 1,
+				memory_order_seq_cst, memory_order_relaxed))
+			;
+		atomic_thread_fence(memory_order_seq_cst);
+		p->greeted = i + 1;
+		return true;
+	}
+	return false;
+}
+
+bool peer_greet(struct peer *p)
+{
+	bool done;
+
+	if (p->self)
+		return true;
+	lock_take(&peers.control);
+	done = p->greeted || greet(p);
+	lock_drop(&peers.control);
+	return done;
+}
+
+static bool still_guest(const struct peer *p)
+{
+	const struct seg *seg = proc_seg();
+	uint32_t n = atomic_load_explicit(&seg->hdr.guests_used, memory_order_acquire);
+
+	if (view_dead(&p->view))
+		return false;
+	for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++)
+		if (token_attach(atomic_load_explicit(&seg->guest[i], memory_order_acquire)) ==
+			p->view.attach)
+			return true;
+	return false;
+}
+
+static void drop_old_guests(void)
+{
+	struct peer *next;
+
+	for (struct peer *p = peers.first; p; p = next) {
+		next = p->next;
+		if (!p->guest || still_guest(p))
+			continue;
+		p->guest = false;
+		put(p);
+	}
+}
+
+static void meet(uint64_t word)
+{
+	uint32_t attach = token_attach(word);
+	struct peer *p = known(attach);
+	int rc = 0;
+
+	if (attach == proc_at()->attach_id)
+		return;
+	if (!p)
+		rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, &p);
+	if (rc && rc != -ENOENT)
+		log_line(LOG_LVL_WARN,
+			"cannot see whether process %#x still uses our memory: weftd does not "
+			"answer",
+			attach);
+	if (!rc && !p->guest) {
+		p->guest = true;
+		p->refs++;
+	}
+}
+
+void peers_meet_guests(void)
+{
+	const struct seg *seg = proc_seg();
+	uint32_t n = atomic_load_explicit(&seg->hdr.guests_used, memory_order_acquire);
+
+	if (!n)
+		return;
+	lock_take(&peers.control);
+	for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++) {
+		uint64_t word = atomic_load_explicit(&seg->guest[i], memory_order_acquire);
+
+		if (word)
+			meet(word);
+	}
+	drop_old_guests();
 	lock_drop(&peers.control);
 }
 

@@ -12,6 +12,8 @@ struct peer {
 	int refs;
 	struct own_fd async_fd;
 	bool self;
+	uint32_t greeted; /* our entry in its list of guests + 1 */
+	bool guest;       /* it is in ours: one reference is for that */
 	struct channel_fd *channels; /* of that process, as far as we have them */
 };
 
@@ -20,6 +22,15 @@ struct peer {
  * there.  May ask weftd.  -ENOENT: nobody.
  */
 int peer_find(uint32_t qpn, struct peer **p, uint32_t *index);
+
+/*
+ * Tells p, before we first touch it as one who is not its peer, to look at our exec slots when it
+ * takes something away.  False: its list is full; then it may not be touched.
+ */
+bool peer_greet(struct peer *p);
+
+/* Gets to know those who did that to us, and forgets those who are gone.  May ask weftd. */
+void peers_meet_guests(void);
 
 /* Drops a reference; the last one unmaps. */
 void peer_put(struct peer *p);

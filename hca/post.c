@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/ah.h"
 #include "hca/exec.h"
 #include "hca/objects.h"
 #include "hca/opcode.h"
 #include "hca/park.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
+#include "hca/srq.h"
 
 enum {
 	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |
@@ -58,6 +60,28 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 	}
 }
 
+/* What is particular to a QP type.  -EINVAL: it has no such operation, or the handle is bad. */
+static int fill_typed(const struct hca_qp *qp, const struct op *op, const struct ibv_send_wr *wr,
+	struct seg_wqe *w)
+{
+	switch (qp->me.type) {
+	case IBV_QPT_UC:
+		return op->kind == OP_SEND || op->kind == OP_WRITE ? 0 : -EINVAL;
+	case IBV_QPT_UD:
+		if (op->kind != OP_SEND || !wr->wr.ud.ah || wr->wr.ud.remote_qpn > 0xffffff)
+			return -EINVAL;
+		ah_fill(wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, w);
+		return 0;
+	case IBV_QPT_XRC_SEND:
+		w->aux[0] = wr->qp_type.xrc.remote_srqn >> 16;
+		w->aux[1] = wr->qp_type.xrc.remote_srqn >> 8;
+		w->aux[2] = wr->qp_type.xrc.remote_srqn;
+		return 0;
+	default:
+		return -EINVAL; /* the target of XRC sends nothing */
+	}
+}
+
 /* Writes one request into its slot; nobody sees it before sq_tail moves. */
 static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t pos)
 {
@@ -75,7 +99,10 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	if (qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED)
 		w->flags |= WQE_SIGNALED;
 	w->imm = wr->imm_data;
-	fill_operands(op, wr, w);
+	if (qp->me.type != IBV_QPT_RC && fill_typed(qp, op, wr, w))
+		return -EINVAL;
+	if (qp->me.type != IBV_QPT_UD)
+		fill_operands(op, wr, w);
 	if (is_inline)
 		return fill_inline(qp, wr, w);
 	fill_sges(wr, w);
@@ -118,7 +145,7 @@ int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 	lock_take(&qp->sq_lock);
 	rc = put_sends(qp, wr, bad);
 	lock_drop(&qp->sq_lock);
-	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed) &&
+	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed) && qp_connects(qp) &&
 		end_state(&qp->me) != IBV_QPS_ERR) {
 		lock_take(&qp->modify_lock);
 		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
@@ -135,15 +162,7 @@ static int fill_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, uint32_t p
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->rq_max_sge)
 		return -EINVAL;
-	r->wr_id = wr->wr_id;
-	r->num_sge = wr->num_sge;
-	for (int i = 0; i < wr->num_sge; i++) {
-		struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
-
-		s->addr = wr->sg_list[i].addr;
-		s->length = wr->sg_list[i].length;
-		s->lkey = wr->sg_list[i].lkey;
-	}
+	recv_fill(r, wr);
 	return 0;
 }
 
@@ -175,15 +194,29 @@ static void flush_posted(struct hca_qp *qp)
 	slot_leave(x->slot);
 }
 
+/* Not to a queue with one producer: to that of a UD QP, or not at all. */
+static int post_elsewhere(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	bool parked = false;
+	int rc;
+
+	if (end_state(&qp->me) == IBV_QPS_RESET || !qp->rx.ref.ring.slots) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	rc = rx_post(&qp->rx, wr, bad, &parked);
+	if (end_state(&qp->me) == IBV_QPS_ERR)
+		flush_posted(qp);
+	return rc;
+}
+
 int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	bool parked = false;
 	int rc = 0;
 
-	if (end_state(&qp->me) == IBV_QPS_RESET) {
-		*bad = wr;
-		return -EINVAL;
-	}
+	if (end_state(&qp->me) == IBV_QPS_RESET || !qp->me.rq)
+		return post_elsewhere(qp, wr, bad);
 	lock_take(&qp->rq_lock);
 	for (; wr; wr = wr->next) {
 		rc = put_recv(qp, wr, &parked);

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "hca/datagram.h"
 #include "hca/heap.h"
 #include "hca/peer.h"
 #include "hca/qp_state.h"
+#include "hca/route.h"
 #include "hca/tables.h"
 #include "hca/token.h"
 #include "hca/wake.h"
@@ -145,6 +147,8 @@ static struct exec *exec_init(void)
 	x->counters = proc_seg()->counters[x->slot_index];
 	x->fire = wake_fire;
 	x->timer = wake_timer;
+	x->datagram = datagram_send;
+	x->find_srq = route_srq;
 	x->arg = NULL;
 	self.epoch = proc_epoch();
 	pthread_setspecific(proc.key, &self);

@@ -9,10 +9,13 @@
 #include "base/log.h"
 #include "hca/exec.h"
 #include "hca/heap.h"
+#include "hca/member.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
+#include "hca/route.h"
+#include "hca/srq.h"
 #include "hca/tables.h"
 #include "hca/token.h"
 #include "hca/worker.h"
@@ -27,36 +30,54 @@ static int refuse(int err, const char *why)
 	return err;
 }
 
-static int check_init(const struct ibv_qp_init_attr *init, const struct hca_cq *send_cq,
-	const struct hca_cq *recv_cq)
-{
-	const struct ibv_qp_cap *c = &init->cap;
+/* What a QP type is made of. */
+static const struct kind {
+	bool known, pd, send_cq, recv_cq, srq, xrcd, routes;
+} kinds[] = {
+	[IBV_QPT_RC] = {true, true, true, true, true, false, false},
+	[IBV_QPT_UC] = {true, true, true, true, true, false, false},
+	[IBV_QPT_UD] = {true, true, true, true, true, false, true},
+	[IBV_QPT_XRC_SEND] = {true, true, true, false, false, false, true},
+	[IBV_QPT_XRC_RECV] = {true, false, false, false, false, true, false},
+};
 
-	switch (init->qp_type) {
-	case IBV_QPT_RC:
-		break;
-	case IBV_QPT_UC:
-	case IBV_QPT_UD:
-	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_XRC_RECV:
-	case IBV_QPT_RAW_PACKET:
-		log_line(LOG_LVL_WARN, "create_qp refused: only RC queue pairs are supported yet");
-		return -EOPNOTSUPP;
-	default:
-		return refuse(-EINVAL, "no such queue pair type");
-	}
-	if (init->srq) {
-		log_line(LOG_LVL_WARN,
-			"create_qp refused: shared receive queues are not supported yet");
-		return -EOPNOTSUPP;
-	}
-	if (!send_cq || !recv_cq)
-		return refuse(-EINVAL, "a completion queue is missing");
+static const struct kind *kind_of(enum ibv_qp_type type)
+{
+	return (unsigned)type < sizeof kinds / sizeof *kinds && kinds[type].known ? &kinds[type]
+										  : NULL;
+}
+
+static int check_caps(const struct ibv_qp_cap *c)
+{
 	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR ||
 		c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
 		c->max_inline_data > HCA_MAX_INLINE)
 		return refuse(-EINVAL, "a capacity is above the device's limits (ibv_devinfo -v)");
 	return 0;
+}
+
+static int check_init(const struct hca_pd *pd, const struct ibv_qp_init_attr *init,
+	const struct hca_qp_parts *p)
+{
+	const struct kind *k = kind_of(init->qp_type);
+
+	if (init->qp_type == IBV_QPT_RAW_PACKET) {
+		log_line(LOG_LVL_WARN, "create_qp refused: there are no raw packet queue pairs");
+		return -EOPNOTSUPP;
+	}
+	if (!k)
+		return refuse(-EINVAL, "no such queue pair type");
+	if ((k->pd && !pd) || (k->send_cq && !p->send_cq) || (k->recv_cq && !p->recv_cq) ||
+		(k->xrcd && !p->xrcd))
+		return refuse(-EINVAL, "a PD, completion queue or XRC domain is missing");
+	if (p->srq && (!k->srq || p->srq->xrcd))
+		return refuse(-EINVAL, "this type takes no shared receive queue, or not that one");
+	if (p->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
+		(p->create_flags && init->qp_type != IBV_QPT_UD)) {
+		log_line(LOG_LVL_WARN, "create_qp refused: unknown create flags");
+		return -EOPNOTSUPP;
+	}
+	return check_caps(&init->cap);
 }
 
 static unsigned log2_up(uint32_t n)
@@ -71,7 +92,14 @@ static unsigned log2_up(uint32_t n)
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
+	struct seg_rxq rx;
 };
+
+/* Datagrams of many senders go to a queue with several producers. */
+static bool owns_rx(const struct hca_qp *qp)
+{
+	return qp->init.qp_type == IBV_QPT_UD && !qp->srq;
+}
 
 static void free_rings(const struct hca_qp *qp, const struct rings *r)
 {
@@ -79,18 +107,24 @@ static void free_rings(const struct hca_qp *qp, const struct rings *r)
 	heap_free(r->rq, qp->rq_bytes);
 	heap_free(r->ring, SEG_RING_BYTES);
 	heap_free(r->park, SEG_PARK_BYTES);
+	if (r->rx.slots_off) {
+		heap_free(r->rx.slots_off, qp->rx.slot_bytes);
+		heap_free(r->rx.bounce_off, qp->rx.bounce_bytes);
+	}
 }
 
 static int alloc_rings(struct hca_qp *qp, struct rings *r)
 {
 	int rc = heap_alloc(qp->sq_bytes, &r->sq);
 
-	if (!rc)
+	if (!rc && qp->rq_bytes)
 		rc = heap_alloc(qp->rq_bytes, &r->rq);
-	if (!rc)
+	if (!rc && qp->rq_bytes)
 		rc = heap_alloc(SEG_RING_BYTES, &r->ring);
 	if (!rc)
 		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
+	if (!rc && owns_rx(qp))
+		rc = rx_alloc(&qp->rx, &r->rx, qp->rq_depth, qp->rq_max_sge);
 	if (rc)
 		free_rings(qp, r);
 	return rc;
@@ -104,10 +138,18 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 
 	memset((char *)s + sizeof s->state, 0, sizeof *s - sizeof s->state);
 	s->qpn = qpn;
-	s->pd = qp->pd->handle;
+	s->pd = qp->pd ? qp->pd->handle : 0;
 	s->type = init->qp_type;
-	s->send_cq = qp->send_cq->index;
-	s->recv_cq = qp->recv_cq->index;
+	s->send_cq = qp->send_cq ? qp->send_cq->index : SEG_NONE;
+	s->recv_cq = qp->recv_cq ? qp->recv_cq->index : SEG_NONE;
+	s->srq = qp->srq ? qp->srq->me.index : 0;
+	s->xrcd = qp->xrcd ? qp->xrcd->id : 0;
+	s->no_self_mcast = qp->no_self_mcast;
+	s->mtu = proc_at()->fabric->port.active_mtu;
+	s->rx.bounce_off = r->rx.bounce_off;
+	s->rx.stride = r->rx.stride;
+	s->rx.log = r->rx.log;
+	s->rx.slots_off = r->rx.slots_off;
 	s->sq_off = r->sq;
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
@@ -115,10 +157,16 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->sq_stride = sq_stride_for(init->cap.max_send_sge, init->cap.max_inline_data);
 	s->rq_stride = rq_stride_for(init->cap.max_recv_sge);
 	s->sq_log = log2_up(init->cap.max_send_wr);
-	s->rq_log = log2_up(init->cap.max_recv_wr);
+	s->rq_log = qp->rq_bytes ? log2_up(init->cap.max_recv_wr) : 0xff;
 	s->sq_sig_all = init->sq_sig_all;
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
+}
+
+/* Receives of its own, from one peer. */
+static bool has_plain_rq(const struct hca_qp *qp)
+{
+	return qp->recv_cq && !qp->srq && qp->init.qp_type != IBV_QPT_UD;
 }
 
 static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
@@ -132,13 +180,17 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
 	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data)
 		       << log2_up(c->max_send_wr);
-	qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge) << log2_up(c->max_recv_wr);
+	if (has_plain_rq(qp))
+		qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge)
+			       << log2_up(c->max_recv_wr);
 	qp->sq_depth = c->max_send_wr;
 	qp->rq_depth = c->max_recv_wr;
 	qp->max_sge = c->max_send_sge;
 	qp->rq_max_sge = c->max_recv_sge;
 	qp->max_inline = c->max_inline_data;
 	qp->sig_all = init->sq_sig_all;
+	if (qp->srq || !qp->recv_cq)
+		c->max_recv_wr = c->max_recv_sge = 0;
 }
 
 static int build(struct hca_qp *qp)
@@ -165,17 +217,59 @@ static int build(struct hca_qp *qp)
 		table_del_qp(index);
 		free_rings(qp, &r);
 	}
+	qp->rx.ref = owns_rx(qp) ? qp->me.rx : qp->rx.ref;
 	return rc;
+}
+
+/* The list of QPs that receive from its SRQ or in its XRC domain. */
+static void link_shared(struct hca_qp *qp, struct lock *lock, struct hca_qp **list)
+{
+	lock_take(lock);
+	qp->shared_next = *list;
+	qp->shared_link = list;
+	if (*list)
+		(*list)->shared_link = &qp->shared_next;
+	*list = qp;
+	lock_drop(lock);
+}
+
+static void unlink_shared(struct hca_qp *qp, struct lock *lock)
+{
+	lock_take(lock);
+	*qp->shared_link = qp->shared_next;
+	if (qp->shared_next)
+		qp->shared_next->shared_link = qp->shared_link;
+	lock_drop(lock);
+}
+
+/* One user more or less of each part. */
+static void count_users(struct hca_qp *qp, uint32_t change)
+{
+	_Atomic uint32_t *users[] = {
+		qp->pd ? &qp->pd->users : NULL,
+		qp->send_cq ? &qp->send_cq->users : NULL,
+		qp->recv_cq ? &qp->recv_cq->users : NULL,
+		qp->srq ? &qp->srq->users : NULL,
+		qp->xrcd ? &qp->xrcd->users : NULL,
+		&proc_seg()->hdr.n_qp,
+	};
+
+	for (unsigned i = 0; i < sizeof users / sizeof *users; i++)
+		if (users[i])
+			atomic_fetch_add_explicit(users[i], change, memory_order_acq_rel);
 }
 
 static void enlist(struct hca_qp *qp)
 {
 	struct hca_pd *pd = qp->pd;
 
-	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&qp->send_cq->users, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&qp->recv_cq->users, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&proc_seg()->hdr.n_qp, 1, memory_order_relaxed);
+	count_users(qp, 1);
+	if (qp->srq)
+		link_shared(qp, &qp->srq->lock, &qp->srq->qps);
+	if (qp->xrcd)
+		link_shared(qp, &qp->xrcd->lock, &qp->xrcd->qps);
+	if (!pd)
+		return;
 	lock_take(&pd->lock);
 	qp->next = pd->qps;
 	qp->link = &pd->qps;
@@ -185,10 +279,32 @@ static void enlist(struct hca_qp *qp)
 	lock_drop(&pd->lock);
 }
 
-int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_cq *send_cq,
-	struct hca_cq *recv_cq, void *cookie, struct hca_qp **out)
+/* Objects of the process we were forked from are of no use here. */
+static bool parts_fit(const struct hca_pd *pd, const struct hca_qp_parts *p)
 {
-	int rc = check_init(init, send_cq, recv_cq);
+	uint32_t epoch = proc_epoch();
+
+	return (!pd || pd->epoch == epoch) && (!p->send_cq || p->send_cq->epoch == epoch) &&
+	       (!p->recv_cq || p->recv_cq->epoch == epoch) &&
+	       (!p->srq || p->srq->epoch == epoch) && (!p->xrcd || p->xrcd->epoch == epoch);
+}
+
+/* Only what its type takes. */
+static void take_parts(struct hca_qp *qp, struct hca_pd *pd, const struct hca_qp_parts *p,
+	const struct kind *k)
+{
+	qp->pd = k->pd ? pd : NULL;
+	qp->send_cq = k->send_cq ? p->send_cq : NULL;
+	qp->recv_cq = k->recv_cq ? p->recv_cq : NULL;
+	qp->srq = p->srq;
+	qp->xrcd = k->xrcd ? p->xrcd : NULL;
+	qp->no_self_mcast = p->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+}
+
+int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
+	const struct hca_qp_parts *parts, void *cookie, struct hca_qp **out)
+{
+	int rc = check_init(pd, init, parts);
 	struct hca_qp *qp;
 
 	if (rc)
@@ -196,20 +312,20 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_c
 	rc = proc_attach(NULL);
 	if (rc)
 		return rc;
-	if (pd->epoch != proc_epoch() || send_cq->epoch != proc_epoch() ||
-		recv_cq->epoch != proc_epoch())
-		return -EINVAL; /* objects of the process we were forked from */
+	if (!parts_fit(pd, parts))
+		return -EINVAL;
 	qp = calloc(1, sizeof *qp);
 	if (!qp)
 		return -ENOMEM;
 	qp->epoch = proc_epoch();
-	qp->pd = pd;
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
 	qp->cookie = cookie;
+	qp->init = *init;
+	take_parts(qp, pd, parts, kind_of(init->qp_type));
 	size_queues(qp, init);
 	qp->init = *init;
 	rc = build(qp);
+	if (!rc && kind_of(init->qp_type)->routes)
+		qp->routes = routes_new();
 	if (rc) {
 		free(qp);
 		return rc;
@@ -225,15 +341,18 @@ static void delist(struct hca_qp *qp)
 {
 	struct hca_pd *pd = qp->pd;
 
-	lock_take(&pd->lock);
-	*qp->link = qp->next;
-	if (qp->next)
-		qp->next->link = qp->link;
-	lock_drop(&pd->lock);
-	atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
-	atomic_fetch_sub_explicit(&qp->send_cq->users, 1, memory_order_release);
-	atomic_fetch_sub_explicit(&qp->recv_cq->users, 1, memory_order_release);
-	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_qp, 1, memory_order_relaxed);
+	if (qp->srq)
+		unlink_shared(qp, &qp->srq->lock);
+	if (qp->xrcd)
+		unlink_shared(qp, &qp->xrcd->lock);
+	if (pd) {
+		lock_take(&pd->lock);
+		*qp->link = qp->next;
+		if (qp->next)
+			qp->next->link = qp->link;
+		lock_drop(&pd->lock);
+	}
+	count_users(qp, UINT32_MAX);
 }
 
 void qp_forget_peer(struct hca_qp *qp)
@@ -262,33 +381,43 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	worker_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
-	cq_purge(qp->send_cq, qp);
+	cq_purge(qp->send_cq, qp->me.index);
 	if (qp->recv_cq != qp->send_cq)
-		cq_purge(qp->recv_cq, qp);
+		cq_purge(qp->recv_cq, qp->me.index);
 }
 
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */
 static uint64_t offset_of(const uint8_t *p)
 {
-	return p - (const uint8_t *)proc_seg();
+	return p ? p - (const uint8_t *)proc_seg() : 0;
 }
 
 int hca_qp_destroy(struct hca_qp *qp)
 {
+	if (qp->epoch == proc_epoch() && qp->xrcd && !xrcd_last_close(qp))
+		return 0;
+	if (qp->epoch == proc_epoch() && !qp_connects(qp) &&
+		member_count(MEMBER_MCAST, qp->me.qpn))
+		return -EBUSY;
 	if (qp->epoch == proc_epoch()) {
-		struct rings r = {offset_of(qp->me.sq), offset_of(qp->me.rq),
-			offset_of(qp->me.ring), offset_of(qp->me.park_buf)};
+		struct rings r = {.sq = offset_of(qp->me.sq),
+			.rq = offset_of(qp->me.rq),
+			.ring = qp->me.rq ? offset_of(qp->me.ring) : 0,
+			.park = offset_of(qp->me.park_buf)};
 
 		lock_take(&qp->modify_lock);
 		qp_stop(qp, (qp->me.gen + 1) << QPS_GEN_SHIFT);
 		lock_drop(&qp->modify_lock);
 		delist(qp);
+		qp_forget_events(qp->me.index);
 		table_del_qp(qp->me.index);
 		free_rings(qp, &r);
+		rx_free(&qp->rx);
 	} else {
 		qp->process = NULL; /* a forked child's: known to the parent alone */
 	}
 	qp_forget_peer(qp);
+	routes_free(qp->routes, qp->epoch == proc_epoch());
 	free(qp);
 	return 0;
 }
@@ -299,6 +428,19 @@ uint32_t hca_qp_num(const struct hca_qp *qp)
 }
 
 /* ---- the other end ---- */
+
+void qp_prepare_channels(struct peer *process, const struct end *e)
+{
+	if (e->send_cq.cq)
+		peer_prepare_channel(process, e->send_cq.cq->channel);
+	if (e->recv_cq.cq)
+		peer_prepare_channel(process, e->recv_cq.cq->channel);
+}
+
+bool qp_connects(const struct hca_qp *qp)
+{
+	return qp->init.qp_type != IBV_QPT_UD;
+}
 
 /* Takes process, with its reference, as the other end. */
 static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
@@ -316,8 +458,7 @@ static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 		peer_put(process);
 		return rc;
 	}
-	peer_prepare_channel(process, e->send_cq.cq->channel);
-	peer_prepare_channel(process, e->recv_cq.cq->channel);
+	qp_prepare_channels(process, e);
 	e->next = qp->ends;
 	qp->ends = e;
 	qp->process = process;
@@ -338,7 +479,7 @@ static int find_peer(struct hca_qp *qp)
 
 void qp_find_peer(struct hca_qp *qp)
 {
-	if (clock_coarse_ns() >= qp->next_find_ns)
+	if (qp_connects(qp) && clock_coarse_ns() >= qp->next_find_ns)
 		find_peer(qp);
 }
 

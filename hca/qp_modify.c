@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/ah.h"
 #include "hca/exec.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
+#include "hca/srq.h"
 #include "hca/token.h"
 
 enum {
@@ -37,40 +39,16 @@ static int refuse(const struct hca_qp *qp, const char *why)
 	return -EINVAL;
 }
 
-static bool is_local_gid(const struct fabric_page *page, const union ibv_gid *gid)
-{
-	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < page->port.n_gids; i++)
-		if (!memcmp(page->port.gid[i].raw, gid->raw, sizeof gid->raw))
-			return true;
-	return false;
-}
-
-static bool is_zero_gid(const uint8_t *raw)
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(raw, zero, sizeof zero);
-}
-
 static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 {
-	const struct fabric_page *page = proc_at()->fabric;
+	const char *why;
+	int rc = path_check(ah, true, &why);
 
-	if (ah->port_num != 1)
-		return refuse(qp, "the path's port is not 1");
-	if (!ah->is_global)
-		return refuse(qp, "a RoCE path needs a GRH (is_global and a destination GID)");
-	_Static_assert(FABRIC_MAX_GIDS > UINT8_MAX, "sgid_index has 8 bits");
-	if (is_zero_gid(page->port.gid[ah->grh.sgid_index].raw))
-		return refuse(qp, "there is no GID at sgid_index");
-	if (!is_local_gid(page, &ah->grh.dgid)) {
-		log_line(LOG_LVL_WARN,
-			"QP %#x: the destination GID is not of this host; "
-			"other hosts are not supported yet",
-			qp->me.qpn);
-		return -EHOSTUNREACH;
-	}
-	return 0;
+	if (rc == -EINVAL)
+		return refuse(qp, why);
+	if (rc)
+		log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
+	return rc;
 }
 
 static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
@@ -147,6 +125,8 @@ static void keep_protocol(struct hca_qp *qp, const struct ibv_qp_attr *a, int ma
 {
 	struct seg_qp *s = qp->me.qp;
 
+	if (mask & IBV_QP_QKEY)
+		s->qkey = a->qkey;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		s->access = a->qp_access_flags;
 	if (mask & IBV_QP_PATH_MTU)
@@ -192,8 +172,13 @@ static void to_reset(struct hca_qp *qp)
 	qp_stop(qp, gen << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET);
 	qp->me.gen = gen;
 	qp_forget_peer(qp);
+	qp->me.rx.gen = qp->rx.ref.gen = qp->rx.ref.entry == s ? gen : qp->me.rx.gen;
 	s->dest_qpn = 0;
 	s->peer_attach = 0;
+	s->qkey = 0;
+	atomic_store_explicit(&s->last_wqe, 0, memory_order_relaxed);
+	if (qp->rx.ref.ring.slots)
+		rx_reset(&qp->rx);
 	atomic_store_explicit(&s->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->rq_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->park, 0, memory_order_relaxed);
@@ -252,11 +237,11 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	}
 	keep_path(qp, a, mask);
 	keep_protocol(qp, a, mask);
-	if (to == IBV_QPS_RTR && from == IBV_QPS_INIT)
+	if (to == IBV_QPS_RTR && from == IBV_QPS_INIT && qp_connects(qp))
 		qp_await_peer(qp);
 	if (!move_state(qp, from, to))
 		return -EINVAL;
-	if (to == IBV_QPS_RTR) {
+	if (to == IBV_QPS_RTR && qp_connects(qp)) {
 		qp_run_in(qp); /* the peer may have sent already */
 		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
 			progress_watch(qp);
@@ -299,6 +284,7 @@ int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init
 	lock_take(&qp->modify_lock);
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = state_of(qp);
+	attr->qkey = s->qkey;
 	attr->qp_access_flags = s->access;
 	attr->path_mtu = s->mtu;
 	attr->dest_qp_num = s->dest_qpn;

@@ -130,6 +130,7 @@ static void wait_for_all(bool runs)
 		.pidfd = OWN_FD_NONE};
 
 	atomic_thread_fence(memory_order_seq_cst);
+	peers_meet_guests();
 	wait_for(&own, runs);
 	wait_for(&hub, false);
 	while (wait_for_peers())

@@ -107,6 +107,26 @@ static void wake_owner(const struct recover_env *env, const struct end *e)
 	wake_cq(env, e->view.attach, &e->recv_cq);
 }
 
+/* A process that may have touched this one as a guest does not any more. */
+static void forget_guest(struct seg *seg, uint32_t dead_id)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.guests_used, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++)
+		if ((atomic_load_explicit(&seg->guest[i], memory_order_relaxed) &
+			    SLOT_ATTACH_MASK) == dead_id)
+			atomic_store_explicit(&seg->guest[i], 0, memory_order_release);
+}
+
+static bool has_event(const struct seg *seg)
+{
+	for (uint32_t i = 0; i < SEG_QPS / 64; i++)
+		if (atomic_load_explicit(&seg->qp_event_map[i], memory_order_acquire) ||
+			atomic_load_explicit(&seg->cq_event_map[i], memory_order_acquire))
+			return true;
+	return false;
+}
+
 void recover_death(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t dead_id)
 {
@@ -117,20 +137,24 @@ void recover_death(
 	struct end e;
 
 	token_force(&seg->hdr.atomic_token, dead_id);
+	forget_guest(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
 		bool peer_died = seg->qp[i].peer_attach == dead_id;
 
+		if (!end_init(&e, &v, i) && owns_shared(&e) && shared_recover(&x, &e, dead_id))
+			touched = true;
 		/* Also one that does not know its peer yet, or whose peer is not the dead one: it
 		 * may have helped before that, and a weftd is nobody's peer. */
 		if (end_init(&e, &v, i) || (!free_tokens(&e, dead_id) && !peer_died))
 			continue;
-		if (peer_died)
+		if (peer_died && e.type != IBV_QPT_UD)
 			exec_peer_died(&x, &e);
 		tidy_up(&x, &e);
 		wake_owner(env, &e);
 		touched = true;
 	}
-	if (touched) /* an async event may have been marked but not counted */
+	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.) */
+	if (touched && has_event(seg))
 		env->fire(attach_id, 0, env->arg);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "hca/objects.h"
 #include "hca/proc.h"
 
 /* One table: slots, a cursor that walks round, and how many are taken. */
@@ -82,9 +83,31 @@ static void *get(const struct table *t, uint32_t index, uint32_t size)
 	return index < size ? __atomic_load_n(&t->slot[index], __ATOMIC_ACQUIRE) : NULL;
 }
 
+/* In the table of QPs an SRQ is marked by the lowest bit of its pointer. */
+enum { SRQ_MARK = 1 };
+
 struct hca_qp *table_qp(uint32_t index)
 {
-	return get(&qps, index, SEG_QPS);
+	void *p = get(&qps, index, SEG_QPS);
+
+	return (uintptr_t)p & SRQ_MARK ? NULL : p;
+}
+
+struct hca_srq *table_srq(uint32_t index)
+{
+	void *p = get(&qps, index, SEG_QPS);
+
+	return (uintptr_t)p & SRQ_MARK ? (struct hca_srq *)((uintptr_t)p - SRQ_MARK) : NULL;
+}
+
+struct hca_rxq *table_rxq(uint32_t index)
+{
+	struct hca_srq *srq = table_srq(index);
+	struct hca_qp *qp = srq ? NULL : table_qp(index);
+
+	if (srq)
+		return &srq->rx;
+	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
 }
 
 struct hca_cq *table_cq(uint32_t index)
@@ -138,7 +161,7 @@ static int grow_qps(void)
 	return 0;
 }
 
-int table_add_qp(struct hca_qp *qp, uint32_t *qpn)
+static int add_numbered(void *qp, uint32_t *qpn)
 {
 	int index, rc = 0;
 
@@ -155,6 +178,16 @@ int table_add_qp(struct hca_qp *qp, uint32_t *qpn)
 	}
 	lock_drop(&qps.lock);
 	return index;
+}
+
+int table_add_qp(struct hca_qp *qp, uint32_t *qpn)
+{
+	return add_numbered(qp, qpn);
+}
+
+int table_add_srq(struct hca_srq *srq, uint32_t *srqn)
+{
+	return add_numbered((char *)srq + SRQ_MARK, srqn);
 }
 
 void table_del_cq(uint32_t index)

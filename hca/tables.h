@@ -9,6 +9,8 @@
 #include "hca/layout.h"
 
 struct hca_qp;
+struct hca_srq;
+struct hca_rxq;
 struct hca_cq;
 struct hca_mr;
 
@@ -16,7 +18,11 @@ struct hca_mr;
 void tables_reset(void);
 void tables_forked_child(void);
 
+/* QPs and SRQs have their numbers in common; NULL if it is the other. */
 struct hca_qp *table_qp(uint32_t index);
+struct hca_srq *table_srq(uint32_t index);
+/* The queue with several producers that the entry describes, NULL if none. */
+struct hca_rxq *table_rxq(uint32_t index);
 struct hca_cq *table_cq(uint32_t index);
 struct hca_mr *table_mr(uint32_t index);
 
@@ -25,6 +31,7 @@ int table_add_cq(struct hca_cq *cq);
 int table_add_mr(struct hca_mr *mr);
 /* The same for a QP, leasing QP numbers when needed; *qpn is its number.  May block (rdv). */
 int table_add_qp(struct hca_qp *qp, uint32_t *qpn);
+int table_add_srq(struct hca_srq *srq, uint32_t *srqn);
 
 void table_del_cq(uint32_t index);
 void table_del_mr(uint32_t index);

@@ -6,7 +6,7 @@
  * producer can finish another's half-done push, so that a producer that was stopped or died at
  * any instruction delays nobody.  FIFO across all queues of the CQ.
  *
- *   bits  0..23  index of the QP in its process
+ *   bits  0..23  index of the QP in its process; bit 23 is 0 (but see ticket_make_shared())
  *   bit  24      1 = receive queue, 0 = send queue
  *   bits 25..38  generation of the QP: tickets of an older one are dropped
  *   bit  39      1, so that no ticket is 0, not even on lap 0
@@ -21,6 +21,7 @@
 #include "base/atomic.h"
 
 enum {
+	TICKET_SHARED = 1 << 23,
 	TICKET_RECV = 1 << 24,
 	TICKET_GEN_SHIFT = 25,
 	TICKET_GEN_MASK = 0x3fff,
@@ -47,6 +48,46 @@ static inline uint64_t ticket_make(uint32_t qp, bool recv, uint32_t gen)
 {
 	return TICKET_PRESENT | (uint64_t)(gen & TICKET_GEN_MASK) << TICKET_GEN_SHIFT |
 	       (recv ? TICKET_RECV : 0) | (qp & (TICKET_RECV - 1));
+}
+
+/*
+ * What to push for a receive of a queue with several producers (hca/rxq.h): its entry's index in
+ * bits 0..16, bit 23 set, and 20 bits in 17..22 and 25..38: the slot, and above it 5 bits of the
+ * lap of the position, so that a surplus ticket is not taken for a later one.
+ */
+static inline uint64_t ticket_make_shared(uint32_t index, uint32_t pos, uint32_t log_size)
+{
+	uint32_t v = (pos & ((1u << log_size) - 1)) | (pos >> log_size & 31) << 15;
+
+	return ticket_make(TICKET_SHARED | (v >> 14 & 63) << 17 | (index & 0x1ffff), true, v);
+}
+
+static inline bool ticket_is_shared(uint64_t t)
+{
+	return t & TICKET_SHARED;
+}
+
+/* Of a shared ticket: the entry, the slot, and what else must match the position. */
+static inline uint32_t ticket_entry(uint64_t t)
+{
+	return t & 0x1ffff;
+}
+
+static inline uint32_t ticket_shared_bits(uint64_t t)
+{
+	return (t >> TICKET_GEN_SHIFT & TICKET_GEN_MASK) | (t >> 17 & 63) << 14;
+}
+
+static inline uint32_t ticket_slot(uint64_t t)
+{
+	return ticket_shared_bits(t) & 0x7fff;
+}
+
+/* True if pos, in a ring of that size, is the position that the ticket was made for. */
+static inline bool ticket_of_pos(uint64_t t, uint32_t pos, uint32_t log_size)
+{
+	return ticket_shared_bits(t) ==
+	       ((pos & ((1u << log_size) - 1)) | (pos >> log_size & 31) << 15);
 }
 
 static inline uint32_t ticket_qp(uint64_t t)

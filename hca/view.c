@@ -24,6 +24,11 @@ uint32_t rq_stride_for(uint32_t max_sge)
 	return (sizeof(struct seg_rqe) + far * sizeof(struct seg_sge) + LINE_UP) & ~LINE_UP;
 }
 
+uint32_t rx_stride_for(uint32_t max_sge)
+{
+	return offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge);
+}
+
 bool view_died(const struct view *v)
 {
 	struct pollfd p = {.fd = v->pidfd.fd, .events = POLLIN};
@@ -51,10 +56,14 @@ static void *heap_part(const struct view *v, uint64_t off, uint64_t len)
 	return (char *)v->seg + off;
 }
 
-static int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
+int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_cq *cq = &v->seg->cq[index & (SEG_CQS - 1)];
 
+	if (index == SEG_NONE) {
+		*r = (struct cq_ref){.index = SEG_NONE};
+		return 0;
+	}
 	r->cq = cq;
 	r->index = index & (SEG_CQS - 1);
 	r->log_size = cq->log_size;
@@ -64,6 +73,39 @@ static int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 		return -EPROTO;
 	r->slots = heap_part(v, cq->ring_off, 8ull << r->log_size);
 	return r->slots ? 0 : -EPROTO;
+}
+
+/* The receive queue that entry index describes. */
+static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
+{
+	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
+	uint32_t log = q->rx.log, stride = q->rx.stride;
+	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
+
+	if (!(state & QPS_LIVE) || log > MAX_WR_LOG || stride % CACHE_LINE ||
+		stride < sizeof(struct seg_rxs) || stride > MAX_STRIDE)
+		return -EPROTO;
+	r->entry = q;
+	r->index = index & (SEG_QPS - 1);
+	r->gen = state >> QPS_GEN_SHIFT;
+	r->pd = q->pd;
+	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
+	r->ring = (struct rxq_ring){.head = &q->rx.head,
+		.tail = &q->rx.tail,
+		.slots = heap_part(v, q->rx.slots_off, (uint64_t)stride << log),
+		.stride = stride,
+		.mask = (1u << log) - 1};
+	r->bounce = heap_part(v, q->rx.bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);
+	return r->ring.slots && r->bounce ? 0 : -EPROTO;
+}
+
+/* A UD QP and an SRQ's entry have one of their own, other QPs may use a shared one. */
+static int shared_init(struct end *e, const struct view *v, const struct seg_qp *q)
+{
+	e->rx.ring.slots = NULL;
+	if (q->rx.slots_off)
+		return rxq_ref_init(&e->rx, v, e->index);
+	return q->srq ? rxq_ref_init(&e->rx, v, q->srq) : 0;
 }
 
 static int queues_init(struct end *e, const struct view *v, const struct seg_qp *q)
@@ -77,6 +119,7 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 		return -EPROTO;
 	e->sq_mask = (1u << sq_log) - 1;
 	e->sq = heap_part(v, q->sq_off, (uint64_t)e->sq_stride << sq_log);
+	e->type = q->type;
 	e->sge_max = (e->sq_stride - sizeof(struct seg_wqe)) / sizeof(struct seg_sge);
 	e->ring = heap_part(v, q->ring_off, SEG_RING_BYTES);
 	e->park_buf = heap_part(v, q->park_off, SEG_PARK_BYTES);
@@ -91,6 +134,31 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 	e->rq_sge_max =
 		RQ_SGE_NEAR + (e->rq_stride - sizeof(struct seg_rqe)) / sizeof(struct seg_sge);
 	return e->sq && e->park_buf && e->rq && e->ring ? 0 : -EPROTO;
+}
+
+/* The entry of a shared receive queue: nothing to execute. */
+static int no_queues(struct end *e, const struct seg_qp *q)
+{
+	e->type = q->type;
+	e->sq = e->rq = e->ring = e->park_buf = NULL;
+	e->sq_mask = e->rq_mask = e->sge_max = e->rq_sge_max = 0;
+	return 0;
+}
+
+/* Executors rely on a CQ where its type has one. */
+static bool has_its_cqs(const struct end *e)
+{
+	switch (e->type) {
+	case IBV_QPT_XRC_RECV:
+	case SEG_TYPE_SRQ:
+		return true;
+	case IBV_QPT_XRC_SEND:
+		return e->send_cq.cq;
+	case SEG_TYPE_XRC_SRQ:
+		return e->recv_cq.cq;
+	default:
+		return e->send_cq.cq && e->recv_cq.cq;
+	}
 }
 
 int end_init(struct end *e, const struct view *v, uint32_t index)
@@ -109,12 +177,17 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->pd = q->pd;
 	e->sig_all = q->sq_sig_all;
 	e->next = NULL;
-	rc = queues_init(e, v, q);
+	if (q->type == SEG_TYPE_SRQ || q->type == SEG_TYPE_XRC_SRQ)
+		rc = no_queues(e, q);
+	else
+		rc = queues_init(e, v, q);
+	if (!rc)
+		rc = shared_init(e, v, q);
 	if (!rc)
 		rc = cq_ref_init(&e->send_cq, v, q->send_cq);
 	if (!rc)
 		rc = cq_ref_init(&e->recv_cq, v, q->recv_cq);
-	return rc;
+	return !rc && !has_its_cqs(e) ? -EPROTO : rc;
 }
 
 int64_t view_find_qpn(const struct view *v, uint32_t qpn)

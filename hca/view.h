@@ -27,6 +27,15 @@ struct cq_ref {
 	uint32_t index;
 };
 
+/* A receive queue with several producers, as an executor sees it. */
+struct rxq_ref {
+	struct rxq_ring ring;  /* slots NULL: none */
+	struct seg_qp *entry;  /* where it is described */
+	uint8_t *bounce;
+	uint32_t index, gen;   /* of the entry */
+	uint32_t pd, sge_max;
+};
+
 struct end {
 	struct view view;
 	struct seg_qp *qp;
@@ -40,7 +49,9 @@ struct end {
 	uint32_t rq_sge_max;
 	uint8_t *ring, *park_buf;
 	bool sig_all;
-	struct cq_ref send_cq, recv_cq;
+	uint8_t type;                   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
+	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
+	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
 	struct end *next; /* for the owner of the object */
 };
 
@@ -50,12 +61,34 @@ struct end {
  */
 int end_init(struct end *e, const struct view *v, uint32_t index);
 
+/* Fills *r for CQ index of view v: 0 or -EPROTO. */
+int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index);
+
 /* The index of QP number qpn in v's process, or -ENOENT. */
 int64_t view_find_qpn(const struct view *v, uint32_t qpn);
 
 static inline struct seg_wqe *end_wqe(const struct end *e, uint32_t pos)
 {
 	return (struct seg_wqe *)(e->sq + (uint64_t)(pos & e->sq_mask) * e->sq_stride);
+}
+
+/* The receive at pos of a queue with several producers, and its bounce buffer. */
+static inline struct seg_rxs *rxq_at(const struct rxq_ref *r, uint32_t pos)
+{
+	return (struct seg_rxs *)rxq_slot(&r->ring, pos);
+}
+
+static inline uint8_t *rxq_bounce(const struct rxq_ref *r, uint32_t pos)
+{
+	return r->bounce + (uint64_t)(pos & r->ring.mask) * SEG_BOUNCE_BYTES;
+}
+
+/* True while the entry that describes the queue is what it was. */
+static inline bool rxq_live(const struct rxq_ref *r)
+{
+	uint32_t s = atomic_load_explicit(&r->entry->state, memory_order_acquire);
+
+	return s >> QPS_GEN_SHIFT == r->gen && s & QPS_LIVE;
 }
 
 static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)
@@ -95,3 +128,5 @@ static inline bool view_dead(const struct view *v)
 /* Bytes from one slot to the next for so many SGEs or inline bytes. */
 uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline);
 uint32_t rq_stride_for(uint32_t max_sge);
+/* The same for a queue with several producers. */
+uint32_t rx_stride_for(uint32_t max_sge);

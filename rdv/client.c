@@ -148,6 +148,17 @@ static int send_lease(struct conn *conn, uint32_t first)
 	return ret;
 }
 
+static int send_members(struct conn *conn)
+{
+	struct proto_msg msg = {.op = OP_MEMBERS};
+	struct proto_in in;
+	int ret = conn_call(conn, &msg, NULL, 0, &in);
+
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
+
 /* Tells a new weftd what its predecessor knew of us. */
 static int publish(struct client *c, struct conn *conn)
 {
@@ -157,7 +168,7 @@ static int publish(struct client *c, struct conn *conn)
 		ret = send_lease(conn, c->leases[i]);
 	for (size_t i = 0; !ret && i < c->n_channels; i++)
 		ret = send_channel(conn, &c->channels[i]);
-	return ret;
+	return ret ? ret : send_members(conn);
 }
 
 static int attach_over(struct client *c, struct conn *conn)
@@ -310,6 +321,14 @@ int rdv_lease_qpns(uint32_t *first)
 	int cancel = enter();
 
 	return leave(cancel, lease(&client, first));
+}
+
+int rdv_publish_members(void)
+{
+	struct proto_msg msg = {.op = OP_MEMBERS};
+	int cancel = enter();
+
+	return leave(cancel, call_plain(&msg));
 }
 
 int rdv_return_qpns(uint32_t first)

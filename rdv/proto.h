@@ -32,6 +32,7 @@ enum proto_op {
 	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd} */
 	OP_SET_TIMER,   /* one way: attach_id, id = QP index */
 	OP_FIRE,        /* one way: attach_id, id = channel */
+	OP_MEMBERS,     /* the list of members in the process's segment has changed */
 	/* Below: also for a connection that is not attached. */
 	OP_PING,
 	OP_STATUS,   /* reply: size, fds {memfd with the text} */

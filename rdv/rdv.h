@@ -73,6 +73,9 @@ int rdv_del_channel(uint32_t id);
 /* A duplicate of a peer's channel eventfd, to be cached by the caller. -ENOENT: no such. */
 int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd);
 
+/* Tells weftd that the list of members in our segment has changed (hca/member.h). */
+int rdv_publish_members(void);
+
 /*
  * One way: asks weftd to watch the deadline of our or a peer's parked QP.  Blocks only to
  * restart a weftd that is gone.  Returns 0, or an error if the message could not be sent (then

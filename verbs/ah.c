@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Address handles: their attributes from a received datagram; the handles are not there yet.
+// Address handles, and their attributes from a received datagram.
 #include "verbs/context.h"
 
 #include <endian.h>
@@ -8,14 +8,20 @@
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	(void)pd, (void)attr;
-	return fail_null(EOPNOTSUPP);
+	struct hca_ah *ah;
+	int rc = hca_ah_create(to_pd(pd)->hca, attr, &ah);
+
+	if (rc)
+		return fail_null(rc);
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	return &ah->ibv;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	(void)ah;
-	return to_errno(-EOPNOTSUPP);
+	hca_ah_destroy(container_of(ah, struct hca_ah, ibv));
+	return 0;
 }
 
 /* Where a datagram came from and went to, whichever header it had. */

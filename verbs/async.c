@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-enum element { ELEMENT_PORT, ELEMENT_CQ, ELEMENT_QP };
+enum element { ELEMENT_PORT, ELEMENT_CQ, ELEMENT_QP, ELEMENT_SRQ };
 
 static enum element element_of(enum ibv_event_type type)
 {
@@ -20,6 +20,9 @@ static enum element element_of(enum ibv_event_type type)
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return ELEMENT_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return ELEMENT_SRQ;
 	default:
 		return ELEMENT_PORT;
 	}
@@ -41,6 +44,8 @@ static bool fill_event(struct ibv_async_event *event, enum ibv_event_type type, 
 		event->element.cq = &container_of(source, struct verbs_cq, events)->cq;
 	else if (element == ELEMENT_QP)
 		event->element.qp = &container_of(source, struct verbs_qp, events)->qp;
+	else if (element == ELEMENT_SRQ)
+		event->element.srq = &container_of(source, struct verbs_srq, events)->srq;
 	else
 		event->element.port_num = 1;
 	return true;
@@ -73,6 +78,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_cq *cq = event->element.cq;
 	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
 
 	switch (element_of(event->event_type)) {
 	case ELEMENT_CQ:
@@ -80,6 +86,9 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 		break;
 	case ELEMENT_QP:
 		ack(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	case ELEMENT_SRQ:
+		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	case ELEMENT_PORT:
 		break;

@@ -55,6 +55,11 @@ static const struct verbs_context extended_ops = {
 	.query_port = verbs_query_port,
 	.query_device_ex = verbs_query_device_ex,
 	.create_qp_ex = verbs_create_qp_ex,
+	.open_qp = verbs_open_qp,
+	.create_srq_ex = verbs_create_srq_ex,
+	.get_srq_num = verbs_get_srq_num,
+	.open_xrcd = verbs_open_xrcd,
+	.close_xrcd = verbs_close_xrcd,
 	.sz = sizeof(struct verbs_context),
 };
 

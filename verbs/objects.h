@@ -71,6 +71,17 @@ struct verbs_qp {
 	struct event_source events;
 };
 
+struct verbs_srq {
+	struct ibv_srq srq;
+	struct hca_srq *hca;
+	struct event_source events;
+};
+
+struct verbs_xrcd {
+	struct ibv_xrcd xrcd;
+	struct hca_xrcd *hca;
+};
+
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 {
 	return container_of(pd, struct verbs_pd, pd);
@@ -94,6 +105,16 @@ static inline struct verbs_cq *to_cq(struct ibv_cq *cq)
 static inline struct verbs_qp *to_qp(struct ibv_qp *qp)
 {
 	return container_of(qp, struct verbs_qp, qp);
+}
+
+static inline struct verbs_srq *to_srq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct verbs_srq, srq);
+}
+
+static inline struct verbs_xrcd *to_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct verbs_xrcd, xrcd);
 }
 
 /*

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void init_qp(struct ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+static void init_qp(struct ibv_qp *qp, struct ibv_context *context, struct ibv_pd *pd,
+	const struct ibv_qp_init_attr *init)
 {
-	qp->context = pd->context;
+	qp->context = context;
 	qp->qp_context = init->qp_context;
 	qp->pd = pd;
 	qp->send_cq = init->send_cq;
@@ -20,54 +21,91 @@ static void init_qp(struct ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_in
 	pthread_cond_init(&qp->cond, NULL);
 }
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_context *context,
+	struct ibv_qp_init_attr *init, struct ibv_xrcd *xrcd, uint32_t create_flags)
 {
-	struct verbs_qp *qp;
+	const struct hca_qp_parts parts = {
+		.send_cq = init->send_cq ? to_cq(init->send_cq)->hca : NULL,
+		.recv_cq = init->recv_cq ? to_cq(init->recv_cq)->hca : NULL,
+		.srq = init->srq ? to_srq(init->srq)->hca : NULL,
+		.xrcd = xrcd ? to_xrcd(xrcd)->hca : NULL,
+		.create_flags = create_flags,
+	};
+	struct verbs_qp *qp = calloc(1, sizeof(*qp));
 	int rc;
 
-	if (init->srq)
-		return fail_null(EOPNOTSUPP);
-	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return fail_null(ENOMEM);
 	rc = event_source_add(&qp->events);
 	if (!rc)
-		rc = hca_qp_create(to_pd(pd)->hca, init,
-			init->send_cq ? to_cq(init->send_cq)->hca : NULL,
-			init->recv_cq ? to_cq(init->recv_cq)->hca : NULL, event_cookie(&qp->events),
-			&qp->hca);
+		rc = hca_qp_create(pd ? to_pd(pd)->hca : NULL, init, &parts,
+			event_cookie(&qp->events), &qp->hca);
 	if (rc) {
 		event_source_del(&qp->events);
 		free(qp);
 		return fail_null(rc);
 	}
-	init_qp(&qp->qp, pd, init);
+	init_qp(&qp->qp, context, pd, init);
 	qp->qp.qp_num = hca_qp_num(qp->hca);
 	qp->qp.handle = qp->qp.qp_num;
 	return &qp->qp;
 }
 
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	return create(pd, pd->context, init, NULL, 0);
+}
+
 /* The members up to comp_mask are those of ibv_qp_init_attr; SEND_OPS_FLAGS are not there yet. */
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
-	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	uint32_t mask = init->comp_mask;
 	struct ibv_qp_init_attr basic;
 	struct ibv_qp *qp;
 
-	(void)context;
-	if (init->comp_mask & ~known)
+	if (mask & ~known)
 		return fail_null(EOPNOTSUPP);
-	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD))
+	if (!(mask & (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD)))
 		return fail_null(EINVAL);
-	if ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && init->create_flags) ||
-		(init->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER && init->max_tso_header))
+	if (mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER && init->max_tso_header)
 		return fail_null(EOPNOTSUPP);
 	memcpy(&basic, init, sizeof(basic));
-	qp = ibv_create_qp(init->pd, &basic);
+	qp = create(mask & IBV_QP_INIT_ATTR_PD ? init->pd : NULL, context, &basic,
+		mask & IBV_QP_INIT_ATTR_XRCD ? init->xrcd : NULL,
+		mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? init->create_flags : 0);
 	if (qp)
 		init->cap = basic.cap;
 	return qp;
+}
+
+/* Another handle of an XRC target QP, which lives until the last one is destroyed. */
+struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+				IBV_QP_OPEN_ATTR_TYPE;
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_XRC_RECV};
+	struct verbs_qp *qp;
+	int rc;
+
+	if ((attr->comp_mask & needed) != needed || attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED ||
+		attr->qp_type != IBV_QPT_XRC_RECV)
+		return fail_null(EINVAL);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return fail_null(ENOMEM);
+	rc = hca_qp_open(to_xrcd(attr->xrcd)->hca, attr->qp_num, &qp->hca);
+	if (rc) {
+		free(qp);
+		return fail_null(rc);
+	}
+	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
+		init.qp_context = attr->qp_context;
+	init_qp(&qp->qp, context, NULL, &init);
+	qp->qp.state = hca_qp_state(qp->hca);
+	qp->qp.qp_num = qp->qp.handle = attr->qp_num;
+	return &qp->qp;
 }
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)

@@ -1,34 +1,107 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared receive queues: not there yet.
+// Shared receive queues.
 #include "verbs/context.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static void init_srq(struct verbs_srq *srq, struct ibv_context *context, struct ibv_pd *pd,
+	void *srq_context)
+{
+	srq->srq.context = context;
+	srq->srq.srq_context = srq_context;
+	srq->srq.pd = pd;
+	srq->srq.handle = hca_srq_num(srq->hca);
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+}
+
+static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_attr *attr, struct ibv_xrcd *xrcd,
+	struct ibv_cq *cq, void *srq_context)
+{
+	struct verbs_srq *srq = calloc(1, sizeof(*srq));
+	int rc;
+
+	if (!srq)
+		return fail_null(ENOMEM);
+	rc = event_source_add(&srq->events);
+	if (!rc)
+		rc = hca_srq_create(to_pd(pd)->hca, attr, xrcd ? to_xrcd(xrcd)->hca : NULL,
+			cq ? to_cq(cq)->hca : NULL, event_cookie(&srq->events), &srq->hca);
+	if (rc) {
+		event_source_del(&srq->events);
+		free(srq);
+		return fail_null(rc);
+	}
+	init_srq(srq, pd->context, pd, srq_context);
+	return &srq->srq;
+}
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
-	(void)pd, (void)init;
-	return fail_null(EOPNOTSUPP);
+	return create(pd, &init->attr, NULL, NULL, init->srq_context);
+}
+
+struct ibv_srq *verbs_create_srq_ex(
+	struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
+{
+	uint32_t mask = init->comp_mask;
+	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
+
+	(void)context;
+	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || mask >= IBV_SRQ_INIT_ATTR_RESERVED)
+		return fail_null(EINVAL);
+	if (type == IBV_SRQT_BASIC)
+		return create(init->pd, &init->attr, NULL, NULL, init->srq_context);
+	if (type != IBV_SRQT_XRC)
+		return fail_null(type == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL);
+	if (!(mask & IBV_SRQ_INIT_ATTR_XRCD) || !(mask & IBV_SRQ_INIT_ATTR_CQ) || !init->xrcd ||
+		!init->cq)
+		return fail_null(EINVAL);
+	return create(init->pd, &init->attr, init->xrcd, init->cq, init->srq_context);
+}
+
+int verbs_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
+{
+	*srq_num = hca_srq_num(to_srq(srq)->hca);
+	return 0;
 }
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
-	(void)srq, (void)attr, (void)attr_mask;
-	return to_errno(-EOPNOTSUPP);
+	return to_errno(hca_srq_modify(to_srq(srq)->hca, attr, attr_mask));
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	(void)srq, (void)attr;
-	return to_errno(-EOPNOTSUPP);
+	hca_srq_query(to_srq(srq)->hca, attr);
+	return 0;
 }
 
-int ibv_destroy_srq(struct ibv_srq *srq)
+static void wait_for_acks(struct verbs_srq *srq)
 {
-	(void)srq;
-	return to_errno(-EOPNOTSUPP);
+	pthread_mutex_lock(&srq->srq.mutex);
+	while (srq->srq.events_completed != srq->events.async_count)
+		pthread_cond_wait(&srq->srq.cond, &srq->srq.mutex);
+	pthread_mutex_unlock(&srq->srq.mutex);
+}
+
+int ibv_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct verbs_srq *srq = to_srq(ibsrq);
+	int rc = hca_srq_destroy(srq->hca);
+
+	if (rc)
+		return to_errno(rc);
+	event_source_del(&srq->events);
+	wait_for_acks(srq);
+	pthread_mutex_destroy(&ibsrq->mutex);
+	pthread_cond_destroy(&ibsrq->cond);
+	free(srq);
+	return 0;
 }
 
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	(void)srq;
-	*bad = wr;
-	return to_errno(-EOPNOTSUPP);
+	return to_errno(hca_post_srq_recv(to_srq(srq)->hca, wr, bad));
 }

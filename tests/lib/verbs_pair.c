@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 struct vp_opts vp_defaults(void)
 {
 	return (struct vp_opts){
+		.type = IBV_QPT_RC,
 		.send_wr = 64,
 		.recv_wr = 64,
 		.sge = 4,
@@ -52,7 +54,8 @@ static struct ibv_qp *make_qp(struct vp_end *e)
 	struct ibv_qp_init_attr init = {
 		.send_cq = e->scq,
 		.recv_cq = e->rcq,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = o->type,
+		.srq = o->srq,
 		.sq_sig_all = o->sig_all,
 		.cap = {.max_send_wr = o->send_wr,
 			.max_recv_wr = o->recv_wr,
@@ -140,10 +143,12 @@ int vp_init(struct vp_end *e)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = e->opts.qp_access,
+		.qkey = VP_QKEY,
 	};
 
-	return ibv_modify_qp(
-		e->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return ibv_modify_qp(e->qp, &a,
+		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			(e->opts.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
 int vp_rtr(struct vp_end *e, const struct vp_addr *peer)
@@ -160,9 +165,14 @@ int vp_rtr(struct vp_end *e, const struct vp_addr *peer)
 			.grh = {.dgid = peer->gid, .sgid_index = VP_GID_INDEX, .hop_limit = 64}},
 	};
 
+	int path = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	if (e->opts.type == IBV_QPT_UD)
+		return vp_state(e, IBV_QPS_RTR);
+	if (e->opts.type == IBV_QPT_UC)
+		return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | path);
 	return ibv_modify_qp(e->qp, &a,
-		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+		IBV_QP_STATE | path | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
 int vp_rts(struct vp_end *e)
@@ -176,6 +186,8 @@ int vp_rts(struct vp_end *e)
 		.max_rd_atomic = e->opts.max_rd_atomic,
 	};
 
+	if (e->opts.type != IBV_QPT_RC)
+		return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	return ibv_modify_qp(e->qp, &a,
 		IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
@@ -271,6 +283,38 @@ int vp_post_send(struct vp_end *e, uint64_t id, enum ibv_wr_opcode op, unsigned 
 		wr.wr.rdma.rkey = peer->rkey;
 	}
 	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+int vp_post_ud(struct vp_end *e, uint64_t id, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+	size_t off, uint32_t len)
+{
+	struct ibv_sge sge = vp_sge(e, off, len);
+	struct ibv_send_wr wr = {.wr_id = id,
+		.sg_list = &sge,
+		.num_sge = len ? 1 : 0,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.send_flags = IBV_SEND_SIGNALED,
+		.imm_data = htobe32((uint32_t)id),
+		.wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = qkey}};
+	struct ibv_send_wr *bad;
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+struct ibv_ah *vp_ah(struct vp_end *e, const union ibv_gid *gid)
+{
+	struct ibv_ah_attr attr = {.is_global = 1,
+		.port_num = 1,
+		.grh = {.dgid = *gid, .sgid_index = VP_GID_INDEX, .hop_limit = 5}};
+
+	return ibv_create_ah(e->pd, &attr);
+}
+
+bool vp_async(struct ibv_context *ctx, struct ibv_async_event *ev, int ms)
+{
+	struct pollfd p = {.fd = ctx->async_fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) == 1 && ibv_get_async_event(ctx, ev) == 0;
 }
 
 bool vp_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
@@ -398,6 +442,17 @@ void vp_sync(int fd)
 {
 	vp_tell(fd, 0x53594e43);
 	CHECK_EQ(vp_hear(fd), 0x53594e43);
+}
+
+void vp_kill_join(struct vp_child *c)
+{
+	int status;
+
+	kill(c->pid, SIGKILL);
+	if (waitpid(c->pid, &status, 0) != c->pid)
+		die("waitpid");
+	close(c->fd);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 void vp_join(struct vp_child *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connected RC queue pairs for test programs, over the public verbs alone: both ends in one
+ * Queue pairs for test programs, over the public verbs alone: both ends in one
  * process, or each in its own.  What cannot be set up ends the program (die()).
  */
 #pragma once
@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { VP_GID_INDEX = 1, VP_DEADLINE_MS = 10000 };
+enum { VP_GID_INDEX = 1, VP_DEADLINE_MS = 10000, VP_QKEY = 0x11223344 };
 
 /* What an end is made of; vp_defaults() fills all. */
 struct vp_opts {
+	enum ibv_qp_type type; /* RC, UC, UD */
+	struct ibv_srq *srq;   /* of the same context, or NULL; its PD need not be the QP's */
 	uint32_t send_wr, recv_wr, sge, max_inline;
 	int cqe;
 	bool channel; /* CQs on a completion channel */
@@ -111,10 +113,20 @@ struct vp_child {
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg);
 /* Exchanges addresses over such a socket. */
 struct vp_addr vp_swap(int fd, const struct vp_addr *mine);
+/* The next async event of ctx within ms, not acknowledged; false if none came. */
+bool vp_async(struct ibv_context *ctx, struct ibv_async_event *ev, int ms);
+/* Posts a datagram to peer by an address handle. */
+int vp_post_ud(struct vp_end *e, uint64_t id, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+	size_t off, uint32_t len);
+/* An address handle to that GID; NULL and errno as ibv_create_ah(). */
+struct ibv_ah *vp_ah(struct vp_end *e, const union ibv_gid *gid);
+
 /* Waits until the other side has come to its vp_sync() too. */
 void vp_sync(int fd);
 /* Sends and takes one word. */
 void vp_tell(int fd, uint64_t word);
 uint64_t vp_hear(int fd);
+/* Ends it by SIGKILL and waits. */
+void vp_kill_join(struct vp_child *c);
 /* Closes the socket, waits for the child's end, and counts its failures. */
 void vp_join(struct vp_child *c);

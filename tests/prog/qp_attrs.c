@@ -338,8 +338,6 @@ static struct ibv_qp *create(enum ibv_qp_type type, struct ibv_qp_cap cap, struc
 
 static void create_limits(void)
 {
-	static const enum ibv_qp_type later[] = {
-		IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_RAW_PACKET};
 	const struct ibv_qp_cap base = {1, 1, 1, 1, 0};
 	struct ibv_device_attr dev;
 	struct ibv_qp_cap got;
@@ -347,11 +345,12 @@ static void create_limits(void)
 
 	if (ibv_query_device(e.ctx, &dev))
 		die("query");
-	for (unsigned i = 0; i < sizeof later / sizeof *later; i++) {
-		check_case("QP type %d", later[i]);
-		CHECK(!create(later[i], base, NULL));
-		CHECK_EQ(errno, EOPNOTSUPP);
-	}
+	check_case("raw packets");
+	CHECK(!create(IBV_QPT_RAW_PACKET, base, NULL));
+	CHECK_EQ(errno, EOPNOTSUPP);
+	check_case("the target of XRC without a domain");
+	CHECK(!create(IBV_QPT_XRC_RECV, base, NULL));
+	CHECK_EQ(errno, EINVAL);
 	check_case("an unknown QP type");
 	CHECK(!create(77, base, NULL));
 	CHECK_EQ(errno, EINVAL);
@@ -392,9 +391,6 @@ static void create_limits(void)
 		CHECK(!ibv_create_qp(e.pd, &init));
 		CHECK_EQ(errno, EINVAL);
 	}
-	check_case("an SRQ");
-	CHECK(!ibv_create_srq(e.pd, &(struct ibv_srq_init_attr){.attr = {.max_wr = 1}}));
-	CHECK_EQ(errno, EOPNOTSUPP);
 }
 
 int main(void)

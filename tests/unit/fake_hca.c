@@ -31,6 +31,14 @@ struct hca_qp {
 	enum ibv_qp_state state;
 };
 
+struct hca_srq {
+	struct ibv_srq_attr attr;
+};
+
+struct hca_xrcd {
+	int unused;
+};
+
 /* Events in order; the fd counts them. */
 struct queue {
 	int fd, n;
@@ -253,10 +261,10 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	return take_error();
 }
 
-int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init, struct hca_cq *send_cq,
-	struct hca_cq *recv_cq, void *cookie, struct hca_qp **qp)
+int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
+	const struct hca_qp_parts *parts, void *cookie, struct hca_qp **qp)
 {
-	(void)pd, (void)send_cq, (void)recv_cq;
+	(void)pd, (void)parts;
 	fake_last_cookie = cookie;
 	init->cap.max_send_sge = HCA_MAX_SGE;
 	return make(qp, sizeof(**qp));
@@ -310,6 +318,97 @@ int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	int rc = take_error();
 
 	(void)qp;
+	if (rc)
+		*bad = wr;
+	return rc;
+}
+
+int hca_qp_open(struct hca_xrcd *xrcd, uint32_t qpn, struct hca_qp **qp)
+{
+	(void)xrcd, (void)qpn;
+	return make(qp, sizeof(**qp));
+}
+
+int hca_xrcd_open(int fd, int oflag, struct hca_xrcd **xrcd)
+{
+	(void)fd, (void)oflag;
+	return make(xrcd, sizeof(**xrcd));
+}
+
+int hca_xrcd_close(struct hca_xrcd *xrcd)
+{
+	return unmake(xrcd);
+}
+
+int hca_mcast_attach(struct hca_qp *qp, const union ibv_gid *gid)
+{
+	(void)qp, (void)gid;
+	return take_error();
+}
+
+int hca_mcast_detach(struct hca_qp *qp, const union ibv_gid *gid)
+{
+	(void)qp, (void)gid;
+	return take_error();
+}
+
+int hca_ah_create(struct hca_pd *pd, const struct ibv_ah_attr *attr, struct hca_ah **ah)
+{
+	int rc = make(ah, sizeof(**ah));
+
+	(void)pd;
+	if (!rc)
+		(*ah)->attr = *attr;
+	return rc;
+}
+
+void hca_ah_destroy(struct hca_ah *ah)
+{
+	unmake(ah);
+}
+
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
+	struct hca_cq *cq, void *cookie, struct hca_srq **srq)
+{
+	int rc = make(srq, sizeof(**srq));
+
+	(void)pd, (void)xrcd, (void)cq;
+	fake_last_cookie = cookie;
+	if (!rc)
+		(*srq)->attr = *attr;
+	return rc;
+}
+
+int hca_srq_destroy(struct hca_srq *srq)
+{
+	return unmake(srq);
+}
+
+uint32_t hca_srq_num(const struct hca_srq *srq)
+{
+	(void)srq;
+	return 0x22;
+}
+
+int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	int rc = take_error();
+
+	if (!rc && mask & IBV_SRQ_LIMIT)
+		srq->attr.srq_limit = attr->srq_limit;
+	return rc;
+}
+
+void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
+{
+	*attr = srq->attr;
+}
+
+int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int rc = take_error();
+
+	(void)srq;
 	if (rc)
 		*bad = wr;
 	return rc;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hub's list of members (hca/member.h): a copy of what the processes list. */
+#pragma once
+
+#include "hca/layout.h"
+
+struct members {
+	uint32_t owner[SEG_MEMBERS]; /* attach id of the entry in the hub, 0 = free */
+};
+
+/* Brings owner's entries in the hub up to date with its segment. */
+void members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner);
+
+/* Takes all of owner's away: it is dead. */
+void members_drop(struct members *m, struct seg *hub, uint32_t owner);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/route.h"
+
+#include <stdlib.h>
+
+#include "hca/proc.h"
+#include "hca/tables.h"
+
+enum { ROUTES_LOG = 8, ROUTES = 1 << ROUTES_LOG };
+
+struct route {
+	struct end e;
+	struct peer *process;
+};
+
+struct routes {
+	struct route *at[ROUTES];
+};
+
+struct routes *routes_new(void)
+{
+	return calloc(1, sizeof(struct routes));
+}
+
+static void drop(struct route **at, bool live)
+{
+	struct route *r = *at;
+
+	*at = NULL;
+	if (!r)
+		return;
+	if (live)
+		peer_put(r->process);
+	free(r);
+}
+
+void routes_free(struct routes *r, bool live)
+{
+	for (unsigned i = 0; r && i < ROUTES; i++)
+		drop(&r->at[i], live);
+	free(r);
+}
+
+void route_enter(struct work *w, const struct end *e)
+{
+	if (w->named == e->view.attach)
+		return;
+	w->named = e->view.attach;
+	slot_step(w->x->slot, w->req->view.attach, w->named);
+	if (w->req->type == IBV_QPT_UD)
+		w->req->qp->peer_attach = w->named;
+}
+
+/* Is the QP still the one that the route leads to? */
+static bool is_fresh(const struct end *e)
+{
+	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+
+	return s & QPS_LIVE && s >> QPS_GEN_SHIFT == e->gen && !view_dead(&e->view);
+}
+
+/* A new route, or NULL.  Our slot names nobody else meanwhile: weftd may let us wait. */
+static struct route *look_up(struct work *w, uint32_t qpn)
+{
+	struct route *r = malloc(sizeof *r);
+	uint32_t index;
+
+	w->named = w->req->view.attach;
+	slot_step(w->x->slot, w->req->view.attach, w->named);
+	if (!r || peer_find(qpn, &r->process, &index)) {
+		free(r);
+		return NULL;
+	}
+	if (!peer_greet(r->process) || end_init(&r->e, &r->process->view, index)) {
+		peer_put(r->process);
+		free(r);
+		return NULL;
+	}
+	qp_prepare_channels(r->process, &r->e);
+	return r;
+}
+
+const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn)
+{
+	struct route **at;
+
+	if (!qp->routes)
+		return NULL;
+	at = &qp->routes->at[qpn * 0x9e3779b1u >> (32 - ROUTES_LOG)];
+	if (*at && (*at)->e.qpn == qpn) {
+		route_enter(w, &(*at)->e);
+		if (is_fresh(&(*at)->e))
+			return &(*at)->e;
+	}
+	drop(at, true);
+	*at = look_up(w, qpn);
+	if (!*at)
+		return NULL;
+	route_enter(w, &(*at)->e);
+	return &(*at)->e;
+}
+
+/*
+ * Also run by who helps a peer: then only a queue of our own can be found, and what is not, waits
+ * for the requester.
+ */
+const struct end *route_srq(struct work *w, uint32_t srqn)
+{
+	struct hca_srq *srq;
+	struct hca_qp *qp;
+	int64_t index;
+
+	if (w->req->view.pid) {
+		const struct view own = proc_view();
+
+		index = view_find_qpn(&own, srqn);
+		srq = index < 0 ? NULL : table_srq(index);
+		return srq ? &srq->me : NULL;
+	}
+	qp = table_qp(w->req->index);
+	return qp ? route_find(w, qp, srqn) : NULL;
+}

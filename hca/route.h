@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where requests of a QP go that name their responder each by itself: datagrams, and the shared
+ * receive queues of XRC.  A small cache per QP, touched only by the holder of the QP's token.
+ */
+#pragma once
+
+#include "hca/exec_op.h"
+#include "hca/objects.h"
+
+struct routes;
+
+/* NULL if there is no memory: then each request is looked up. */
+struct routes *routes_new(void);
+
+/* live false: a forked child's copy, whose processes the parent alone knows. */
+void routes_free(struct routes *r, bool live);
+
+/*
+ * The QP or SRQ with that number, as it is now; NULL if there is none.  Valid until the next call
+ * for the same QP.  May ask weftd.  The caller holds qp's token and is in one of its exec slots.
+ */
+const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn);
+
+/* exec.find_srq */
+const struct end *route_srq(struct work *w, uint32_t srqn);
+
+/* Makes our exec slot name e's process before anything of it is read. */
+void route_enter(struct work *w, const struct end *e);

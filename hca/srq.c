@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Receive queues with several producers: shared ones, and that of a UD QP. */
+#include "hca/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "hca/heap.h"
+#include "hca/park.h"
+#include "hca/proc.h"
+#include "hca/quiesce.h"
+#include "hca/tables.h"
+
+/* ---- the queue ---- */
+
+static unsigned log2_up(uint32_t n)
+{
+	unsigned log = 0;
+
+	while ((1u << log) < n)
+		log++;
+	return log;
+}
+
+int rx_alloc(struct hca_rxq *rx, struct seg_rxq *q, uint32_t depth, uint32_t max_sge)
+{
+	unsigned log = log2_up(depth);
+	uint64_t slots, bounce;
+	int rc;
+
+	rx->depth = depth;
+	rx->max_sge = max_sge;
+	rx->slot_bytes = (uint64_t)rx_stride_for(max_sge) << log;
+	rx->bounce_bytes = (uint64_t)SEG_BOUNCE_BYTES << log;
+	rc = heap_alloc(rx->slot_bytes, &slots);
+	if (rc)
+		return rc;
+	rc = heap_alloc(rx->bounce_bytes, &bounce);
+	if (rc) {
+		heap_free(slots, rx->slot_bytes);
+		return rc;
+	}
+	q->bounce_off = bounce;
+	q->stride = rx_stride_for(max_sge);
+	q->log = log;
+	q->slots_off = slots;
+	return 0;
+}
+
+/* From our own pointers: what stands in the segment, a peer may have scribbled over. */
+void rx_free(struct hca_rxq *rx)
+{
+	const uint8_t *base = (const uint8_t *)proc_seg();
+
+	if (!rx->ref.ring.slots)
+		return;
+	heap_free(rx->ref.ring.slots - base, rx->slot_bytes);
+	heap_free(rx->ref.bounce - base, rx->bounce_bytes);
+}
+
+void rx_reset(struct hca_rxq *rx)
+{
+	struct seg_rxq *q = &rx->ref.entry->rx;
+
+	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
+		rxq_free(&rx->ref.ring, i);
+	atomic_store_explicit(&q->tail, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->head, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->taken, atomic_load_explicit(&q->posted, memory_order_relaxed),
+		memory_order_relaxed);
+	atomic_store_explicit(&q->park, 0, memory_order_release);
+	atomic_store_explicit(&rx->used, 0, memory_order_relaxed);
+}
+
+void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
+{
+	r->wr_id = wr->wr_id;
+	r->num_sge = wr->num_sge;
+	for (int i = 0; i < wr->num_sge; i++) {
+		struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
+
+		s->addr = wr->sg_list[i].addr;
+		s->length = wr->sg_list[i].length;
+		s->lkey = wr->sg_list[i].lkey;
+	}
+}
+
+/* With the lock held. */
+static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
+{
+	struct seg_rxq *q = &rx->ref.entry->rx;
+	uint32_t n = atomic_load_explicit(&q->posted, memory_order_relaxed);
+	uint32_t pos;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rx->max_sge)
+		return -EINVAL;
+	if (atomic_load_explicit(&rx->used, memory_order_acquire) >= rx->depth ||
+		!rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+		return -ENOMEM;
+	recv_fill(&rxq_at(&rx->ref, pos)->rqe, wr);
+	rxq_post(&rx->ref.ring, pos);
+	atomic_fetch_add_explicit(&rx->used, 1, memory_order_relaxed);
+	atomic_store_explicit(&q->posted, n + 1, memory_order_relaxed);
+	rx->tail = pos + 1;
+	*parked |= park_publish(&q->tail, pos + 1, &q->park);
+	return 0;
+}
+
+int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked)
+{
+	int rc = 0;
+
+	lock_take(&rx->lock);
+	for (; wr && !rc; wr = wr->next) {
+		rc = put(rx, wr, parked);
+		if (rc)
+			*bad = wr;
+	}
+	lock_drop(&rx->lock);
+	return rc;
+}
+
+/* With the land lock held. */
+static void land_one(struct hca_rxq *rx, uint32_t slot)
+{
+	struct seg_rqe *r = &rxq_at(&rx->ref, slot)->rqe;
+	uint32_t len = r->byte_len;
+	struct sgl l;
+
+	if (r->where == RQ_DIRECT)
+		return;
+	recv_list(r, rx->ref.sge_max, &l);
+	if (r->where == RQ_IN_SLOT)
+		sgl_scatter(&l, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
+	else
+		sgl_scatter(&l, rxq_bounce(&rx->ref, slot),
+			len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
+	r->where = RQ_DIRECT;
+}
+
+static bool is_done(const struct hca_rxq *rx, uint32_t slot)
+{
+	return rxq_state_of(atomic_load_explicit(
+		       rxq_slot(&rx->ref.ring, slot), memory_order_acquire)) == RXQ_DONE;
+}
+
+void rx_land_all(struct hca_rxq *rx)
+{
+	lock_take(&rx->land);
+	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
+		if (is_done(rx, i) && rxq_at(&rx->ref, i)->rqe.status == IBV_WC_SUCCESS)
+			land_one(rx, i);
+	lock_drop(&rx->land);
+}
+
+static void drop_slot(struct hca_rxq *rx, uint32_t slot)
+{
+	rxq_free(&rx->ref.ring, slot);
+	atomic_fetch_sub_explicit(&rx->used, 1, memory_order_release);
+}
+
+static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
+{
+	memset(wc, 0, sizeof *wc);
+	wc->wr_id = s->rqe.wr_id;
+	wc->status = s->rqe.status;
+	wc->opcode = s->rqe.opcode;
+	wc->byte_len = s->rqe.byte_len;
+	wc->imm_data = s->rqe.imm;
+	wc->qp_num = s->qpn;
+	wc->src_qp = s->rqe.src_qp;
+	wc->wc_flags = s->rqe.wc_flags;
+	wc->vendor_err = s->rqe.vendor_err;
+	wc->sl = s->sl;
+}
+
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc)
+{
+	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
+	uint32_t slot = ticket_slot(ticket);
+	struct seg_rxs *s;
+	uint64_t word;
+	bool ours;
+
+	if (!rx || slot > rx->ref.ring.mask)
+		return false;
+	s = rxq_at(&rx->ref, slot);
+	lock_take(&rx->land);
+	word = atomic_load_explicit(&s->state, memory_order_acquire);
+	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index &&
+	       ticket_of_pos(ticket, word, __builtin_ctz(rx->ref.ring.mask + 1));
+	if (ours) {
+		if (s->rqe.status == IBV_WC_SUCCESS)
+			land_one(rx, slot);
+		fill_wc(s, wc);
+		drop_slot(rx, slot);
+	}
+	lock_drop(&rx->land);
+	return ours;
+}
+
+bool rx_purge(uint64_t ticket, uint32_t index)
+{
+	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
+	uint32_t slot = ticket_slot(ticket);
+	bool ours;
+
+	if (!rx || slot > rx->ref.ring.mask)
+		return true; /* of nothing that still is */
+	lock_take(&rx->land);
+	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->qp == index;
+	if (ours && is_done(rx, slot))
+		drop_slot(rx, slot);
+	lock_drop(&rx->land);
+	return ours;
+}
+
+/* ---- shared receive queues ---- */
+
+static int refuse(int err, const char *why)
+{
+	log_line(LOG_LVL_INFO, "SRQ: %s", why);
+	return err;
+}
+
+static int check_attr(const struct ibv_srq_attr *a)
+{
+	if (!a->max_wr || a->max_wr > HCA_MAX_WR || a->max_sge > HCA_MAX_SGE)
+		return refuse(-EINVAL, "a capacity is 0 or above the device's limits");
+	return 0;
+}
+
+static void describe(const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn,
+	const struct seg_rxq *made)
+{
+	uint32_t gen = atomic_load_explicit(&s->state, memory_order_relaxed) >> QPS_GEN_SHIFT;
+
+	memset((char *)s + sizeof s->state, 0, sizeof *s - sizeof s->state);
+	s->qpn = srqn;
+	s->pd = srq->pd->handle;
+	s->type = srq->xrcd ? SEG_TYPE_XRC_SRQ : SEG_TYPE_SRQ;
+	s->xrcd = srq->xrcd ? srq->xrcd->id : 0;
+	s->send_cq = SEG_NONE;
+	s->recv_cq = srq->cq ? srq->cq->index : SEG_NONE;
+	s->rq_log = 0xff;
+	s->rx.slots_off = made->slots_off;
+	s->rx.bounce_off = made->bounce_off;
+	s->rx.stride = made->stride;
+	s->rx.log = made->log;
+	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
+		memory_order_release);
+}
+
+static void free_made(const struct hca_srq *srq, const struct seg_rxq *made)
+{
+	heap_free(made->slots_off, srq->rx.slot_bytes);
+	heap_free(made->bounce_off, srq->rx.bounce_bytes);
+}
+
+static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
+{
+	const struct view v = proc_view();
+	struct seg_rxq made = {.slots_off = 0};
+	uint32_t srqn;
+	int index, rc = rx_alloc(&srq->rx, &made, attr->max_wr, attr->max_sge);
+
+	if (rc)
+		return rc;
+	index = table_add_srq(srq, &srqn);
+	if (index < 0) {
+		free_made(srq, &made);
+		return index;
+	}
+	describe(srq, &v.seg->qp[index], srqn, &made);
+	rc = end_init(&srq->me, &v, index);
+	if (rc) {
+		atomic_store_explicit(&v.seg->qp[index].state, 0, memory_order_release);
+		table_del_qp(index);
+		free_made(srq, &made);
+		return rc;
+	}
+	srq->rx.ref = srq->me.rx;
+	return 0;
+}
+
+static void enlist(struct hca_srq *srq)
+{
+	struct hca_pd *pd = srq->pd;
+
+	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	if (srq->cq)
+		atomic_fetch_add_explicit(&srq->cq->users, 1, memory_order_relaxed);
+	if (srq->xrcd)
+		atomic_fetch_add_explicit(&srq->xrcd->users, 1, memory_order_relaxed);
+	lock_take(&pd->lock);
+	srq->next = pd->srqs;
+	srq->link = &pd->srqs;
+	if (srq->next)
+		srq->next->link = &srq->next;
+	pd->srqs = srq;
+	lock_drop(&pd->lock);
+}
+
+static void delist(struct hca_srq *srq)
+{
+	struct hca_pd *pd = srq->pd;
+
+	lock_take(&pd->lock);
+	*srq->link = srq->next;
+	if (srq->next)
+		srq->next->link = srq->link;
+	lock_drop(&pd->lock);
+	atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
+	if (srq->cq)
+		atomic_fetch_sub_explicit(&srq->cq->users, 1, memory_order_release);
+	if (srq->xrcd)
+		atomic_fetch_sub_explicit(&srq->xrcd->users, 1, memory_order_release);
+}
+
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
+	struct hca_cq *cq, void *cookie, struct hca_srq **out)
+{
+	int rc = check_attr(attr);
+	struct hca_srq *srq;
+
+	if (!rc && !xrcd != !cq)
+		rc = refuse(-EINVAL, "an XRC SRQ needs a domain and a CQ, others have neither");
+	if (!rc)
+		rc = proc_attach(NULL);
+	if (rc)
+		return rc;
+	if (pd->epoch != proc_epoch() || (xrcd && xrcd->epoch != proc_epoch()) ||
+		(cq && cq->epoch != proc_epoch()))
+		return -EINVAL; /* objects of the process we were forked from */
+	srq = calloc(1, sizeof *srq);
+	if (!srq)
+		return -ENOMEM;
+	srq->epoch = proc_epoch();
+	srq->pd = pd;
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	srq->cookie = cookie;
+	attr->max_sge = attr->max_sge ? attr->max_sge : 1;
+	rc = build(srq, attr);
+	if (rc) {
+		free(srq);
+		return rc;
+	}
+	enlist(srq);
+	*out = srq;
+	return 0;
+}
+
+int hca_srq_destroy(struct hca_srq *srq)
+{
+	if (srq->epoch == proc_epoch()) {
+		if (atomic_load_explicit(&srq->users, memory_order_acquire))
+			return -EBUSY;
+		atomic_store_explicit(&srq->me.qp->state, (srq->me.gen + 1) << QPS_GEN_SHIFT,
+			memory_order_seq_cst);
+		quiesce_runs();
+		cq_purge(srq->cq, srq->me.index);
+		delist(srq);
+		qp_forget_events(srq->me.index);
+		table_del_qp(srq->me.index);
+		rx_free(&srq->rx);
+	}
+	free(srq);
+	return 0;
+}
+
+uint32_t hca_srq_num(const struct hca_srq *srq)
+{
+	return srq->me.qpn;
+}
+
+/* Fewer receives than the new limit: the event comes at once. */
+static void check_limit(struct hca_srq *srq)
+{
+	struct seg_rxq *q = &srq->rx.ref.entry->rx;
+	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
+	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
+			atomic_load_explicit(&q->taken, memory_order_relaxed);
+	struct exec *x = exec_self();
+
+	if (x && limit && left < limit &&
+		atomic_compare_exchange_strong_explicit(
+			&q->limit, &limit, 0, memory_order_seq_cst, memory_order_relaxed))
+		raise_qp_event(x, &srq->me, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	if (srq->epoch != proc_epoch() || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return -EINVAL;
+	if (mask & IBV_SRQ_MAX_WR)
+		return refuse(-EOPNOTSUPP, "its size cannot be changed");
+	if (!(mask & IBV_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->rx.depth)
+		return refuse(-EINVAL, "srq_limit is above max_wr");
+	atomic_store_explicit(
+		&srq->rx.ref.entry->rx.limit, attr->srq_limit, memory_order_seq_cst);
+	check_limit(srq);
+	return 0;
+}
+
+void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
+{
+	attr->max_wr = srq->rx.depth;
+	attr->max_sge = srq->rx.max_sge;
+	attr->srq_limit =
+		atomic_load_explicit(&srq->rx.ref.entry->rx.limit, memory_order_relaxed);
+}
+
+/* Requesters wait for receives: serves those whose QPs are ours. */
+static void serve_parked(struct lock *lock, struct hca_qp **list)
+{
+	lock_take(lock);
+	for (struct hca_qp *qp = *list; qp; qp = qp->shared_next)
+		if (atomic_load_explicit(&qp->me.qp->park, memory_order_seq_cst) &&
+			atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
+			qp_run_in(qp);
+	lock_drop(lock);
+}
+
+int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	bool parked = false;
+	int rc;
+
+	if (srq->epoch != proc_epoch()) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	rc = rx_post(&srq->rx, wr, bad, &parked);
+	if (parked && srq->xrcd)
+		serve_parked(&srq->xrcd->lock, &srq->xrcd->qps);
+	else if (parked)
+		serve_parked(&srq->lock, &srq->qps);
+	return rc;
+}

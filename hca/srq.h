@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The owner's side of receive queues with several producers (hca/rxq.h is the protocol). */
+#pragma once
+
+#include "hca/objects.h"
+#include "pages/iov.h"
+
+/* Allocates slots and buffers for depth receives and describes them in *q.  -ENOMEM. */
+int rx_alloc(struct hca_rxq *rx, struct seg_rxq *q, uint32_t depth, uint32_t max_sge);
+
+/* Gives them back; nobody uses them any more. */
+void rx_free(struct hca_rxq *rx);
+
+/* Forgets all receives; nobody else uses the queue. */
+void rx_reset(struct hca_rxq *rx);
+
+/* Posts a list as hca_post_recv(); *parked is set if a requester waits for receives. */
+int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked);
+
+/* Copies out all that has arrived (before memory goes). */
+void rx_land_all(struct hca_rxq *rx);
+
+/* Turns a shared ticket of that CQ into a completion; false if it is stale or surplus. */
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc);
+
+/*
+ * True if a shared ticket is of the QP or SRQ of that index, which goes: then its receive is free
+ * again.
+ */
+bool rx_purge(uint64_t ticket, uint32_t index);
+
+/* Writes what a program posted into its slot; num_sge was checked. */
+void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr);
+
+/*
+ * Where a receive's buffers are (cq.c).  The keys were checked when the message came; by now the
+ * program may be deregistering them, so our own table is asked, not the published one.
+ */
+void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l);
