@@ -30,6 +30,7 @@ struct exec {
 	/* Asks weftd to watch the deadline of a QP; false if that could not be asked. */
 	bool (*timer)(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg);
 	void *arg;
+	const _Atomic uint64_t *restarted_ns; /* of the fabric page; NULL: none */
 };
 
 static inline void count_add(struct exec *x, enum seg_counter which, uint64_t n)

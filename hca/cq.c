@@ -14,7 +14,7 @@
 #include "hca/resolve.h"
 #include "hca/tables.h"
 
-enum { IDLE_POLLS_PER_YIELD = 1024, MIN_RING_LOG = 8 };
+enum { IDLE_POLLS_PER_YIELD = 1024, IDLE_POLLS_PER_LOOK = 16, MIN_RING_LOG = 8 };
 
 static void describe(struct hca_cq *cq, uint64_t ring_off, uint32_t limit)
 {
@@ -284,6 +284,8 @@ static int idle_poll(struct hca_cq *cq)
 	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
 	if (n % IDLE_POLLS_PER_YIELD == 0)
 		sched_yield();
+	if (n % IDLE_POLLS_PER_LOOK == 0)
+		progress_weftd();
 	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
 	if (progress_pending())
 		progress_slow();

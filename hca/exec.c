@@ -11,6 +11,8 @@ enum {
 	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
 	ACK_UNIT_NS = 4096,
 	MIN_RETRY_NS = NSEC_PER_MSEC,
+	FINDING_NS = 500 * NSEC_PER_MSEC,
+	YOUNG_NS = 1000 * NSEC_PER_MSEC,
 	DEADLINE_NOW = 1,
 	STEP_REQUESTS = 64
 };
@@ -34,13 +36,36 @@ uint64_t rnr_timer_ns(unsigned code)
 	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
 }
 
+/* A new weftd knows only those who have come to it since. */
+static bool weftd_is_young(const struct exec *x)
+{
+	uint64_t since =
+		x->restarted_ns ? atomic_load_explicit(x->restarted_ns, memory_order_relaxed) : 0;
+
+	return since && clock_ns() - since < YOUNG_NS;
+}
+
+/* Have the two ends still to find each other? */
+static bool unbound(const struct work *w)
+{
+	const struct end *resp = w->resp;
+
+	if (!w->req->qp->peer_attach)
+		return true;
+	return resp && !view_dead(&resp->view) && !resp->qp->peer_attach &&
+	       resp->qp->dest_qpn == w->req->qpn;
+}
+
 /* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
 static uint64_t patience(const struct work *w, enum seg_park reason)
 {
 	const struct seg_qp *q = w->req->qp;
 
-	if (reason != PARK_RNR)
-		return ack_patience_ns(q);
+	if (reason != PARK_RNR) {
+		uint64_t ns = ack_patience_ns(q);
+
+		return ns < FINDING_NS && unbound(w) && weftd_is_young(w->x) ? FINDING_NS : ns;
+	}
 	if (q->rnr_retry >= RNR_RETRY_FOREVER)
 		return UINT64_MAX;
 	return q->rnr_retry * rnr_timer_ns(w->resp->qp->rnr_timer);

@@ -119,6 +119,12 @@ void qp_await_peer(struct hca_qp *qp);
  */
 void progress_slow(void);
 
+/*
+ * Looks, every 10 ms at most, whether weftd has died, and goes to its successor: peers that look
+ * for us ask that one.  Blocks only to start it.
+ */
+void progress_weftd(void);
+
 /* The same at once: the program is about to sleep where we cannot see it. */
 void progress_before_sleep(void);
 

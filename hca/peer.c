@@ -194,20 +194,20 @@ static struct channel_fd *channel_of(struct peer *p, uint32_t id)
 	return NULL;
 }
 
-void peer_prepare_channel(struct peer *p, uint32_t id)
+static int get_channel(struct peer *p, uint32_t id)
 {
 	struct channel_fd *c;
-	int fd;
+	int fd, rc;
 
-	if (p->self || !id)
-		return;
-	lock_take(&peers.control);
-	if (channel_of(p, id) || rdv_get_channel(p->view.attach, id, &fd))
-		goto out;
+	if (channel_of(p, id))
+		return 0;
+	rc = rdv_get_channel(p->view.attach, id, &fd);
+	if (rc)
+		return rc;
 	c = malloc(sizeof *c);
 	if (!c) {
 		close(fd);
-		goto out;
+		return -ENOMEM;
 	}
 	c->id = id;
 	c->fd = own_fd(fd);
@@ -215,8 +215,19 @@ void peer_prepare_channel(struct peer *p, uint32_t id)
 	c->next = p->channels;
 	p->channels = c;
 	lock_drop(&peers.lock);
-out:
+	return 0;
+}
+
+int peer_prepare_channel(struct peer *p, uint32_t id)
+{
+	int rc;
+
+	if (p->self || !id)
+		return 0;
+	lock_take(&peers.control);
+	rc = get_channel(p, id);
 	lock_drop(&peers.control);
+	return rc == -ENOENT ? rc : 0;
 }
 
 bool peer_fire(uint32_t attach, uint32_t id)

@@ -24,8 +24,11 @@ int peer_find(uint32_t qpn, struct peer **p, uint32_t *index);
 /* Drops a reference; the last one unmaps. */
 void peer_put(struct peer *p);
 
-/* Makes sure that we can write the eventfd of channel id of p without asking weftd then. */
-void peer_prepare_channel(struct peer *p, uint32_t id);
+/*
+ * Makes sure that we can write the eventfd of channel id of p (0: none) without asking weftd then.
+ * -ENOENT: weftd, new itself, does not know it yet; short of fds or memory we go without.
+ */
+int peer_prepare_channel(struct peer *p, uint32_t id);
 
 /* Writes channel id (0: the async eventfd) of process attach.  False: we have no fd for it. */
 bool peer_fire(uint32_t attach, uint32_t id);

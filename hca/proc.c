@@ -146,6 +146,7 @@ static struct exec *exec_init(void)
 	x->fire = wake_fire;
 	x->timer = wake_timer;
 	x->arg = NULL;
+	x->restarted_ns = &proc.at->fabric->restarted_ns;
 	self.epoch = proc_epoch();
 	pthread_setspecific(proc.key, &self);
 	return x;

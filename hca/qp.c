@@ -306,6 +306,10 @@ static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 	struct end *e = malloc(sizeof *e);
 	int rc = e ? end_init(e, &process->view, index) : -ENOMEM;
 
+	if (!rc)
+		rc = peer_prepare_channel(process, e->send_cq.cq->channel);
+	if (!rc)
+		rc = peer_prepare_channel(process, e->recv_cq.cq->channel);
 	if (!rc && qp->process && qp->process != process) {
 		log_line(LOG_LVL_WARN, "QP %#x: its peer %#x moved to another process", qp->me.qpn,
 			e->qpn);
@@ -316,8 +320,6 @@ static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 		peer_put(process);
 		return rc;
 	}
-	peer_prepare_channel(process, e->send_cq.cq->channel);
-	peer_prepare_channel(process, e->recv_cq.cq->channel);
 	e->next = qp->ends;
 	qp->ends = e;
 	qp->process = process;
