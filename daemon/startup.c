@@ -25,7 +25,7 @@
 #include "daemon/session.h"
 #include "rdv/conn.h"
 
-enum { LIFE_WAIT_MS = 4000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
+enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
 enum { ENOUGH_FDS = 65536 };
 /* Who starts us must have time to connect. */
 static const double min_idle_s = 0.2;
