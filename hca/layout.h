@@ -52,7 +52,7 @@ struct seg_header {
 	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
 
 	/* anybody: async events that wait for ibv_get_async_event */
-	_Alignas(CACHE_LINE) _Atomic uint32_t port_events; /* bit = enum ibv_event_type */
+	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/port_event.h */
 	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
 
 	/* the owner: counts for weft status, and how far the tables are in use */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "hca/arm.h"
 #include "hca/exec.h"
+#include "hca/port_event.h"
 #include "hca/token.h"
 
 /* Adapts weftd's callbacks to those of an executor. */
@@ -145,4 +146,11 @@ void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t atta
 			continue;
 		recover_timer(env, seg, attach_id, i);
 	}
+}
+
+void recover_port_event(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, unsigned type)
+{
+	if (port_event_add(&seg->hdr.port_events, type))
+		env->fire(attach_id, 0, env->arg);
 }
