@@ -45,6 +45,3 @@ enum move_result mover_run(struct move *m);
 
 /* The cma mover; m->pid is not 0. */
 enum move_result cma_run(struct move *m);
-
-/* Copies len bytes so that the last ones become visible last. */
-void copy_ordered(void *to, const void *from, uint64_t len);
