@@ -50,7 +50,7 @@ struct outcome {
 /* Asks for the line that the next ticket of this CQ goes to: its consumer has it, polling. */
 static inline void cq_prefetch(const struct cq_ref *cq)
 {
-	uint64_t t = atomic_load_explicit(&cq->cq->ring.tail, memory_order_relaxed);
+	uint64_t t = atomic_load_explicit(&cq->ring->tail, memory_order_relaxed);
 
 	prefetch_write(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
 }

@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "hca/hca.h"
 #include "hca/proc.h"
+
+enum { CLOCK_KHZ = 1000000 };
 
 int hca_open(const struct fabric_page **page)
 {
@@ -16,9 +19,13 @@ int hca_open(const struct fabric_page **page)
 	return rc;
 }
 
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
+uint64_t hca_clock_ns(void)
 {
-	memset(a, 0, sizeof *a);
+	return clock_ns();
+}
+
+static void query_basic(const struct fabric_page *page, struct ibv_device_attr *a)
+{
 	snprintf(a->fw_ver, sizeof a->fw_ver, "%s", WEFT_VERSION);
 	a->node_guid = page->node_guid;
 	a->sys_image_guid = page->sys_image_guid;
@@ -44,4 +51,14 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = page->n_ports;
+}
+
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *a)
+{
+	memset(a, 0, sizeof *a);
+	query_basic(page, &a->orig_attr);
+	a->device_cap_flags_ex = a->orig_attr.device_cap_flags;
+	a->phys_port_cnt_ex = a->orig_attr.phys_port_cnt;
+	a->completion_timestamp_mask = UINT64_MAX;
+	a->hca_core_clock = CLOCK_KHZ;
 }

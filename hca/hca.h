@@ -27,8 +27,11 @@ struct hca_qp;
  */
 int hca_open(const struct fabric_page **page);
 
-/* Limits and identity; page may come from hca_open(). Fills all of ibv_device_attr. */
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *attr);
+/* Limits, identity and abilities; page may come from hca_open(). Fills all of *attr. */
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *attr);
+
+/* The clock that completion times are of: CLOCK_MONOTONIC in ns. */
+uint64_t hca_clock_ns(void);
 
 /* The eventfd of async events: readable while one waits; ibv_context.async_fd. */
 int hca_async_fd(void);
@@ -69,12 +72,30 @@ int hca_channel_fd(const struct hca_channel *ch);
 /* Takes one event, blocking by the fd's O_NONBLOCK flag (-EAGAIN); gives the CQ's cookie. */
 int hca_channel_get(struct hca_channel *ch, void **cookie);
 
-/* *cqe in: wanted entries (1..max_cqe), out: real.  channel may be NULL. */
-int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **cq);
+enum hca_cq_flags {
+	HCA_CQ_STAMPS = 1 << 0, /* completions carry the time at which they were made */
+};
+
+/*
+ * *cqe in: wanted entries (1..max_cqe), out: real.  channel may be NULL.  flags: enum
+ * hca_cq_flags.
+ */
+int hca_cq_create(
+	int *cqe, struct hca_channel *channel, unsigned flags, void *cookie, struct hca_cq **cq);
+/*
+ * Gives the CQ room for *cqe entries.  -EINVAL more wait in it, or not 1..max_cqe; -ENOMEM.  May
+ * wait for a stopped peer.
+ */
+int hca_cq_resize(struct hca_cq *cq, int *cqe);
 /* -EBUSY while QPs use it. */
 int hca_cq_destroy(struct hca_cq *cq);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
+/*
+ * The same for one completion, and its time (CLOCK_MONOTONIC ns); a CQ without HCA_CQ_STAMPS
+ * gives the present time.
+ */
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only);
 
 /* ---- queue pairs ---- */

@@ -12,13 +12,14 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hca/slot.h"
 #include "hca/ticket.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 1 };
+enum { SEG_VERSION = 2 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -146,7 +147,7 @@ struct seg_qp {
 	uint32_t sq_stride, rq_stride;
 	uint8_t sq_log, rq_log; /* log2 of the slots; rq_log 0xff = no receive queue */
 	uint8_t sq_sig_all;
-	uint8_t pad0[1];
+	uint8_t stamps;          /* enum seg_stamps */
 	uint32_t rq_base;        /* rq_head at the last RESET */
 	_Atomic uint32_t events; /* async events waiting, bit = enum ibv_event_type; anybody */
 
@@ -175,18 +176,34 @@ struct seg_qp {
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
 };
 
+/*
+ * Which slots of a QP end in 8 bytes for the time of their completion (CLOCK_MONOTONIC ns),
+ * because the CQ wants it.
+ */
+enum seg_stamps { STAMP_SEND = 1, STAMP_RECV = 2 };
+
 /* Why the head of a send queue waits. */
 enum seg_park { PARK_NONE, PARK_RNR, PARK_NO_PEER };
 
 /* Room in a CQ's ring beyond its limit, for surplus tickets. */
 enum { CQ_SURPLUS_MAX = 64 };
 
-/* One completion queue: ring of tickets. */
-struct seg_cq {
-	/* the owner, in create_cq */
-	_Alignas(CACHE_LINE) uint64_t ring_off;
+/* Where the slots of a CQ's ring are. */
+struct seg_ring {
+	uint64_t off;
 	uint32_t log_size;
-	uint32_t limit;           /* tickets outstanding at most */
+	uint32_t limit; /* tickets outstanding at most */
+};
+
+/*
+ * One completion queue: ring of tickets.  A resize describes a new ring in the unused one of two
+ * places and counts `resizes` up; its lowest bit tells which place is in use.  The other place
+ * belongs to the owner again once it has waited for every executor (hca/quiesce.h).
+ */
+struct seg_cq {
+	/* the owner, in create_cq and resize_cq */
+	_Alignas(CACHE_LINE) struct seg_ring place[2];
+	_Atomic uint32_t resizes;
 	uint32_t channel;         /* completion channel, 0 = none */
 	_Atomic uint32_t live;    /* generation << 1 | 1 while it exists */
 	_Atomic uint32_t arm;     /* hca/arm.h */
@@ -194,7 +211,7 @@ struct seg_cq {
 	_Atomic uint32_t failed;  /* overrun: completions are lost from here on */
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
 	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
-	struct ticket_ring ring;
+	struct ticket_ring ring[2];
 };
 
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
@@ -286,5 +303,6 @@ _Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
 _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
+_Static_assert(offsetof(struct seg_cq, ring) == CACHE_LINE, "one line beside the rings");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

@@ -42,9 +42,12 @@ struct hca_cq {
 	struct lock lock; /* the consumer side */
 	uint32_t epoch;
 	uint32_t index;
+	bool stamps; /* completions carry their time */
 	struct seg_cq *s;
-	_Atomic uint64_t *slots;
-	uint32_t log_size;
+	/* The ring in use; written by resize_cq under the lock, read by a look without it. */
+	_Atomic uint64_t *_Atomic slots;
+	_Atomic uint32_t log_size;
+	struct ticket_ring *ring;
 	_Atomic uint64_t head;
 	_Atomic uint32_t idle_polls;
 	struct ticket_run early;

@@ -112,8 +112,10 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
 	s->park_off = r->park;
-	s->sq_stride = sq_stride_for(init->cap.max_send_sge, init->cap.max_inline_data);
-	s->rq_stride = rq_stride_for(init->cap.max_recv_sge);
+	s->sq_stride = sq_stride_for(
+		init->cap.max_send_sge, init->cap.max_inline_data, qp->send_cq->stamps);
+	s->rq_stride = rq_stride_for(init->cap.max_recv_sge, qp->recv_cq->stamps);
+	s->stamps = (qp->send_cq->stamps ? STAMP_SEND : 0) | (qp->recv_cq->stamps ? STAMP_RECV : 0);
 	s->sq_log = log2_up(init->cap.max_send_wr);
 	s->rq_log = log2_up(init->cap.max_recv_wr);
 	s->sq_sig_all = init->sq_sig_all;
@@ -130,9 +132,11 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
 	c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
 	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
-	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data)
-		       << log2_up(c->max_send_wr);
-	qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge) << log2_up(c->max_recv_wr);
+	qp->sq_bytes =
+		(uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, qp->send_cq->stamps)
+		<< log2_up(c->max_send_wr);
+	qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge, qp->recv_cq->stamps)
+		       << log2_up(c->max_recv_wr);
 	qp->sq_depth = c->max_send_wr;
 	qp->rq_depth = c->max_recv_wr;
 	qp->max_sge = c->max_send_sge;

@@ -22,9 +22,11 @@ struct view {
 
 struct cq_ref {
 	struct seg_cq *cq;
+	struct ticket_ring *ring;
 	_Atomic uint64_t *slots;
 	uint32_t log_size, limit;
 	uint32_t index;
+	uint32_t resizes; /* seg_cq.resizes when this was filled; another value: it is stale */
 };
 
 struct end {
@@ -40,6 +42,7 @@ struct end {
 	uint32_t rq_sge_max;
 	uint8_t *ring, *park_buf;
 	bool sig_all;
+	uint8_t stamps; /* enum seg_stamps */
 	struct cq_ref send_cq, recv_cq;
 	struct end *next; /* for the owner of the object */
 };
@@ -49,6 +52,12 @@ struct end {
  * description does not fit the segment (a peer that scribbled).
  */
 int end_init(struct end *e, const struct view *v, uint32_t index);
+
+/*
+ * Fills *r for CQ index of view v, as it is now.  Returns 0, or -EPROTO if its description does
+ * not fit the segment.
+ */
+int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index);
 
 /* The index of QP number qpn in v's process, or -ENOENT. */
 int64_t view_find_qpn(const struct view *v, uint32_t qpn);
@@ -61,6 +70,17 @@ static inline struct seg_wqe *end_wqe(const struct end *e, uint32_t pos)
 static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)
 {
 	return (struct seg_rqe *)(e->rq + (uint64_t)(pos & e->rq_mask) * e->rq_stride);
+}
+
+/* Where the time of its completion goes in the slot at pos; only if e->stamps says so. */
+static inline _Atomic uint64_t *end_wqe_stamp(const struct end *e, uint32_t pos)
+{
+	return (_Atomic uint64_t *)((char *)end_wqe(e, pos) + e->sq_stride) - 1;
+}
+
+static inline _Atomic uint64_t *end_rqe_stamp(const struct end *e, uint32_t pos)
+{
+	return (_Atomic uint64_t *)((char *)end_rqe(e, pos) + e->rq_stride) - 1;
 }
 
 /* The state word if it is of this generation and live, else 0 (which is RESET). */
@@ -92,6 +112,6 @@ static inline bool view_dead(const struct view *v)
 	return atomic_load_explicit(&v->seg->hdr.dead, memory_order_relaxed);
 }
 
-/* Bytes from one slot to the next for so many SGEs or inline bytes. */
-uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline);
-uint32_t rq_stride_for(uint32_t max_sge);
+/* Bytes from one slot to the next for so many SGEs or inline bytes, and perhaps a stamp. */
+uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline, bool stamp);
+uint32_t rq_stride_for(uint32_t max_sge, bool stamp);

@@ -55,6 +55,11 @@ static const struct verbs_context extended_ops = {
 	.query_port = verbs_query_port,
 	.query_device_ex = verbs_query_device_ex,
 	.create_qp_ex = verbs_create_qp_ex,
+	.create_cq_ex = verbs_create_cq_ex,
+	.alloc_td = verbs_alloc_td,
+	.dealloc_td = verbs_dealloc_td,
+	.alloc_parent_domain = verbs_alloc_parent_domain,
+	.query_rt_values = verbs_query_rt_values,
 	.sz = sizeof(struct verbs_context),
 };
 

@@ -14,9 +14,24 @@ int verbs_query_device_ex(struct ibv_context *context,
 	const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
 	size_t size);
 
+/* The device's clock now. */
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
 /* cq.c */
+/* What both ways of creating a CQ share; NULL with errno.  flags: enum hca_cq_flags. */
+struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_context,
+	struct ibv_comp_channel *channel, int comp_vector, unsigned flags);
 int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* cq_ex.c */
+struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init);
+
+/* pd.c */
+struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *init);
+int verbs_dealloc_td(struct ibv_td *td);
+struct ibv_pd *verbs_alloc_parent_domain(
+	struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 
 /* qp.c */
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -22,6 +22,7 @@ static struct ibv_mr *reg_mr(
 		free(mr);
 		return fail_null(rc);
 	}
+	count_domain_user(pd, 1);
 	mr->mr = (struct ibv_mr){
 		.context = pd->context,
 		.pd = pd,
@@ -55,8 +56,10 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	int rc = hca_mr_dereg(to_mr(mr)->hca);
 
-	if (!rc)
+	if (!rc) {
+		count_domain_user(mr->pd, -1);
 		free(to_mr(mr));
+	}
 	return to_errno(rc);
 }
 

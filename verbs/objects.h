@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "hca/hca.h"
 #include "verbs/events.h"
 
@@ -38,9 +39,18 @@ struct verbs_ctx {
 	struct verbs_context v; /* ends with the public ibv_context */
 };
 
+struct verbs_td {
+	struct ibv_td td;
+	_Atomic uint32_t users; /* parent domains */
+};
+
 struct verbs_pd {
 	struct ibv_pd pd;
 	struct hca_pd *hca;
+	bool imported;          /* hca belongs to another verbs_pd */
+	struct verbs_pd *of;    /* a parent domain: the protection domain behind it, else NULL */
+	struct verbs_td *td;    /* of a parent domain, may be NULL */
+	_Atomic uint32_t users; /* parent domains of it; of a parent domain: objects in it */
 };
 
 struct verbs_mr {
@@ -60,6 +70,12 @@ struct verbs_cq {
 	};
 	struct hca_cq *hca;
 	struct event_source events;
+	struct ibv_pd *domain; /* the parent domain that it was made in, or NULL */
+	/* An extended CQ: the completion that its functions read. */
+	struct lock poll_lock; /* from start_poll to end_poll, unless single_threaded */
+	bool single_threaded;
+	struct ibv_wc current;
+	uint64_t stamp_ns;
 };
 
 struct verbs_qp {
@@ -74,6 +90,16 @@ struct verbs_qp {
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 {
 	return container_of(pd, struct verbs_pd, pd);
+}
+
+/*
+ * One object more (+1) or less (-1) in pd, which may be NULL.  The HCA counts those of its own
+ * PDs; a parent domain or an imported PD, which is only a name for one, counts here.
+ */
+static inline void count_domain_user(struct ibv_pd *pd, int change)
+{
+	if (pd && (to_pd(pd)->of || to_pd(pd)->imported))
+		atomic_fetch_add_explicit(&to_pd(pd)->users, change, memory_order_acq_rel);
 }
 
 static inline struct verbs_mr *to_mr(struct ibv_mr *mr)

@@ -42,6 +42,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		return fail_null(rc);
 	}
 	init_qp(&qp->qp, pd, init);
+	count_domain_user(pd, 1);
 	qp->qp.qp_num = hca_qp_num(qp->hca);
 	qp->qp.handle = qp->qp.qp_num;
 	return &qp->qp;
@@ -126,6 +127,7 @@ int ibv_destroy_qp(struct ibv_qp *ibqp)
 		return to_errno(rc);
 	event_source_del(&qp->events);
 	wait_for_acks(qp);
+	count_domain_user(ibqp->pd, -1);
 	pthread_mutex_destroy(&ibqp->mutex);
 	pthread_cond_destroy(&ibqp->cond);
 	free(qp);

@@ -62,6 +62,13 @@ int model_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
+/* No CQ is resized here. */
+int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
+{
+	(void)r, (void)v, (void)index;
+	abort();
+}
+
 int end_init(struct end *e, const struct view *v, uint32_t index)
 {
 	(void)index;
@@ -325,8 +332,11 @@ static struct seg *map_seg(struct seg *seg)
 static struct end make_end(
 	struct seg *seg, uint32_t attach, struct seg_cq *cq, _Atomic uint64_t *tickets)
 {
-	const struct cq_ref ref = {
-		.cq = cq, .slots = tickets, .log_size = TICKET_LOG, .limit = 1 << TICKET_LOG};
+	const struct cq_ref ref = {.cq = cq,
+		.ring = &cq->ring[0],
+		.slots = tickets,
+		.log_size = TICKET_LOG,
+		.limit = 1 << TICKET_LOG};
 	struct end e = {.view = {.seg = seg, .attach = attach, .reachable = true}, .gen = 1};
 
 	e.qp = &seg->qp[0];
@@ -449,7 +459,7 @@ static void check_token(uint64_t token)
 
 static uint32_t in_ring(const struct seg_cq *cq, const _Atomic uint64_t *tickets)
 {
-	uint64_t t = cq->ring.tail;
+	uint64_t t = cq->ring[0].tail;
 
 	return t + (tickets[t & 3] >> TICKET_LAP_SHIFT == ticket_lap(t, TICKET_LOG));
 }

@@ -67,9 +67,9 @@ static void furnish(struct seg *s, uint32_t peer_attach)
 	memset(s->heap, 0, HEAP);
 	s->hdr.qps_used = 2;
 	s->hdr.slots_used = 1;
-	cq->ring_off = at;
-	cq->log_size = CQ_LOG;
-	cq->limit = 16;
+	cq->place[0].off = at;
+	cq->place[0].log_size = CQ_LOG;
+	cq->place[0].limit = 16;
 	q->qpn = q->dest_qpn = QPN;
 	q->peer_attach = peer_attach;
 	q->peer_index = 1;

@@ -147,11 +147,17 @@ int hca_open(const struct fabric_page **page)
 	return take_error();
 }
 
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *attr)
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *attr)
 {
 	memset(attr, 0, sizeof(*attr));
-	attr->node_guid = page->node_guid;
-	attr->phys_port_cnt = page->n_ports;
+	attr->orig_attr.node_guid = page->node_guid;
+	attr->orig_attr.phys_port_cnt = page->n_ports;
+	attr->phys_port_cnt_ex = page->n_ports;
+}
+
+uint64_t hca_clock_ns(void)
+{
+	return 1;
 }
 
 int hca_async_fd(void)
@@ -223,9 +229,10 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 	return pop(&comp_queue, &type, cookie);
 }
 
-int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **cq)
+int hca_cq_create(
+	int *cqe, struct hca_channel *channel, unsigned flags, void *cookie, struct hca_cq **cq)
 {
-	(void)channel;
+	(void)channel, (void)flags;
 	fake_last_cookie = cookie;
 	*cqe = *cqe < 64 ? 64 : *cqe;
 	return make(cq, sizeof(**cq));
@@ -245,6 +252,18 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
 		return rc;
 	wc->wr_id = ++cq->polls;
 	return 1;
+}
+
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+{
+	*stamp_ns = hca_clock_ns();
+	return hca_cq_poll(cq, 1, wc);
+}
+
+int hca_cq_resize(struct hca_cq *cq, int *cqe)
+{
+	(void)cq, (void)cqe;
+	return take_error();
 }
 
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)

@@ -48,12 +48,12 @@ static struct seg_qp *good_qp(uint32_t index)
 	q->qpn = 0x123;
 	q->send_cq = q->recv_cq = 1;
 	q->sq_log = q->rq_log = 4;
-	q->sq_stride = sq_stride_for(1, 0);
-	q->rq_stride = rq_stride_for(1);
+	q->sq_stride = sq_stride_for(1, 0, false);
+	q->rq_stride = rq_stride_for(1, false);
 	q->sq_off = q->rq_off = q->ring_off = q->park_off = heap;
-	seg->cq[1].ring_off = heap;
-	seg->cq[1].log_size = 8;
-	seg->cq[1].limit = 192;
+	seg->cq[1].place[0].off = heap;
+	seg->cq[1].place[0].log_size = 8;
+	seg->cq[1].place[0].limit = 192;
 	return q;
 }
 
@@ -112,13 +112,13 @@ static void refuses_what_does_not_fit(void **state)
 			fail_msg("case %u was taken", i);
 	}
 	good_qp(3);
-	seg->cq[1].limit = 193;
+	seg->cq[1].place[0].limit = 193;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 	good_qp(3);
-	seg->cq[1].log_size = 40;
+	seg->cq[1].place[0].log_size = 40;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 	good_qp(3);
-	seg->cq[1].ring_off = SEG_SIZE - 8;
+	seg->cq[1].place[0].off = SEG_SIZE - 8;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 }
 
