@@ -39,6 +39,11 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_CQ_OVERRUN] = "cq_overrun",
 	[CTR_CMA_REFUSED] = "cma_refused",
 	[CTR_WAIT_STOPPED] = "wait_stopped",
+	[CTR_AGENT_OPS] = "agent_ops",
+	[CTR_AGENT_BYTES] = "agent_bytes",
+	[CTR_AGENT_LATE] = "agent_late",
+	[CTR_AGENT_SERVED] = "agent_served",
+	[CTR_AGENT_DENIED] = "agent_denied",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

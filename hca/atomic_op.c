@@ -67,8 +67,6 @@ enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before)
 		atomic_store_explicit(word, updated(w, *before), memory_order_release);
 		return MOVE_OK;
 	}
-	if (!w->resp->view.reachable)
-		return MOVE_REFUSED;
 	if (!work_pid_valid(w, &w->resp->view))
 		return MOVE_GONE;
 	r = word_move(w, va, before, false);

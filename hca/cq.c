@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "hca/agent.h"
 #include "hca/arm.h"
 #include "hca/channel.h"
 #include "hca/heap.h"
@@ -336,8 +337,10 @@ static int idle_poll(struct hca_cq *cq)
 	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
-	if (n % IDLE_POLLS_PER_YIELD == 0)
+	if (n % IDLE_POLLS_PER_YIELD == 0) {
 		sched_yield();
+		agent_look();
+	}
 	if (n % IDLE_POLLS_PER_LOOK == 0)
 		progress_weftd();
 	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
@@ -387,6 +390,7 @@ int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 {
 	progress_before_sleep();
+	agent_look();
 	arm_set(&cq->s->arm, solicited_only);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "hca/exec.h"
 
 #include "base/clock.h"
+#include "hca/exec_agent.h"
 #include "hca/exec_op.h"
 #include "hca/park.h"
 #include "hca/token.h"
@@ -202,6 +203,17 @@ static void announce_done(struct work *w)
 	}
 }
 
+/* The head cannot be executed here: our own worker does it, or the requester itself. */
+static enum run_end leave_to_another(struct work *w)
+{
+	if (!w->req->view.pid)
+		return RUN_BUDGET;
+	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
+	if (exec_agent_hand_back(w->req))
+		park_end(w->req->qp);
+	return RUN_PARKED;
+}
+
 static enum run_end run_queue(struct work *w, struct budget *b)
 {
 	struct seg_qp *q = w->req->qp;
@@ -246,6 +258,8 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 			return RUN_PARKED;
 		case STEP_BUSY:
 			return RUN_BUSY;
+		case STEP_LATER:
+			return leave_to_another(w);
 		}
 	}
 }

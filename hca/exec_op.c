@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "hca/atomic_op.h"
+#include "hca/exec_agent.h"
 #include "hca/resolve.h"
 #include "hca/token.h"
 #include "pages/mover.h"
@@ -14,6 +15,7 @@ enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
 struct payload {
 	struct sgl l;
+	unsigned held_at; /* struct held.mr[held_at] and on allow its pieces */
 	bool here;
 };
 
@@ -149,6 +151,23 @@ bool work_pid_valid(struct work *w, const struct view *v)
 	return true;
 }
 
+/* By cma, or within the process. */
+static enum move_result run_mover(struct work *w, struct move *m, const struct view *remote)
+{
+	enum move_result r;
+
+	if (m->pid && !work_pid_valid(w, remote))
+		return MOVE_GONE;
+	r = mover_run(m);
+	count_add(w->x, m->pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m->moved);
+	if (m->calls)
+		count_add(w->x, CTR_CMA_OPS, m->calls);
+	if (r != MOVE_REFUSED)
+		return r;
+	count_add(w->x, CTR_CMA_REFUSED, 1);
+	return exec_agent_refused(remote) ? MOVE_LATER : r;
+}
+
 /* Runs the mover that fits from src to dst, whose memory belongs to process at_dst. */
 static enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
 	struct payload *dst, const struct end *at_dst, const struct held *held)
@@ -162,19 +181,13 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 	m.pid = !src->here ? at_src->view.pid : !dst->here ? at_dst->view.pid : 0;
 	if (!src->here && !dst->here)
 		return MOVE_REFUSED;
-	if (m.pid && !remote->reachable)
-		return MOVE_REFUSED;
-	if (m.pid && !work_pid_valid(w, remote))
-		return MOVE_GONE;
 	m.local = m.push ? &src->l : &dst->l;
 	m.remote = m.push ? &dst->l : &src->l;
-	r = mover_run(&m);
+	if (m.pid && view_by_agent(remote))
+		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
+	else
+		r = run_mover(w, &m, remote);
 	w->moved += m.moved;
-	count_add(w->x, m.pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m.moved);
-	if (m.calls)
-		count_add(w->x, CTR_CMA_OPS, m.calls);
-	if (r == MOVE_REFUSED)
-		count_add(w->x, CTR_CMA_REFUSED, 1);
 	return r;
 }
 
@@ -189,6 +202,12 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 {
 	if (r == MOVE_GONE)
 		return STEP_NO_PEER;
+	if (r == MOVE_LATER)
+		return STEP_LATER;
+	if (r == MOVE_BUSY)
+		return STEP_BUSY;
+	if (r == MOVE_LATE)
+		return fail(w, IBV_WC_RETRY_EXC_ERR);
 	if (r == MOVE_STOPPED) {
 		if (end_state(w->req) != IBV_QPS_RTS) {
 			qp_flush(w->x, w->req, true);
@@ -213,6 +232,7 @@ static bool source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
 	sgl_reset(&p->l);
+	p->held_at = 0;
 	p->here = true;
 	if (w->inline_data) {
 		sgl_add(&p->l, (uintptr_t)w->inline_data, w->length);
@@ -405,6 +425,7 @@ static enum step do_send(struct work *w)
 	if (w->length > sge_total(sge, n))
 		return fail_receive(w, pos, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	dst.here = is_here(w->resp);
+	dst.held_at = held.n;
 	sgl_reset(&dst.l);
 	if (!resolve_sges(&w->resp->view, w->resp->pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE,
 		    &dst.l, &held))
@@ -430,6 +451,7 @@ static enum step do_send(struct work *w)
 static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
 {
 	sgl_reset(&p->l);
+	p->held_at = held->n;
 	p->here = is_here(w->resp);
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
@@ -473,6 +495,7 @@ static bool sink(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
 	sgl_reset(&p->l);
+	p->held_at = 0;
 	p->here = is_here(w->req);
 	return resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
 		IBV_ACCESS_LOCAL_WRITE, &p->l, held);
@@ -511,6 +534,35 @@ static enum step do_read(struct work *w)
 	return succeed(w);
 }
 
+/* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
+static bool agent_due(const struct work *w)
+{
+	return (view_by_agent(&w->req->view) || view_by_agent(&w->resp->view)) &&
+	       exec_agent_later(w);
+}
+
+/* The update itself, at the responder's target. */
+static enum move_result update(
+	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
+{
+	struct guard g = {.w = w, .held = held};
+	struct move m = {.pid = w->resp->view.pid,
+		.remote = &target->l,
+		.still_valid = still_valid,
+		.arg = &g};
+	enum move_result moved;
+
+	if (view_by_agent(&w->resp->view))
+		return exec_agent_atomic(w, &m, before);
+	if (!atomic_op_begin(w->x, w->resp->view.seg))
+		return MOVE_BUSY;
+	moved = atomic_op_apply(w, (uintptr_t)target->l.v[0].iov_base, before);
+	atomic_op_end(w->x, w->resp->view.seg);
+	if (moved == MOVE_REFUSED && exec_agent_refused(&w->resp->view))
+		return MOVE_LATER;
+	return moved;
+}
+
 static enum step do_atomic(struct work *w)
 {
 	struct held held;
@@ -529,13 +581,14 @@ static enum step do_atomic(struct work *w)
 		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof before, &target, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	if (!atomic_op_begin(w->x, w->resp->view.seg))
-		return STEP_BUSY;
-	moved = atomic_op_apply(w, (uintptr_t)target.l.v[0].iov_base, &before);
-	atomic_op_end(w->x, w->resp->view.seg);
+	/* Before the update: it must not be done twice. */
+	if (agent_due(w))
+		return STEP_LATER;
+	moved = update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	old.here = true;
+	old.held_at = 0;
 	sgl_reset(&old.l);
 	sgl_add(&old.l, (uintptr_t)&before, sizeof before);
 	moved = carry(w, &old, w->resp, &result, w->req, &held);

@@ -11,6 +11,7 @@ enum step {
 	STEP_RNR,     /* no receive posted */
 	STEP_NO_PEER, /* the responder is not there, or not ready */
 	STEP_BUSY,    /* atomics of the target are held by somebody else */
+	STEP_LATER,   /* only a thread of the requester that may sleep can do it */
 };
 
 /* A work request under execution. */

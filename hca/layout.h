@@ -17,6 +17,7 @@
 
 #include "hca/slot.h"
 #include "hca/ticket.h"
+#include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
 enum { SEG_VERSION = 2 };
@@ -56,6 +57,14 @@ struct seg_header {
 	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/port_event.h */
 	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
 
+	/* the owner, at attach: who can reach whose memory how (hca/reach.h) */
+	_Alignas(CACHE_LINE) _Atomic uint32_t reach; /* enum reach_flags */
+	/* the owner: where its agent's area is (struct agent_area), 0 while it never had one */
+	_Atomic uint64_t agent_off;
+	/* anybody: a peer was refused and needs the agent; what the agent sleeps on */
+	_Alignas(CACHE_LINE) _Atomic uint32_t agent_wanted;
+	struct agent_bell agent_bell;
+
 	/* the owner: counts for weft status, and how far the tables are in use */
 	_Alignas(CACHE_LINE) _Atomic uint32_t slots_used;
 	_Atomic uint32_t qps_used; /* QP indices below this were used at least once */
@@ -89,8 +98,13 @@ enum seg_counter {
 	CTR_CQ_OVERRUN,
 	CTR_CMA_REFUSED,  /* EPERM from process_vm */
 	CTR_WAIT_STOPPED, /* invalidations that had to wait for a stopped peer */
+	CTR_AGENT_OPS,    /* requests to peers' agents */
+	CTR_AGENT_BYTES,
+	CTR_AGENT_LATE,   /* ... given up: the agent did not answer in time */
+	CTR_AGENT_SERVED, /* requests that our own agent served */
+	CTR_AGENT_DENIED, /* ... and those that it refused */
 	CTR_COUNT,
-	CTR_ROOM = 32
+	CTR_ROOM = 64
 };
 
 /* A scatter/gather element as the HCA keeps it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/hca.h"
 #include "hca/mapped.h"
 #include "hca/objects.h"
@@ -84,12 +85,12 @@ static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned
 }
 
 /* Makes the region known to peers: the key is the last word to appear. */
-static void publish(const struct hca_mr *mr, unsigned access)
+static void publish(const struct hca_mr *mr)
 {
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 	struct seg_header *hdr = &proc_seg()->hdr;
 
-	s->access = access & ~(unsigned)ACCESS_OPTIONAL;
+	s->access = mr->access;
 	s->pd = mr->pd->handle;
 	s->iova = mr->iova;
 	s->length = mr->length;
@@ -112,6 +113,7 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 		return rc;
 	if (pd->epoch != proc_epoch())
 		return -EINVAL; /* of the process we were forked from */
+	agent_look();
 	mr = calloc(1, sizeof *mr);
 	if (!mr)
 		return -ENOMEM;
@@ -127,8 +129,9 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 	mr->addr = (uintptr_t)addr;
 	mr->length = length;
 	mr->iova = iova;
+	mr->access = access & ~(unsigned)ACCESS_OPTIONAL;
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-	publish(mr, access);
+	publish(mr);
 	*out = mr;
 	return 0;
 }

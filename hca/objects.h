@@ -20,6 +20,7 @@ struct hca_mr {
 	uint32_t index, key;
 	struct hca_pd *pd;
 	uint64_t addr, length, iova;
+	unsigned access;
 };
 
 struct hca_channel {

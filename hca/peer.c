@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/proc.h"
+#include "hca/reach.h"
 #include "hca/token.h"
 #include "hca/wake.h"
 
@@ -42,6 +44,28 @@ static struct peer *known(uint32_t attach)
 	return NULL;
 }
 
+/* How we reach it, and it us: what both have published, so that both find the same. */
+static void find_paths(struct peer *p, bool same_pid_ns)
+{
+	const struct seg *own = proc_seg();
+	uint32_t ours = atomic_load_explicit(&own->hdr.reach, memory_order_acquire);
+	uint32_t theirs = atomic_load_explicit(&p->view.seg->hdr.reach, memory_order_acquire);
+
+	p->path.by_agent = !reach_by_cma(ours, theirs, same_pid_ns);
+	p->path.never_agent = (ours | theirs) & REACH_NEVER_AGENT;
+	p->path.lane = &p->lane;
+	p->view.path = &p->path;
+	worker_init(&p->lane);
+	p->needs_agent = !reach_by_cma(theirs, ours, same_pid_ns);
+	if (p->needs_agent)
+		agent_hold();
+	if (p->path.by_agent || p->needs_agent)
+		log_line(LOG_LVL_INFO,
+			"process %d: process_vm_readv %s; agents copy instead, which is slower",
+			p->view.pid,
+			same_pid_ns ? "is refused" : "does not reach another pid namespace");
+}
+
 /* Takes over the fds of what weftd told us, also on failure. */
 static int add_peer(struct rdv_peer *info, struct peer **out)
 {
@@ -59,7 +83,7 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	p->async_fd = own_fd(info->async_fd);
 	p->view.attach = info->attach_id;
 	p->view.pid = info->pid ? info->pid : -1;
-	p->view.reachable = info->same_pid_ns && info->pid;
+	find_paths(p, info->same_pid_ns && info->pid);
 	lock_take(&peers.lock);
 	p->next = peers.first;
 	peers.first = p;
@@ -157,6 +181,9 @@ static void close_fds(struct peer *p)
 
 static void unmap(struct peer *p)
 {
+	worker_end(&p->lane);
+	if (p->needs_agent)
+		agent_drop();
 	rdv_unmap_segment(p->view.seg);
 	close_fds(p);
 	while (p->channels) {
@@ -171,19 +198,23 @@ static void unmap(struct peer *p)
 void peer_put(struct peer *p)
 {
 	struct peer **at;
+	bool last;
 
 	if (p->self)
 		return;
 	lock_take(&peers.control);
-	if (!--p->refs) {
+	last = !--p->refs;
+	if (last) {
 		lock_take(&peers.lock);
 		for (at = &peers.first; *at != p; at = &(*at)->next)
 			;
 		*at = p->next;
 		lock_drop(&peers.lock);
-		unmap(p);
 	}
 	lock_drop(&peers.control);
+	/* Without the locks: it waits for threads, which may want them. */
+	if (last)
+		unmap(p);
 }
 
 static struct channel_fd *channel_of(struct peer *p, uint32_t id)
@@ -275,6 +306,18 @@ bool peer_free_token(_Atomic uint64_t *token)
 	peers_each(free_if_dead, token);
 	errno = saved;
 	return holder && token_attach(atomic_load_explicit(token, memory_order_relaxed)) != holder;
+}
+
+bool peer_is_dead(uint32_t attach)
+{
+	struct peer *p;
+	bool dead;
+
+	lock_take(&peers.lock);
+	p = known(attach);
+	dead = p && view_died(&p->view);
+	lock_drop(&peers.lock);
+	return dead;
 }
 
 void peers_forked_child(void)

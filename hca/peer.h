@@ -5,10 +5,14 @@
 #include <stdbool.h>
 
 #include "hca/view.h"
+#include "hca/worker.h"
 
 struct peer {
 	struct peer *next;
 	struct view view;
+	struct access_path path; /* view.path */
+	struct worker lane;      /* path.lane */
+	bool needs_agent;        /* the kernel does not let it at our memory: we hold the agent */
 	int refs;
 	struct own_fd async_fd;
 	bool self;
@@ -44,5 +48,8 @@ void peers_each(void (*fn)(struct peer *p, void *arg), void *arg);
  * it runs.  True if so.
  */
 bool peer_free_token(_Atomic uint64_t *token);
+
+/* Is that process one that we know, and dead?  Takes no lock that is held for long. */
+bool peer_is_dead(uint32_t attach);
 
 void peers_forked_child(void);

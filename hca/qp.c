@@ -266,6 +266,7 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	worker_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
+	worker_forget(qp); /* our agent may have queued it before it saw the state */
 	cq_purge(qp->send_cq, qp);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/exec.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
@@ -278,6 +279,7 @@ int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (qp->epoch != proc_epoch())
 		return -EINVAL;
+	agent_look();
 	lock_take(&qp->modify_lock);
 	from = state_of(qp);
 	to = mask & IBV_QP_STATE ? attr->qp_state : from;

@@ -2,8 +2,10 @@
 #include "hca/recover.h"
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "hca/arm.h"
 #include "hca/exec.h"
+#include "hca/exec_agent.h"
 #include "hca/port_event.h"
 #include "hca/token.h"
 
@@ -101,6 +103,19 @@ static bool free_tokens(const struct end *e, uint32_t dead_id)
 	return token_force(&e->qp->rq_token, dead_id) || held;
 }
 
+/* Requests that the dead process made to this one's agent: it gives their slots back. */
+static void orphan_requests(struct seg *seg, uint32_t dead_id)
+{
+	struct agent_area *a = agent_area(seg);
+	uint32_t n = a ? atomic_load_explicit(&a->used, memory_order_acquire) : 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < n && i < AGENT_SLOTS; i++)
+		any |= agent_orphan(&a->slot[i], dead_id);
+	if (any && agent_ring(&seg->hdr.agent_bell))
+		futex_wake_shared(&seg->hdr.agent_bell.rings);
+}
+
 /* It may have completed something and died before it told. */
 static void wake_owner(const struct recover_env *env, const struct end *e)
 {
@@ -118,6 +133,7 @@ void recover_death(
 	struct end e;
 
 	token_force(&seg->hdr.atomic_token, dead_id);
+	orphan_requests(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
 		bool peer_died = seg->qp[i].peer_attach == dead_id;
 

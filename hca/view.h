@@ -12,12 +12,21 @@
 #include "hca/layout.h"
 #include "rdv/conn.h"
 
+struct worker;
+
+/* How this process reaches the memory of another one. */
+struct access_path {
+	_Atomic uint32_t by_agent; /* the kernel refuses cma: ask its agent */
+	bool never_agent;          /* one of us wants no agent: a refusal is an error */
+	struct worker *lane;       /* who may wait for that agent */
+};
+
 struct view {
 	struct seg *seg;
 	uint32_t attach;
-	int pid;             /* 0: our own process, memory is reached directly */
-	struct own_fd pidfd; /* for the slow path only */
-	bool reachable;      /* false: another pid namespace, no mover reaches its memory */
+	int pid;                  /* 0: our own process, memory is reached directly */
+	struct own_fd pidfd;      /* for the slow path only */
+	struct access_path *path; /* NULL: nobody here moves bytes to or from it */
 };
 
 struct cq_ref {
@@ -97,6 +106,12 @@ static inline bool end_receives(const struct end *e)
 	uint32_t s = end_state(e);
 
 	return s == IBV_QPS_RTR || s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE;
+}
+
+/* Is the memory of v's process served by its agent? */
+static inline bool view_by_agent(const struct view *v)
+{
+	return v->pid && v->path && atomic_load_explicit(&v->path->by_agent, memory_order_relaxed);
 }
 
 /*

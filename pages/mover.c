@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/mover.h"
 
+#include "pages/agent.h"
 #include "pages/copy.h"
 
 static enum move_result self_run(struct move *m)
@@ -29,7 +30,9 @@ enum move_result mover_run(struct move *m)
 {
 	m->moved = 0;
 	m->calls = 0;
-	if (!m->local->left)
+	if (!m->remote->left)
 		return MOVE_OK;
+	if (m->agent)
+		return agent_run(m);
 	return m->pid ? cma_run(m) : self_run(m);
 }

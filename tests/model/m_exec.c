@@ -10,6 +10,7 @@
 
 #include "hca/atomic_op.h"
 #include "hca/exec.h"
+#include "hca/exec_agent.h"
 #include "hca/park.h"
 #include "hca/recover.h"
 #include "hca/token.h"
@@ -85,6 +86,48 @@ enum move_result mover_run(struct move *m)
 {
 	(void)m;
 	abort();
+}
+
+enum move_result exec_agent_move(
+	struct work *work, struct move *m, const struct held *held, unsigned first)
+{
+	(void)work;
+	(void)m;
+	(void)held;
+	(void)first;
+	abort();
+}
+
+enum move_result exec_agent_atomic(struct work *work, struct move *m, uint64_t *before)
+{
+	(void)work;
+	(void)m;
+	(void)before;
+	abort();
+}
+
+bool exec_agent_later(const struct work *work)
+{
+	(void)work;
+	abort();
+}
+
+bool exec_agent_refused(const struct view *v)
+{
+	(void)v;
+	abort();
+}
+
+bool exec_agent_hand_back(const struct end *req)
+{
+	(void)req;
+	abort();
+}
+
+struct agent_area *agent_area(struct seg *s)
+{
+	(void)s;
+	return NULL;
 }
 
 bool atomic_op_begin(struct exec *x, struct seg *target)
@@ -337,7 +380,7 @@ static struct end make_end(
 		.slots = tickets,
 		.log_size = TICKET_LOG,
 		.limit = 1 << TICKET_LOG};
-	struct end e = {.view = {.seg = seg, .attach = attach, .reachable = true}, .gen = 1};
+	struct end e = {.view = {.seg = seg, .attach = attach}, .gen = 1};
 
 	e.qp = &seg->qp[0];
 	e.index = 0;

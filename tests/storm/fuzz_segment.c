@@ -137,8 +137,7 @@ static void give_memory(struct seg *s)
 static void execute(void)
 {
 	const struct view at_hostile = {.seg = hostile, .attach = HOSTILE, .pid = -1, .pidfd = -1};
-	const struct view at_victim = {
-		.seg = victim, .attach = VICTIM, .pidfd = -1, .reachable = true};
+	const struct view at_victim = {.seg = victim, .attach = VICTIM, .pidfd = -1};
 	const struct budget b = {.requests = 64, .bytes = 1 << 18, .large = 1 << 23};
 	struct exec x = {.attach = VICTIM,
 		.slot = &victim->slots[0],

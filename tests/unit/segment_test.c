@@ -26,7 +26,7 @@ static int map_segment(void **state)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (seg == MAP_FAILED)
 		return -1;
-	view = (struct view){.seg = seg, .attach = 7, .reachable = true};
+	view = (struct view){.seg = seg, .attach = 7};
 	return 0;
 }
 
