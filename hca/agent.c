@@ -96,19 +96,42 @@ static bool qp_allows(const struct request *r, uint32_t attach, uint32_t *pd)
 	return r->op == AGENT_FILL || q->access & right;
 }
 
-/* Does a region of ours cover the piece?  Our own table is asked, which nobody else can write. */
+static bool covers(uint64_t base, uint64_t length, const struct agent_piece *p)
+{
+	return p->addr >= base && p->addr - base <= length && p->len <= length - (p->addr - base);
+}
+
+/* Our own table is asked, which nobody else can write. */
+static const struct hca_mr *region_of(uint32_t key, uint32_t pd)
+{
+	const struct hca_mr *mr = table_mr(key >> 8 & (SEG_MRS - 1));
+
+	return mr && key && mr->key == key && mr->pd->handle == pd ? mr : NULL;
+}
+
+/* A window is bound by whoever executes, in the segment; its region bounds what that can mean. */
+static bool window_allows(
+	const struct seg_mr *s, const struct agent_piece *p, uint32_t pd, unsigned right)
+{
+	const struct hca_mr *mr = region_of(s->under, pd);
+
+	return s->flags & MR_WINDOW && mr && mr->access & IBV_ACCESS_MW_BIND && s->access & right &&
+	       covers(s->addr, s->length, p) && covers(mr->addr, mr->length, p);
+}
+
+/* Does a region of ours cover the piece, or a window? */
 static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 {
-	uint32_t index = p->key >> 8 & (SEG_MRS - 1);
-	const struct seg_mr *s = &proc_seg()->mr[index];
-	const struct hca_mr *mr;
+	const struct seg_mr *s = &proc_seg()->mr[p->key >> 8 & (SEG_MRS - 1)];
+	const struct hca_mr *mr = region_of(p->key, pd);
 
 	if (!p->key || atomic_load_explicit(&s->key, memory_order_acquire) != p->key)
 		return false;
-	mr = table_mr(index);
-	return mr && mr->key == p->key && mr->pd->handle == pd && mr->access & right &&
-	       p->addr >= mr->addr && p->addr - mr->addr <= mr->length &&
-	       p->len <= mr->length - (p->addr - mr->addr);
+	if (!mr)
+		return window_allows(s, p, pd, right);
+	if (mr->sink) /* the null region */
+		return mr->access & right && covers(mr->sink, 1ull << HCA_MAX_MSG_LOG, p);
+	return mr->access & right && covers(mr->addr, mr->length, p);
 }
 
 /* Makes the pages present, so that a hole becomes an error here and not a signal. */

@@ -175,7 +175,10 @@ static void landing_list(const struct hca_qp *qp, const struct seg_rqe *r, struc
 
 		/* Checked when the message came; again, for a peer can scribble over our segment.
 		 */
-		if (mr && mr->key == s->lkey && off <= mr->length && s->length <= mr->length - off)
+		if (mr && mr->sink && mr->key == s->lkey)
+			sgl_add(l, mr->sink, s->length);
+		else if (mr && mr->key == s->lkey && off <= mr->length &&
+			 s->length <= mr->length - off)
 			sgl_add(l, mr->addr + off, s->length);
 	}
 }

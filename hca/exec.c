@@ -159,7 +159,7 @@ static bool park(struct work *w, enum seg_park reason)
 
 static enum step execute(struct work *w)
 {
-	if (!w->resp)
+	if (!w->resp && !op_is_local(w->op))
 		return STEP_NO_PEER;
 	return work_execute(w);
 }

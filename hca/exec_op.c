@@ -8,6 +8,7 @@
 #include "hca/exec_agent.h"
 #include "hca/resolve.h"
 #include "hca/token.h"
+#include "hca/window.h"
 #include "pages/mover.h"
 
 enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
@@ -33,7 +34,7 @@ bool work_read(struct work *w, uint32_t pos)
 	w->sge = slot->sge;
 	w->inline_data = NULL;
 	w->length = 0;
-	if (w->op->kind == OP_ATOMIC) {
+	if (w->op->kind >= OP_ATOMIC) {
 		w->fetch_add = slot->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 		w->compare_add = slot->compare_add;
 		w->swap = slot->swap;
@@ -44,7 +45,7 @@ bool work_read(struct work *w, uint32_t pos)
 	if (w->flags & WQE_INLINE) {
 		w->inline_data = (const uint8_t *)slot->sge;
 		w->length = slot->inline_len;
-		return w->op->kind != OP_NONE && w->op->kind <= OP_WRITE &&
+		return w->op->kind != OP_NONE && op_may_be_inline(w->op) &&
 		       w->length <= w->req->sq_stride - sizeof *slot;
 	}
 	for (unsigned i = 0; i < w->num_sge; i++)
@@ -385,7 +386,7 @@ static enum move_result deliver(struct work *w, struct payload *src, struct seg_
 static void fill_received(const struct work *w, struct received *r)
 {
 	r->opcode = w->op->recv_wc;
-	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : 0;
+	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : w->op->invalidates ? IBV_WC_WITH_INV : 0;
 	r->imm = w->imm;
 	r->src_qp = w->req->qpn;
 	r->solicited = w->flags & IBV_SEND_SOLICITED;
@@ -439,6 +440,8 @@ static enum step do_send(struct work *w)
 	}
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_OP_ERR);
+	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos))
+		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	fill_received(w, &r);
 	note_established(w, pos);
 	complete_recv(w->x, w->resp, pos, &o, &r);
@@ -455,8 +458,8 @@ static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct
 	p->here = is_here(w->resp);
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
-	return !len || resolve(&w->resp->view, w->resp->pd, w->rkey, w->raddr, len,
-			       w->op->remote_access, &p->l, held);
+	return !len ||
+	       resolve_remote(w->resp, w->rkey, w->raddr, len, w->op->remote_access, &p->l, held);
 }
 
 static enum step do_write(struct work *w)
@@ -534,6 +537,15 @@ static enum step do_read(struct work *w)
 	return succeed(w);
 }
 
+/* A word of the executor's own. */
+static void payload_of_word(struct payload *p, uint64_t *word)
+{
+	p->here = true;
+	p->held_at = 0;
+	sgl_reset(&p->l);
+	sgl_add(&p->l, (uintptr_t)word, sizeof *word);
+}
+
 /* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
 static bool agent_due(const struct work *w)
 {
@@ -587,15 +599,115 @@ static enum step do_atomic(struct work *w)
 	moved = update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
-	old.here = true;
-	old.held_at = 0;
-	sgl_reset(&old.l);
-	sgl_add(&old.l, (uintptr_t)&before, sizeof before);
+	payload_of_word(&old, &before);
 	moved = carry(w, &old, w->resp, &result, w->req, &held);
 	if (moved != MOVE_OK)
 		return fail(w, IBV_WC_LOC_PROT_ERR);
 	count_add(w->x, CTR_ATOMICS, 1);
 	return succeed(w);
+}
+
+/* ---- ATOMIC WRITE and FLUSH ---- */
+
+/* The requester's 8 bytes, wherever they are. */
+static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *word)
+{
+	struct payload src, here;
+
+	if (!source(w, &src, held))
+		return MOVE_FAULT_LOCAL;
+	payload_of_word(&here, word);
+	return carry(w, &src, w->req, &here, w->req, held);
+}
+
+static enum move_result store_word(
+	struct work *w, struct payload *target, const struct held *held, uint64_t word)
+{
+	struct payload here;
+	enum move_result moved;
+
+	payload_of_word(&here, &word);
+	if (view_by_agent(&w->resp->view))
+		return carry(w, &here, w->req, target, w->resp, held);
+	if (!atomic_op_begin(w->x, w->resp->view.seg))
+		return MOVE_BUSY;
+	moved = atomic_op_write(w, (uintptr_t)target->l.v[0].iov_base, word);
+	atomic_op_end(w->x, w->resp->view.seg);
+	if (moved == MOVE_REFUSED && exec_agent_refused(&w->resp->view))
+		return MOVE_LATER;
+	return moved;
+}
+
+static enum step do_atomic_write(struct work *w)
+{
+	struct held held;
+	struct payload target;
+	enum move_result moved;
+	uint64_t word;
+	enum step s;
+
+	if (w->length != sizeof word)
+		return fail(w, IBV_WC_LOC_LEN_ERR);
+	if (agent_due(w))
+		return STEP_LATER;
+	if (fetch_word(w, &held, &word) != MOVE_OK)
+		return fail(w, IBV_WC_LOC_PROT_ERR);
+	if (no_rd_atomic(w, &s))
+		return s;
+	if (w->raddr % sizeof word)
+		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	if (!remote_range(w, sizeof word, &target, &held))
+		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	moved = store_word(w, &target, &held, word);
+	if (moved != MOVE_OK)
+		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	return succeed(w);
+}
+
+/*
+ * Whatever this QP wrote before is in place already, visible to all: the copies were made by a
+ * CPU, in the order of the queue.  What is left are the checks, and a fence for copies within
+ * the process.
+ */
+static enum step do_flush(struct work *w)
+{
+	struct held held = {.n = 0};
+	struct payload range;
+	enum step s;
+
+	if (no_rd_atomic(w, &s))
+		return s;
+	if (!remote_range(w, w->compare_add, &range, &held))
+		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	atomic_thread_fence(memory_order_seq_cst);
+	return succeed(w);
+}
+
+/* ---- requests that the peer does not hear of ---- */
+
+/* Is somebody executing what comes from the peer?  It may have looked at a key that is void now. */
+static bool peer_runs(const struct work *w)
+{
+	return w->resp &&
+	       token_attach(atomic_load_explicit(&w->resp->qp->token, memory_order_seq_cst));
+}
+
+static enum step do_local(struct work *w)
+{
+	const struct outcome o = {.status = IBV_WC_SUCCESS};
+
+	if (w->op->kind == OP_BIND) {
+		if (!window_bind(w))
+			return fail(w, IBV_WC_MW_BIND_ERR);
+	} else {
+		if (!window_invalidate(w->req, w->imm, w->req, w->pos))
+			return fail(w, IBV_WC_LOC_QP_OP_ERR);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (peer_runs(w))
+			return STEP_BUSY;
+	}
+	complete_send(w->x, w->req, w->pos, &o);
+	return STEP_DONE;
 }
 
 /* ---- the responder's readiness, and dispatch ---- */
@@ -619,6 +731,8 @@ enum step work_execute(struct work *w)
 {
 	if (w->length > 1ull << 31)
 		return fail(w, IBV_WC_LOC_LEN_ERR);
+	if (op_is_local(w->op))
+		return do_local(w);
 	if (!responder_ready(w))
 		return STEP_NO_PEER;
 	switch (w->op->kind) {
@@ -630,6 +744,10 @@ enum step work_execute(struct work *w)
 		return do_read(w);
 	case OP_ATOMIC:
 		return do_atomic(w);
+	case OP_ATOMIC_WRITE:
+		return do_atomic_write(w);
+	case OP_FLUSH:
+		return do_flush(w);
 	default:
 		return fail(w, IBV_WC_LOC_QP_OP_ERR);
 	}

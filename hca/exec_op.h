@@ -23,7 +23,7 @@ struct work {
 	uint16_t flags, num_sge;
 	uint32_t imm, rkey;
 	uint64_t raddr, compare_add, swap;
-	bool fetch_add; /* an atomic: add, else compare and swap */
+	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/post.c */
 	const struct seg_sge *sge;
 	const uint8_t *inline_data;
 	const struct op *op;
@@ -41,7 +41,7 @@ bool work_read(struct work *w, uint32_t pos);
  */
 void work_step(struct work *w);
 
-/* Executes it.  w->resp is not NULL. */
+/* Executes it.  w->resp is not NULL, unless op_is_local(). */
 enum step work_execute(struct work *w);
 
 /* Completes it in error, moves the requester to ERR and flushes it. */

@@ -114,16 +114,30 @@ struct seg_sge {
 	uint32_t lkey;
 };
 
-/* One memory region.  The owner writes; key last when it appears, first when it goes. */
+/* What kind of region an entry is. */
+enum seg_mr_flags {
+	MR_WINDOW = 1 << 0,    /* a memory window: a part of another region, for rkeys only */
+	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
+	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
+};
+
+/*
+ * One memory region or window.  Of a region the owner writes all; of a window, whoever executes
+ * the request that binds or invalidates it.  key comes last when it appears and goes first.
+ */
 struct seg_mr {
 	_Atomic uint32_t key; /* lkey and rkey: index << 8 | variant; 0 = none */
 	uint32_t access;      /* enum ibv_access_flags */
 	uint32_t pd;
-	uint32_t flags;
-	uint64_t iova; /* the address that work requests use */
+	uint32_t flags; /* enum seg_mr_flags */
+	uint64_t iova;  /* the address that work requests use */
 	uint64_t length;
 	uint64_t addr; /* where it is in the owner's memory */
-	uint64_t pad[3];
+	uint64_t sink; /* MR_NULL: where writes go */
+	/* of a window */
+	uint32_t under;            /* key of the region that it is a part of */
+	uint32_t qpn;              /* MR_WINDOW_QP: whose it is while it is bound */
+	uint32_t inv_qpn, inv_pos; /* the request that invalidated it last */
 };
 
 /* seg_qp.state: low 4 bits enum ibv_qp_state, then flags, generation above. */

@@ -13,15 +13,49 @@ struct hca_pd {
 	_Atomic uint32_t users;
 	struct lock lock;   /* of the list */
 	struct hca_qp *qps; /* whose receives may still have to be copied out */
+	struct hca_mw *mws;
+	struct hca_pd *next; /* of the process, so that a handle can be found */
+};
+
+/* What a region is made of, as the segment's entry describes it. */
+struct mr_region {
+	uint64_t addr, length, iova;
+	unsigned access;
+	uint32_t flags; /* enum seg_mr_flags */
+	uint64_t sink;
 };
 
 struct hca_mr {
 	uint32_t epoch;
-	uint32_t index, key;
+	uint32_t index;
+	uint32_t key; /* 0: a window, which is no region for lkeys, or deregistered */
+	_Atomic uint32_t refs;
 	struct hca_pd *pd;
 	uint64_t addr, length, iova;
 	unsigned access;
+	uint64_t sink;     /* of the null region: where what comes for it goes; else 0 */
+	struct hca_dm *dm; /* a region of device memory */
+	bool fixed;        /* not from the program's memory: cannot be re-registered */
 };
+
+struct hca_mw {
+	struct hca_mr slot; /* what it is in the table of keys; its key is 0 */
+	uint32_t born;      /* the key with which it came */
+	struct hca_mw *next, **link;
+};
+
+/* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
+int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
+
+/* A region of device memory was deregistered. */
+void dm_region_gone(struct hca_dm *dm);
+
+/* In a forked child: locks that other threads of the parent may have held. */
+void mr_forked_child(void);
+void dm_forked_child(void);
+
+/* The first key of a table entry; each use of the entry begins with another one. */
+uint32_t mr_next_key(uint32_t index);
 
 struct hca_channel {
 	uint32_t epoch;
@@ -64,6 +98,7 @@ struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
 	uint32_t sq_tail;
+	uint32_t sq_built;        /* under sq_lock: the end of what hca_send_put() added */
 	struct end me;            /* our end; immutable but for gen, which RESET counts up */
 	struct end *_Atomic peer; /* the other end, NULL until found */
 	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */

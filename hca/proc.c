@@ -57,6 +57,8 @@ void proc_forked_child(void)
 	worker_forked_child();
 	agent_forked_child();
 	progress_forked_child();
+	mr_forked_child();
+	dm_forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
 	self.epoch = 0;

@@ -100,11 +100,19 @@ bool qp_bury_peer(struct hca_qp *qp)
 	return true;
 }
 
+/* Not found yet, or through RESET since. */
+static bool peer_missing(const struct hca_qp *qp)
+{
+	const struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+
+	return !peer || end_stale(peer);
+}
+
 static bool look_for_peer(struct hca_qp *qp)
 {
 	if (!lock_try(&qp->modify_lock))
 		return true;
-	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
+	if (peer_missing(qp))
 		qp_find_peer(qp);
 	lock_drop(&qp->modify_lock);
 	if (atomic_load_explicit(&qp->peer, memory_order_relaxed))
@@ -129,6 +137,8 @@ static bool look_at(struct hca_qp *qp)
 		atomic_load_explicit(&s->sq_tail, memory_order_acquire))
 		return false;
 	qp_bury_peer(qp);
+	if (peer_missing(qp))
+		return look_for_peer(qp);
 	run_out(qp); /* fails the head if its deadline has passed */
 	return true;
 }

@@ -400,16 +400,35 @@ void qp_rouse_peer(struct hca_qp *qp)
 	exec_run(x, peer, &qp->me, one);
 }
 
+/* The peer that we know is from before its last RESET: finds the present one. */
+static bool found_anew(struct hca_qp *qp, const struct end *known)
+{
+	bool found;
+
+	if (!known || !end_stale(known) || !lock_try(&qp->modify_lock))
+		return false;
+	qp_find_peer(qp);
+	found = atomic_load_explicit(&qp->peer, memory_order_relaxed) != known;
+	lock_drop(&qp->modify_lock);
+	return found;
+}
+
 void qp_run_out(struct hca_qp *qp)
 {
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	struct exec *x = exec_self();
+	enum run_end end;
 
 	if (!x) {
 		worker_add(qp, WORK_OUT);
 		return;
 	}
-	after_run(qp, exec_run(x, &qp->me, peer, own_budget), WORK_OUT);
+	end = exec_run(x, &qp->me, peer, own_budget);
+	if (end == RUN_PARKED && found_anew(qp, peer)) {
+		peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+		end = exec_run(x, &qp->me, peer, own_budget);
+	}
+	after_run(qp, end, WORK_OUT);
 	if (end_state(&qp->me) == IBV_QPS_ERR)
 		qp_rouse_peer(qp);
 }

@@ -10,6 +10,7 @@
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
 #include "hca/token.h"
+#include "include/weft/verbs_ext.h"
 
 enum {
 	MAX_24_BITS = 0xffffff,
@@ -17,7 +18,9 @@ enum {
 	MAX_RETRY = 7,
 	/* Path migration is not offered: the values are accepted as by HCAs without it. */
 	ACCEPTED_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+			  IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL |
+			  IBV_ACCESS_FLUSH_PERSISTENT,
 };
 
 static enum ibv_qp_state state_of(const struct hca_qp *qp)

@@ -100,6 +100,14 @@ static inline uint32_t end_state(const struct end *e)
 	return s >> QPS_GEN_SHIFT == e->gen && s & QPS_LIVE ? s & QPS_STATE_MASK : 0;
 }
 
+/* The QP went through RESET, or away, since e was made. */
+static inline bool end_stale(const struct end *e)
+{
+	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+
+	return s >> QPS_GEN_SHIFT != e->gen;
+}
+
 /* In a state in which a responder takes requests. */
 static inline bool end_receives(const struct end *e)
 {

@@ -41,6 +41,24 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 /* srq.c */
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
+/* mr.c */
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mr *verbs_reg_dm_mr(
+	struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned int access);
+int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	struct ibv_sge *sge, uint32_t n);
+
+/* dm.c */
+struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int verbs_free_dm(struct ibv_dm *dm);
+
+/* qp_ex.c */
+/*
+ * Fills the functions that build requests, for a QP that was made with these send_ops_flags.
+ * Returns 0, -EOPNOTSUPP an operation that the QP's type does not have, -ENOMEM.
+ */
+int qp_ex_init(struct verbs_qp *qp, uint64_t send_ops, uint32_t max_inline);
+
 /* mw.c */
 struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

@@ -16,6 +16,7 @@
 
 #include "base/lock.h"
 #include "hca/hca.h"
+#include "include/weft/verbs_ext.h"
 #include "verbs/events.h"
 
 /* The header makes macros of these exported functions. */
@@ -58,6 +59,16 @@ struct verbs_mr {
 	struct hca_mr *hca;
 };
 
+struct verbs_mw {
+	struct ibv_mw mw;
+	struct hca_mw *hca;
+};
+
+struct verbs_dm {
+	struct ibv_dm dm;
+	struct hca_dm *hca;
+};
+
 struct verbs_channel {
 	struct ibv_comp_channel ch;
 	struct hca_channel *hca;
@@ -81,10 +92,15 @@ struct verbs_cq {
 struct verbs_qp {
 	union {
 		struct ibv_qp qp;
-		struct ibv_qp_ex ex;
+		struct {
+			struct ibv_qp_ex ex;
+			weft_wr_flush_fn wr_flush; /* where later headers have it */
+		};
 	};
 	struct hca_qp *hca;
 	struct event_source events;
+	struct qp_builder *builder; /* of a QP made with send_ops_flags: qp_ex.c */
+	struct ibv_ece ece;
 };
 
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
@@ -105,6 +121,11 @@ static inline void count_domain_user(struct ibv_pd *pd, int change)
 static inline struct verbs_mr *to_mr(struct ibv_mr *mr)
 {
 	return container_of(mr, struct verbs_mr, mr);
+}
+
+static inline struct verbs_dm *to_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct verbs_dm, dm);
 }
 
 static inline struct verbs_channel *to_channel(struct ibv_comp_channel *ch)

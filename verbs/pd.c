@@ -31,6 +31,23 @@ static int dealloc_parent_domain(struct verbs_pd *pd)
 	return 0;
 }
 
+/* Whoever imported it last may deallocate it, once nobody else has it. */
+static int dealloc_imported(struct verbs_pd *pd)
+{
+	int rc;
+
+	if (atomic_load_explicit(&pd->users, memory_order_acquire))
+		return -EBUSY;
+	hca_pd_put(pd->hca);
+	rc = hca_pd_free(pd->hca);
+	if (rc) {
+		struct hca_pd *same;
+
+		hca_pd_get(pd->pd.handle, &same);
+	}
+	return rc;
+}
+
 int ibv_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct verbs_pd *pd = to_pd(ibpd);
@@ -38,6 +55,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 
 	if (pd->of)
 		rc = dealloc_parent_domain(pd);
+	else if (pd->imported)
+		rc = dealloc_imported(pd);
 	else if (atomic_load_explicit(&pd->users, memory_order_acquire))
 		rc = -EBUSY;
 	else
@@ -105,13 +124,28 @@ struct ibv_pd *verbs_alloc_parent_domain(
 	return &pd->pd;
 }
 
+/* ---- import: the same PD by its handle, through another context ---- */
+
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	(void)context, (void)pd_handle;
-	return fail_null(EOPNOTSUPP);
+	struct verbs_pd *pd = calloc(1, sizeof(*pd));
+	int rc;
+
+	if (!pd)
+		return fail_null(ENOMEM);
+	rc = hca_pd_get(pd_handle, &pd->hca);
+	if (rc) {
+		free(pd);
+		return fail_null(rc);
+	}
+	pd->imported = true;
+	pd->pd.context = context;
+	pd->pd.handle = pd_handle;
+	return &pd->pd;
 }
 
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	(void)pd;
+	hca_pd_put(to_pd(pd)->hca);
+	free(to_pd(pd));
 }

@@ -48,13 +48,14 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return &qp->qp;
 }
 
-/* The members up to comp_mask are those of ibv_qp_init_attr; SEND_OPS_FLAGS are not there yet. */
+/* The members up to comp_mask are those of ibv_qp_init_attr. */
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	struct ibv_qp_init_attr basic;
 	struct ibv_qp *qp;
+	int rc;
 
 	(void)context;
 	if (init->comp_mask & ~known)
@@ -66,15 +67,17 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 		return fail_null(EOPNOTSUPP);
 	memcpy(&basic, init, sizeof(basic));
 	qp = ibv_create_qp(init->pd, &basic);
-	if (qp)
-		init->cap = basic.cap;
+	if (!qp)
+		return NULL;
+	rc = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
+		     ? qp_ex_init(to_qp(qp), init->send_ops_flags, basic.cap.max_inline_data)
+		     : 0;
+	if (rc) {
+		ibv_destroy_qp(qp);
+		return fail_null(rc);
+	}
+	init->cap = basic.cap;
 	return qp;
-}
-
-struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	(void)qp;
-	return NULL;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
@@ -130,6 +133,7 @@ int ibv_destroy_qp(struct ibv_qp *ibqp)
 	count_domain_user(ibqp->pd, -1);
 	pthread_mutex_destroy(&ibqp->mutex);
 	pthread_cond_destroy(&ibqp->cond);
+	free(qp->builder);
 	free(qp);
 	return 0;
 }

@@ -144,6 +144,12 @@ void atomic_op_end(struct exec *x, struct seg *target)
 	abort();
 }
 
+enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word)
+{
+	(void)w, (void)va, (void)word;
+	return MOVE_REFUSED;
+}
+
 enum move_result atomic_op_apply(struct work *work, uint64_t va, uint64_t *before)
 {
 	(void)work;

@@ -334,6 +334,154 @@ int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	return rc;
 }
 
+/* Objects that the tests of the ABI do not look into. */
+struct hca_mw {
+	int unused;
+};
+
+struct hca_dm {
+	int unused;
+};
+
+int hca_pd_get(uint32_t handle, struct hca_pd **pd)
+{
+	(void)handle, (void)pd;
+	return -ENOENT;
+}
+
+void hca_pd_put(struct hca_pd *pd)
+{
+	(void)pd;
+}
+
+int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+	unsigned access)
+{
+	(void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
+	return take_error();
+}
+
+int hca_mr_null(struct hca_pd *pd, struct hca_mr **mr)
+{
+	(void)pd;
+	return make(mr, sizeof(**mr));
+}
+
+int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **mr)
+{
+	(void)pd, (void)key, (void)mr;
+	return -ENOENT;
+}
+
+void hca_mr_put(struct hca_mr *mr)
+{
+	unmake(mr);
+}
+
+int hca_mr_advise(struct hca_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	const struct ibv_sge *sge, uint32_t n)
+{
+	(void)pd, (void)advice, (void)flags, (void)sge, (void)n;
+	return take_error();
+}
+
+int hca_mw_alloc(struct hca_pd *pd, enum ibv_mw_type type, struct hca_mw **mw)
+{
+	(void)pd, (void)type;
+	return make(mw, sizeof(**mw));
+}
+
+int hca_mw_dealloc(struct hca_mw *mw)
+{
+	return unmake(mw);
+}
+
+uint32_t hca_mw_key(const struct hca_mw *mw)
+{
+	(void)mw;
+	return 0x1200;
+}
+
+int hca_dm_alloc(uint64_t size, uint32_t log_align, struct hca_dm **dm)
+{
+	(void)size, (void)log_align;
+	return make(dm, sizeof(**dm));
+}
+
+int hca_dm_free(struct hca_dm *dm)
+{
+	return unmake(dm);
+}
+
+uint32_t hca_dm_handle(const struct hca_dm *dm)
+{
+	(void)dm;
+	return 1;
+}
+
+int hca_dm_write(struct hca_dm *dm, uint64_t offset, const void *from, uint64_t length)
+{
+	(void)dm, (void)offset, (void)from, (void)length;
+	return take_error();
+}
+
+int hca_dm_read(struct hca_dm *dm, uint64_t offset, void *to, uint64_t length)
+{
+	(void)dm, (void)offset, (void)to, (void)length;
+	return take_error();
+}
+
+int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t length,
+	unsigned access, struct hca_mr **mr)
+{
+	(void)pd, (void)dm, (void)offset, (void)length, (void)access;
+	return make(mr, sizeof(**mr));
+}
+
+int hca_dm_get(uint32_t handle, struct hca_dm **dm)
+{
+	(void)handle, (void)dm;
+	return -ENOENT;
+}
+
+void hca_dm_put(struct hca_dm *dm)
+{
+	unmake(dm);
+}
+
+int hca_cmd_fd(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+bool hca_cmd_fd_is_ours(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+void hca_send_start(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	(void)qp, (void)wr;
+	return take_error();
+}
+
+int hca_send_commit(struct hca_qp *qp)
+{
+	(void)qp;
+	return take_error();
+}
+
+void hca_send_abort(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
 int rdv_revive(void)
 {
 	return 0;

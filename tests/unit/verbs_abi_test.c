@@ -251,6 +251,16 @@ static void test_create_qp_ex(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	init.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	qp = ibv_create_qp_ex(f->context, &init);
+	assert_non_null(qp);
+	assert_ptr_equal(ibv_qp_to_qp_ex(qp), qp);
+	fake_error = -ENOMEM; /* of the second request: reported at the end, once */
+	ibv_wr_start(ibv_qp_to_qp_ex(qp));
+	ibv_wr_send(ibv_qp_to_qp_ex(qp));
+	ibv_wr_rdma_read(ibv_qp_to_qp_ex(qp), 1, 2);
+	assert_int_equal(ibv_wr_complete(ibv_qp_to_qp_ex(qp)), ENOMEM);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	init.send_ops_flags = IBV_QP_EX_WITH_TSO;
 	assert_null(ibv_create_qp_ex(f->context, &init));
 	assert_int_equal(errno, EOPNOTSUPP);
 }

@@ -262,6 +262,9 @@ static int weftd_down_then_found(void)
 
 	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
 	CHECK_EQ(rdv_shutdown(NULL), 0);
+	/* Its sockets close one after the other. */
+	for (int i = 0; i < 1000 && kid_do(&a, DO_CHECK, 0, 0) == 0; i++)
+		usleep(1000);
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), -EAGAIN);
 	CHECK_EQ(weftd_pid(NULL), 0);
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT);
