@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/events.h"
 
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,9 +78,22 @@ static void write_files(struct server *s)
 			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
 }
 
+/* Every process hears of it once, however often it changes before it asks. */
+static void tell_gid_change(struct server *s)
+{
+	uint32_t bit = 1u << IBV_EVENT_GID_CHANGE;
+
+	for (struct process *p = s->processes; p; p = p->next)
+		if (!(atomic_fetch_or_explicit(
+			      &p->seg->hdr.port_events, bit, memory_order_seq_cst) &
+			    bit))
+			process_fire(s, p, 0);
+}
+
 void events_addrs(struct server *s, struct watch *w, uint32_t events)
 {
 	static struct gid_addr addrs[ADDRS_MAX];
+	static struct fabric_gid before[FABRIC_MAX_GIDS];
 	size_t lost;
 	int n;
 
@@ -91,7 +105,10 @@ void events_addrs(struct server *s, struct watch *w, uint32_t events)
 		log_line(LOG_LVL_WARN, "cannot list addresses: %s; loopback only", strerror(-n));
 		n = 0;
 	}
+	memcpy(before, s->page->port.gid, sizeof before);
 	lost = identity_set_addrs(s->page, addrs, n);
+	if (memcmp(before, s->page->port.gid, sizeof before))
+		tell_gid_change(s);
 	if (lost)
 		server_refuse(s, REF_GIDS_FULL);
 	write_files(s);
