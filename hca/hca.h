@@ -122,7 +122,7 @@ int hca_dm_get(uint32_t handle, struct hca_dm **dm);
 void hca_dm_put(struct hca_dm *dm);
 /*
  * A new fd of the file behind the device memory, which stands for this process's device:
- * ibv_context.cmd_fd.  The caller closes it.
+ * ibv_context.cmd_fd.  The caller closes it.  -EBADF: the program has closed ours (closefrom).
  */
 int hca_cmd_fd(void);
 /* Is fd such a one of this process? */
