@@ -27,27 +27,25 @@ struct hca_dm {
 static struct {
 	struct lock lock;
 	uint32_t epoch; /* of what follows; another one: it is the parent's */
-	int fd;
-	dev_t dev;
-	ino_t ino;
+	struct own_fd fd;
 	uint8_t *base;
 	struct hca_dm *first;
 	uint32_t next_handle;
-} card = {.fd = -1};
+} card = {.fd = OWN_FD_NONE};
 
 void dm_forked_child(void)
 {
 	atomic_store_explicit(&card.lock.word, 0, memory_order_relaxed);
 }
 
-static int make_file(struct stat *st)
+static int make_file(void)
 {
 	int fd = memfd_create("weft-dm", MFD_CLOEXEC);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = ftruncate(fd, HCA_DM_BYTES) || fstat(fd, st) ? -errno : fd;
+	rc = ftruncate(fd, HCA_DM_BYTES) ? -errno : fd;
 	if (rc < 0)
 		close(fd);
 	return rc;
@@ -56,13 +54,12 @@ static int make_file(struct stat *st)
 /* With the lock held: the memory of this process is there. */
 static int ready(void)
 {
-	struct stat st;
 	int fd;
 	void *p;
 
 	if (card.base && card.epoch == proc_epoch())
 		return 0;
-	fd = make_file(&st);
+	fd = make_file();
 	if (fd < 0)
 		return fd;
 	p = mmap(NULL, HCA_DM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -77,9 +74,7 @@ static int ready(void)
 	/* A forked child finds zeros there instead of a hole. */
 	rdv_note_mapping(p, HCA_DM_BYTES);
 	card.base = p;
-	card.fd = fd;
-	card.dev = st.st_dev;
-	card.ino = st.st_ino;
+	card.fd = own_fd(fd);
 	card.first = NULL;
 	card.epoch = proc_epoch();
 	return 0;
@@ -271,7 +266,9 @@ int hca_cmd_fd(void)
 
 	lock_take(&card.lock);
 	rc = ready();
-	fd = rc ? rc : fcntl(card.fd, F_DUPFD_CLOEXEC, 0);
+	if (!rc && !own_fd_ok(&card.fd))
+		rc = -EBADF;
+	fd = rc ? rc : fcntl(card.fd.fd, F_DUPFD_CLOEXEC, 0);
 	if (!rc && fd < 0)
 		fd = -errno;
 	lock_drop(&card.lock);
@@ -286,7 +283,7 @@ bool hca_cmd_fd_is_ours(int fd)
 
 	lock_take(&card.lock);
 	ours = card.base && card.epoch == proc_epoch() && !fstat(fd, &st) &&
-	       st.st_dev == card.dev && st.st_ino == card.ino;
+	       st.st_dev == card.fd.dev && st.st_ino == card.fd.ino;
 	lock_drop(&card.lock);
 	errno = saved;
 	return ours;

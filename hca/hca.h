@@ -75,6 +75,13 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	unsigned access);
 /* A region that reads as zeros and swallows what is written: only its lkey is good. */
 int hca_mr_null(struct hca_pd *pd, struct hca_mr **mr);
+/*
+ * Registers [offset, offset+length) of a file that holds memory: a dma-buf, a memfd or another
+ * file of tmpfs or hugetlbfs, a DAX device or file.  -EINVAL any other fd, a range beyond its end,
+ * an iova of another offset in the page, rights that such a region has not; -EBADF, -EACCES.
+ */
+int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
+	unsigned access, struct hca_mr **mr);
 /* Another reference to the region of that key in that PD, for hca_mr_put(); -ENOENT. */
 int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **mr);
 void hca_mr_put(struct hca_mr *mr);
@@ -115,7 +122,7 @@ int hca_dm_get(uint32_t handle, struct hca_dm **dm);
 void hca_dm_put(struct hca_dm *dm);
 /*
  * A new fd of the file behind the device memory, which stands for this process's device:
- * ibv_context.cmd_fd.  The caller closes it.
+ * ibv_context.cmd_fd.  The caller closes it.  -EBADF: the program has closed ours (closefrom).
  */
 int hca_cmd_fd(void);
 /* Is fd such a one of this process? */

@@ -342,6 +342,8 @@ int hca_mr_dereg(struct hca_mr *mr)
 		mr->key = 0;
 		if (mr->dm)
 			dm_region_gone(mr->dm);
+		if (mr->mapping.len)
+			munmap(mr->mapping.at, mr->mapping.len);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
 	}

@@ -25,6 +25,12 @@ struct mr_region {
 	uint64_t sink;
 };
 
+/* What was mapped for a region, and goes with it. */
+struct mr_mapping {
+	void *at;
+	size_t len;
+};
+
 struct hca_mr {
 	uint32_t epoch;
 	uint32_t index;
@@ -35,7 +41,8 @@ struct hca_mr {
 	unsigned access;
 	uint64_t sink;     /* of the null region: where what comes for it goes; else 0 */
 	struct hca_dm *dm; /* a region of device memory */
-	bool fixed;        /* not from the program's memory: cannot be re-registered */
+	struct mr_mapping mapping;
+	bool fixed; /* not from the program's memory: cannot be re-registered */
 };
 
 struct hca_mw {

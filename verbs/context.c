@@ -128,13 +128,16 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	int rc = hca_open(&page);
 	int cmd_fd = rc ? rc : hca_cmd_fd();
 
-	if (cmd_fd < 0)
+	if (cmd_fd == -EBADF) /* a daemon closed it; nothing but an import needs it */
+		cmd_fd = -1;
+	else if (cmd_fd < 0)
 		return fail_null(cmd_fd);
 	context = make_context(device, cmd_fd);
 	if (!context) {
 		int err = errno;
 
-		close(cmd_fd);
+		if (cmd_fd >= 0)
+			close(cmd_fd);
 		errno = err;
 	}
 	return context;
@@ -144,7 +147,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 int ibv_close_device(struct ibv_context *context)
 {
 	close(context->async_fd);
-	close(context->cmd_fd);
+	if (context->cmd_fd >= 0)
+		close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	free(container_of(context, struct verbs_ctx, v.context));
 	return 0;

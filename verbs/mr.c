@@ -140,8 +140,17 @@ int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 struct ibv_mr *ibv_reg_dmabuf_mr(
 	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
-	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-	return fail_null(EOPNOTSUPP);
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	int rc;
+
+	if (!mr)
+		return fail_null(ENOMEM);
+	rc = hca_mr_from_fd(to_pd(pd)->hca, fd, offset, length, iova, (unsigned)access, &mr->hca);
+	if (rc) {
+		free(mr);
+		return fail_null(rc);
+	}
+	return wrap(mr, pd, (void *)(uintptr_t)offset, length);
 }
 
 /* ---- import: the same region by its handle, through another context ---- */

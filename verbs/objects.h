@@ -100,7 +100,6 @@ struct verbs_qp {
 	struct hca_qp *hca;
 	struct event_source events;
 	struct qp_builder *builder; /* of a QP made with send_ops_flags: qp_ex.c */
-	struct ibv_ece ece;
 };
 
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)

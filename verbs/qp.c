@@ -147,18 +147,3 @@ int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 {
 	return to_errno(hca_post_recv(to_qp(qp)->hca, wr, bad));
 }
-
-/* ---- ECE: we have no vendor's options to offer ---- */
-
-int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp;
-	memset(ece, 0, sizeof(*ece));
-	return to_errno(-EOPNOTSUPP);
-}
-
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp, (void)ece;
-	return to_errno(-EOPNOTSUPP);
-}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Regions beyond the plain one: other addresses, re-registered, null, on demand, device memory. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -330,6 +331,63 @@ static void device_memory(void)
 	vp_pair_free(&a, &b);
 }
 
+/* ---- behind an fd ---- */
+
+static struct ibv_mr *reg_fd(int fd, uint64_t off, size_t len, uint64_t iova, int access)
+{
+	errno = 0;
+	return ibv_reg_dmabuf_mr(b.pd, off, len, iova, fd, access);
+}
+
+static void fd_refusals(int fd)
+{
+	int pipes[2], file = open("/proc/self/exe", O_RDONLY), ro;
+
+	CHECK_EQ(pipe(pipes), 0);
+	CHECK(!reg_fd(-1, 0, 4096, 0, ALL) && errno == EBADF);
+	CHECK(!reg_fd(pipes[0], 0, 4096, 0, ALL) && errno == EINVAL);
+	CHECK(!reg_fd(0, 0, 4096, 0, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
+	CHECK(!reg_fd(file, 0, 4096, 0, 0) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 0, 65537, 0, ALL) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 0, 0, 0, ALL) && errno == EINVAL);
+	CHECK(!reg_fd(fd, UINT64_MAX - 4095, 8192, 0, ALL) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 4096, 4096, 4097, ALL) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 0, 4096, 0, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 0, 4096, 0, ALL | IBV_ACCESS_MW_BIND) && errno == EINVAL);
+	CHECK(!reg_fd(fd, 0, 4096, 0, ALL | IBV_ACCESS_ON_DEMAND) && errno == EINVAL);
+	ro = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+	CHECK(!reg_fd(ro, 0, 4096, 0, 0) && errno == EINVAL);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(file);
+	close(ro);
+}
+
+static void behind_fd(void)
+{
+	int fd = memfd_create("buffer", MFD_CLOEXEC);
+	struct ibv_mr *mr;
+	uint8_t *p;
+
+	check_case("a region behind a memfd");
+	setup();
+	CHECK_EQ(ftruncate(fd, 65536), 0);
+	p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	fd_refusals(fd);
+	mr = reg_fd(fd, 8192 + 100, 4096, 0x100000 + 100, ALL);
+	CHECK(mr && (uintptr_t)mr->addr == 8292 && mr->length == 4096);
+	close(fd); /* the region keeps its pages */
+	vp_fill(a.buf, 4096, 8);
+	CHECK_EQ(put(mr->rkey, 0x100000 + 100, 4096), IBV_WC_SUCCESS);
+	CHECK(vp_filled(p + 8292, 4096, 8));
+	CHECK_EQ(p[8292 + 4096], 0);
+	CHECK_EQ(rereg_errno(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), EINVAL);
+	CHECK_EQ(put(mr->rkey, 0x100000 + 101, 4096), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	munmap(p, 65536);
+	vp_pair_free(&a, &b);
+}
+
 /* ---- import ---- */
 
 static void import(void)
@@ -370,6 +428,7 @@ int main(void)
 	on_demand();
 	all_of_memory();
 	device_memory();
+	behind_fd();
 	import();
 	return check_result();
 }

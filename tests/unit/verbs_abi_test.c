@@ -265,6 +265,23 @@ static void test_create_qp_ex(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
+static void test_ece(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_ece ece = {.comp_mask = 7};
+
+	assert_int_equal(ibv_query_ece(f->qp, &ece), 0);
+	assert_int_equal(ece.vendor_id, 0xffffff);
+	assert_int_equal(ece.comp_mask, 0);
+	ece.options = 0x55; /* none that we have: given back without */
+	assert_int_equal(ibv_set_ece(f->qp, &ece), 0);
+	assert_int_equal(ece.options, 0);
+	ece.vendor_id = 0x2c9;
+	assert_int_equal(ibv_set_ece(f->qp, &ece), EINVAL);
+	ece.vendor_id = 0;
+	assert_int_equal(ibv_set_ece(f->qp, &ece), EOPNOTSUPP);
+}
+
 static void *ack_cq_later(void *arg)
 {
 	struct fixture *f = arg;
@@ -467,6 +484,7 @@ int main(void)
 		TEST(test_pkeys),
 		TEST(test_query_qp_gives_our_pointers),
 		TEST(test_create_qp_ex),
+		TEST(test_ece),
 		TEST(test_destroy_cq_waits_for_acks),
 		TEST(test_destroy_qp_waits_for_acks),
 		TEST(test_events_of_destroyed_objects_vanish),
