@@ -40,6 +40,20 @@ static void rest(void *arg)
 	slot_rest(w->x->slot);
 }
 
+struct guard {
+	struct work *w;
+	const struct held *held;
+};
+
+static bool still_valid(void *arg)
+{
+	const struct guard *g = arg;
+	uint32_t own = g->w->x->attach;
+
+	slot_step(g->w->x->slot, own, own);
+	return held_valid(g->held) && work_connected(g->w);
+}
+
 /*
  * How long the agent, which is a thread that must be scheduled, may take where an adapter's
  * acknowledgement would be due at once.
@@ -72,13 +86,21 @@ bool exec_agent_later(const struct work *w)
 	return w->req->view.pid || !w->x->may_wait;
 }
 
-static enum move_result run(struct work *w, struct move *m, struct agent_call *c)
+static enum move_result run(
+	struct work *w, struct move *m, struct agent_call *c, const struct held *held)
 {
-	enum move_result r;
+	struct guard g = {.w = w, .held = held};
+	enum move_result r = MOVE_STOPPED;
 
 	m->agent = c;
-	r = mover_run(m);
-	m->agent = NULL;
+	m->still_valid = still_valid;
+	m->arg = &g;
+	if (still_valid(&g))
+		r = mover_run(m);
+	/* Now the responder's queues again. */
+	work_step(w);
+	if (!work_connected(w))
+		r = MOVE_STOPPED;
 	count_add(w->x, CTR_AGENT_OPS, m->calls);
 	count_add(w->x, CTR_AGENT_BYTES, m->moved);
 	if (r == MOVE_LATE) {
@@ -102,10 +124,11 @@ enum move_result exec_agent_move(
 	for (unsigned i = 0; i < m->remote->n; i++)
 		key[i] = held->mr[first + i].key;
 	c = call_of(w, op, key);
-	return run(w, m, &c);
+	return run(w, m, &c, held);
 }
 
-enum move_result exec_agent_atomic(struct work *w, struct move *m, uint64_t *before)
+enum move_result exec_agent_atomic(
+	struct work *w, struct move *m, const struct held *held, uint64_t *before)
 {
 	struct agent_call c = call_of(w, w->fetch_add ? AGENT_ADD : AGENT_SWAP, &w->rkey);
 	enum move_result r;
@@ -114,7 +137,7 @@ enum move_result exec_agent_atomic(struct work *w, struct move *m, uint64_t *bef
 		return MOVE_LATER;
 	c.operand[0] = w->compare_add;
 	c.operand[1] = w->swap;
-	r = run(w, m, &c);
+	r = run(w, m, &c, held);
 	*before = c.before;
 	return r;
 }

@@ -16,12 +16,15 @@ struct agent_area *agent_area(struct seg *seg);
 /*
  * Runs m, whose remote list is memory of w's responder, by its agent; the pieces were resolved as
  * held->mr[first] and on.  MOVE_LATER: this thread may not, or the memory is the requester's.
+ * Meanwhile the exec slot names us alone: only our own memory and the agent's area are touched,
+ * so that a responder takes memory away without waiting for us, even if we are stopped.
  */
 enum move_result exec_agent_move(
 	struct work *w, struct move *m, const struct held *held, unsigned first);
 
 /* The same for w's atomic at va of the responder, allowed by w->rkey; *before: the old value. */
-enum move_result exec_agent_atomic(struct work *w, struct move *m, uint64_t *before);
+enum move_result exec_agent_atomic(
+	struct work *w, struct move *m, const struct held *held, uint64_t *before);
 
 /* True if the requester itself must execute w, in a thread that may sleep. */
 bool exec_agent_later(const struct work *w);

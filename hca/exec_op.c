@@ -124,13 +124,17 @@ struct guard {
 	const struct held *held;
 };
 
+bool work_connected(const struct work *w)
+{
+	return end_state(w->req) == IBV_QPS_RTS && end_receives(w->resp);
+}
+
 static bool still_valid(void *arg)
 {
 	const struct guard *g = arg;
 
 	work_step(g->w);
-	return held_valid(g->held) && end_state(g->w->req) == IBV_QPS_RTS &&
-	       end_receives(g->w->resp);
+	return held_valid(g->held) && work_connected(g->w);
 }
 
 static bool is_here(const struct end *e)
@@ -557,15 +561,11 @@ static bool agent_due(const struct work *w)
 static enum move_result update(
 	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
 {
-	struct guard g = {.w = w, .held = held};
-	struct move m = {.pid = w->resp->view.pid,
-		.remote = &target->l,
-		.still_valid = still_valid,
-		.arg = &g};
+	struct move m = {.pid = w->resp->view.pid, .remote = &target->l};
 	enum move_result moved;
 
 	if (view_by_agent(&w->resp->view))
-		return exec_agent_atomic(w, &m, before);
+		return exec_agent_atomic(w, &m, held, before);
 	if (!atomic_op_begin(w->x, w->resp->view.seg))
 		return MOVE_BUSY;
 	moved = atomic_op_apply(w, (uintptr_t)target->l.v[0].iov_base, before);

@@ -41,6 +41,9 @@ bool work_read(struct work *w, uint32_t pos);
  */
 void work_step(struct work *w);
 
+/* Are both ends still in states in which a transfer goes on? */
+bool work_connected(const struct work *w);
+
 /* Executes it.  w->resp is not NULL, unless op_is_local(). */
 enum step work_execute(struct work *w);
 

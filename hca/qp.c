@@ -380,12 +380,18 @@ static bool kicked_another(const struct hca_qp *qp, enum run_end end)
 	return token_attach(token) != qp->me.view.attach;
 }
 
+void qp_watch_after(struct hca_qp *qp, enum run_end end)
+{
+	if (end == RUN_PARKED || kicked_another(qp, end))
+		progress_watch(qp);
+}
+
 static void after_run(struct hca_qp *qp, enum run_end end, unsigned direction)
 {
 	if (end == RUN_BUDGET || end == RUN_BUSY)
 		worker_add(qp, direction);
-	else if (direction == WORK_OUT && (end == RUN_PARKED || kicked_another(qp, end)))
-		progress_watch(qp);
+	else if (direction == WORK_OUT)
+		qp_watch_after(qp, end);
 }
 
 void qp_rouse_peer(struct hca_qp *qp)

@@ -10,6 +10,7 @@
 #include "hca/exec.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
+#include "hca/qp_state.h"
 #include "hca/thread.h"
 
 enum { BUSY_NAP_NS = 200 * 1000 };
@@ -64,6 +65,8 @@ static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
 		}
 		if (end == RUN_BUSY || end == RUN_BUDGET)
 			left |= dir;
+		else if (todo & dir & WORK_OUT)
+			qp_watch_after(qp, end);
 	}
 	count_add(x, CTR_WORKER, 1);
 	return left;

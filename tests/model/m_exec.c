@@ -98,8 +98,10 @@ enum move_result exec_agent_move(
 	abort();
 }
 
-enum move_result exec_agent_atomic(struct work *work, struct move *m, uint64_t *before)
+enum move_result exec_agent_atomic(
+	struct work *work, struct move *m, const struct held *held, uint64_t *before)
 {
+	(void)held;
 	(void)work;
 	(void)m;
 	(void)before;
