@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * prim memcpy|cma|cma_read SIZE: prints how long one copy of SIZE bytes takes, in microseconds:
- * by memcpy within the process, or by process_vm_writev or process_vm_readv between it and a
- * sleeping process on another CPU.  The median of SAMPLES; every page was touched before.
+ * prim memcpy|copy|stream|cma|cma_read SIZE: prints how long one copy of SIZE bytes takes, in
+ * microseconds: by memcpy or one of Weft's kernels within the process, or by process_vm_writev or
+ * process_vm_readv between it and a sleeping process on another CPU.  The median of SAMPLES; every
+ * page was touched before.
  */
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "pages/copy.h"
 
 enum { SAMPLES = 21, SAMPLE_NS = 5 * NSEC_PER_MSEC, MAX_REPEAT = 1 << 24, PAGE = 4096 };
 
@@ -30,6 +33,18 @@ static int by_memcpy(struct copy *c)
 {
 	memcpy(c->to, c->from, c->size);
 	__asm__ __volatile__("" ::"r"(c->to) : "memory");
+	return 0;
+}
+
+static int by_copy(struct copy *c)
+{
+	copy_ordered(c->to, c->from, c->size);
+	return 0;
+}
+
+static int by_stream(struct copy *c)
+{
+	copy_stream(c->to, c->from, c->size);
 	return 0;
 }
 
@@ -128,29 +143,43 @@ static int measure(struct copy *c, copy_fn *fn)
 	return 0;
 }
 
+static const struct way {
+	const char *name;
+	copy_fn *fn;
+	bool crosses; /* from one process to another */
+} ways[] = {
+	{"memcpy", by_memcpy, false},
+	{"copy", by_copy, false},
+	{"stream", by_stream, false},
+	{"cma", by_cma, true},
+	{"cma_read", by_cma_read, true},
+};
+
+static const struct way *find_way(const char *name)
+{
+	for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (strcmp(ways[i].name, name) == 0)
+			return &ways[i];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct copy c = {.size = argc == 3 ? strtoull(argv[2], NULL, 0) : 0};
-	copy_fn *fn = NULL;
+	const struct way *way = argc == 3 ? find_way(argv[1]) : NULL;
 	int status;
 
-	if (argc == 3 && strcmp(argv[1], "memcpy") == 0)
-		fn = by_memcpy;
-	else if (argc == 3 && strcmp(argv[1], "cma") == 0)
-		fn = by_cma;
-	else if (argc == 3 && strcmp(argv[1], "cma_read") == 0)
-		fn = by_cma_read;
-	if (!fn || !c.size) {
-		fprintf(stderr, "usage: prim memcpy|cma|cma_read SIZE\n");
+	if (!way || !c.size) {
+		fprintf(stderr, "usage: prim memcpy|copy|stream|cma|cma_read SIZE\n");
 		return 2;
 	}
 	pin(0);
 	c.from = touched(c.size);
 	c.to = touched(c.size);
-	c.peer = c.from && c.to && fn != by_memcpy ? start_peer(&c) : 0;
+	c.peer = c.from && c.to && way->crosses ? start_peer(&c) : 0;
 	if (!c.from || !c.to || c.peer < 0)
 		return 1;
-	status = measure(&c, fn);
+	status = measure(&c, way->fn);
 	if (c.peer > 0)
 		kill(c.peer, SIGKILL);
 	return status;

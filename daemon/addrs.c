@@ -121,7 +121,19 @@ static int dump(struct mnl_socket *nl, uint16_t type, mnl_cb_t cb, struct listin
 	return n < 0 ? -errno : 0;
 }
 
-int addrs_list(struct gid_addr *addrs, size_t max)
+static unsigned count_uplinks(const struct listing *l)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < l->n_links; i++) {
+		uint32_t flags = l->links[i].flags;
+
+		n += !(flags & IFF_LOOPBACK) && flags & IFF_UP && flags & IFF_RUNNING;
+	}
+	return n;
+}
+
+int addrs_list(struct gid_addr *addrs, size_t max, unsigned *uplinks)
 {
 	struct listing l = {.addrs = addrs, .max_addrs = max};
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
@@ -135,6 +147,7 @@ int addrs_list(struct gid_addr *addrs, size_t max)
 	if (!ret)
 		ret = dump(nl, RTM_GETADDR, on_addr, &l);
 	mnl_socket_close(nl);
+	*uplinks = count_uplinks(&l);
 	free(l.links);
 	return ret ? ret : (int)l.n_addrs;
 }

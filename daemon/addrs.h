@@ -7,10 +7,11 @@
 enum { ADDRS_MAX = 1024 };
 
 /*
- * Lists the addresses of interfaces that are up, in the kernel's order, at most max.  Returns
- * how many, or a negative errno if the kernel refuses to tell.
+ * Lists the addresses of interfaces that are up, in the kernel's order, at most max, and counts in
+ * *uplinks the interfaces but loopback that are up and have a carrier.  Returns how many
+ * addresses, or a negative errno if the kernel refuses to tell.
  */
-int addrs_list(struct gid_addr *addrs, size_t max);
+int addrs_list(struct gid_addr *addrs, size_t max, unsigned *uplinks);
 
 /* A socket that becomes readable when an address or an interface changes; an fd or -errno. */
 int addrs_watch(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/events.h"
 
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,22 +78,44 @@ static void write_files(struct server *s)
 			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
 }
 
+static void raise_port_event(struct server *s, enum ibv_event_type type)
+{
+	for (struct process *p = s->processes; p; p = p->next)
+		recover_port_event(&s->env, p->seg, p->id, type);
+}
+
+/* As a driver tells it: a port that comes up does so before its GIDs, and goes down after them. */
+static void tell(struct server *s, const struct identity_news *news)
+{
+	if (news->went_up)
+		raise_port_event(s, IBV_EVENT_PORT_ACTIVE);
+	if (news->gids)
+		raise_port_event(s, IBV_EVENT_GID_CHANGE);
+	if (news->went_down)
+		raise_port_event(s, IBV_EVENT_PORT_ERR);
+}
+
 void events_addrs(struct server *s, struct watch *w, uint32_t events)
 {
 	static struct gid_addr addrs[ADDRS_MAX];
-	size_t lost;
+	struct identity_news news;
+	unsigned uplinks = 0;
 	int n;
 
 	(void)events;
 	if (w->fd >= 0)
 		addrs_drain(w->fd);
-	n = addrs_list(addrs, ADDRS_MAX);
+	n = addrs_list(addrs, ADDRS_MAX, &uplinks);
 	if (n < 0) {
 		log_line(LOG_LVL_WARN, "cannot list addresses: %s; loopback only", strerror(-n));
 		n = 0;
+		uplinks = s->page->port.state == IBV_PORT_ACTIVE;
 	}
-	lost = identity_set_addrs(s->page, addrs, n);
-	if (lost)
+	/* A host without a network has a port all the same: loopback. */
+	s->had_uplink |= uplinks > 0;
+	news = identity_update(s->page, addrs, n, uplinks || !s->had_uplink);
+	if (news.lost)
 		server_refuse(s, REF_GIDS_FULL);
 	write_files(s);
+	tell(s, &news);
 }

@@ -12,6 +12,7 @@
 
 enum {
 	PAGE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
+	PHYS_DISABLED = 3,
 	PHYS_LINK_UP = 5,
 	WIDTH_4X = 2,
 	SPEED_EDR = 32,
@@ -102,14 +103,34 @@ int identity_create(const char *fabric, struct fabric_page **page, int *fd)
 	return 0;
 }
 
-size_t identity_set_addrs(struct fabric_page *page, const struct gid_addr *addrs, size_t n)
+/* Returns true if that is a change. */
+static bool set_state(struct fabric_port *port, bool up)
 {
-	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
-	size_t lost;
+	uint8_t state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 
+	if (port->state == state)
+		return false;
+	port->state = state;
+	port->phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED;
+	return true;
+}
+
+struct identity_news identity_update(
+	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up)
+{
+	static struct fabric_gid before[FABRIC_MAX_GIDS];
+	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
+	struct identity_news news;
+	bool changed;
+
+	memcpy(before, page->port.gid, sizeof before);
 	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	lost = gid_table_update(&page->port, page->node_guid, addrs, n);
+	news.lost = gid_table_update(&page->port, page->node_guid, addrs, n);
+	changed = set_state(&page->port, port_up);
 	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
-	return lost;
+	news.gids = memcmp(before, page->port.gid, sizeof before) != 0;
+	news.went_up = changed && port_up;
+	news.went_down = changed && !port_up;
+	return news;
 }

@@ -16,5 +16,13 @@ int identity_create(const char *fabric, struct fabric_page **page, int *fd);
 /* The node GUID of this host in a fabric, network order; the same after each start. */
 uint64_t identity_guid(const char *fabric);
 
-/* Publishes the host's addresses as GIDs.  Returns how many found no room. */
-size_t identity_set_addrs(struct fabric_page *page, const struct gid_addr *addrs, size_t n);
+/* What a look at the host's addresses and links brought. */
+struct identity_news {
+	size_t lost;             /* addresses that found no room in the GID table */
+	bool gids;               /* the GID table is another */
+	bool went_up, went_down; /* the port */
+};
+
+/* Publishes the host's addresses as GIDs, and the state of the port. */
+struct identity_news identity_update(
+	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up);

@@ -65,6 +65,7 @@ struct server {
 	struct recover_env env; /* hub segment and id in it */
 	int hub_fd, page_fd;
 	struct fabric_page *page;
+	bool had_uplink; /* a link but loopback was up since we run */
 
 	struct session *sessions;  /* list: all connections */
 	struct process *processes; /* list */

@@ -23,8 +23,9 @@
 #include "daemon/events.h"
 #include "daemon/identity.h"
 #include "daemon/session.h"
+#include "rdv/conn.h"
 
-enum { LIFE_WAIT_MS = 4000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
+enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
 enum { ENOUGH_FDS = 65536 };
 /* Who starts us must have time to connect. */
 static const double min_idle_s = 0.2;
@@ -125,16 +126,28 @@ static int locked_out(const struct server *s, int pid, const struct failure *f)
 		s->paths.fabric);
 }
 
+/* Does the weftd that holds the lock take connections?  Then it is not about to leave. */
+static bool serves(const struct server *s)
+{
+	struct conn c;
+
+	if (conn_open(&c, &s->paths))
+		return false;
+	conn_close(&c);
+	return true;
+}
+
 /* One weftd per fabric; one that is leaving needs a moment. */
 static int take_life_lock(struct server *s, const struct failure *f)
 {
+	uint64_t until = clock_ns() + (uint64_t)LIFE_WAIT_MS * NSEC_PER_MSEC;
 	int fd = rdv_open_file(&s->paths, "epoch");
 
 	if (fd < 0)
 		return fail(f, fd, "cannot open %s/%s.epoch: %s", s->paths.dir, s->paths.name,
 			strerror(-fd));
-	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (i >= LIFE_WAIT_MS / LIFE_POLL_MS) {
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (clock_ns() > until || serves(s)) {
 			int pid = holder(fd);
 
 			close(fd);
@@ -197,6 +210,8 @@ static int make_page(struct server *s, const struct failure *f)
 
 	if (ret)
 		return fail(f, ret, "cannot create the fabric page: %s", strerror(-ret));
+	if (s->epoch > 1)
+		atomic_store_explicit(&s->page->restarted_ns, clock_ns(), memory_order_relaxed);
 	s->addrs = (struct watch){events_addrs, addrs_watch()};
 	if (s->addrs.fd < 0)
 		log_line(LOG_LVL_WARN, "cannot watch addresses: %s", strerror(-s->addrs.fd));
@@ -315,6 +330,8 @@ void server_end(struct server *s)
 
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
 	unlinkat(s->paths.dir_fd, name, 0);
+	/* Who finds us gone need not start another. */
+	atomic_store_explicit(&s->page->left, 1, memory_order_release);
 	/* The sockets stay open: their end tells who asked for the shutdown that we are gone. */
 	while (s->sessions) {
 		struct session *next = s->sessions->next;

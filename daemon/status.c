@@ -43,6 +43,11 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_DROP_QKEY] = "drop_qkey",
 	[CTR_DROP_NO_RECV] = "drop_no_recv",
 	[CTR_DROP_ACCESS] = "drop_access",
+	[CTR_AGENT_OPS] = "agent_ops",
+	[CTR_AGENT_BYTES] = "agent_bytes",
+	[CTR_AGENT_LATE] = "agent_late",
+	[CTR_AGENT_SERVED] = "agent_served",
+	[CTR_AGENT_DENIED] = "agent_denied",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

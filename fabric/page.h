@@ -43,6 +43,9 @@ struct fabric_page {
 	uint64_t sys_image_guid;
 	uint32_t n_ports;
 	struct fabric_port port; /* port 1 */
+	/* Not under seq: */
+	_Atomic uint32_t left;         /* 1 once weftd has ended in good order */
+	_Atomic uint64_t restarted_ns; /* CLOCK_MONOTONIC; 0: it is the first of its directory */
 };
 
 /*

@@ -67,8 +67,6 @@ enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before)
 		atomic_store_explicit(word, updated(w, *before), memory_order_release);
 		return MOVE_OK;
 	}
-	if (!w->mem->view.reachable)
-		return MOVE_REFUSED;
 	if (!work_pid_valid(w, &w->mem->view))
 		return MOVE_GONE;
 	r = word_move(w, va, before, false);
@@ -76,4 +74,17 @@ enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before)
 		return r;
 	after = updated(w, *before);
 	return after == *before ? MOVE_OK : word_move(w, va, &after, true);
+}
+
+enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word)
+{
+	if (!w->resp->view.pid) {
+		_Atomic uint64_t *target = (_Atomic uint64_t *)(uintptr_t)va;
+
+		atomic_store_explicit(target, word, memory_order_seq_cst);
+		return MOVE_OK;
+	}
+	if (!work_pid_valid(w, &w->resp->view))
+		return MOVE_GONE;
+	return word_move(w, va, &word, true);
 }

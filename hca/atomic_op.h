@@ -13,5 +13,8 @@
 bool atomic_op_begin(struct exec *x, struct seg *target);
 void atomic_op_end(struct exec *x, struct seg *target);
 
+/* Writes a word there, all of it at once. */
+enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word);
+
 /* Applies w's operation at va of the responder's process; *before gets the old value. */
 enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before);

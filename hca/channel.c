@@ -119,6 +119,7 @@ static void wait_readable(int fd)
 		if (poll(&p, 1, SLOW_TICK_MS))
 			return;
 		progress_slow();
+		progress_weftd();
 	}
 }
 

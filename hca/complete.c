@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/complete.h"
 
+#include "base/clock.h"
 #include "hca/arm.h"
 #include "hca/token.h"
 
@@ -35,10 +36,16 @@ static bool push_ticket(struct exec *x, const struct view *v, const struct cq_re
 	uint64_t ticket, bool solicited)
 {
 	uint32_t surplus = atomic_load_explicit(&cq->cq->surplus, memory_order_relaxed);
+	struct cq_ref now;
 
 	if (surplus > CQ_SURPLUS_MAX)
 		surplus = CQ_SURPLUS_MAX;
-	if (!ticket_push(&cq->cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket)) {
+	if (atomic_load_explicit(&cq->cq->resizes, memory_order_acquire) != cq->resizes) {
+		if (cq_ref_init(&now, v, cq->index))
+			return false; /* its owner scribbled over its CQ */
+		cq = &now;
+	}
+	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket)) {
 		overrun(x, v, cq);
 		return false;
 	}
@@ -62,6 +69,9 @@ void complete_send(struct exec *x, const struct end *e, uint32_t pos, const stru
 		w->status = o->status;
 		w->byte_len = o->byte_len;
 		w->vendor_err = o->vendor_err;
+		if (e->stamps & STAMP_SEND)
+			atomic_store_explicit(
+				end_wqe_stamp(e, pos), clock_ns(), memory_order_relaxed);
 		atomic_store_explicit(&w->done, pos + 1, memory_order_release);
 		push(x, e, &e->send_cq, false, failed || (w->flags & IBV_SEND_SOLICITED));
 	}
@@ -82,6 +92,8 @@ void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const stru
 	w->src_qp = r->src_qp;
 	w->vendor_err = o->vendor_err;
 	w->ring_pos = r->ring_pos;
+	if (e->stamps & STAMP_RECV)
+		atomic_store_explicit(end_rqe_stamp(e, pos), clock_ns(), memory_order_relaxed);
 	/* The commit point: an executor that dies before it leaves the receive unconsumed. */
 	atomic_store_explicit(&w->done, pos + 1, memory_order_release);
 	push(x, e, &e->recv_cq, true, r->solicited || o->status != IBV_WC_SUCCESS);
@@ -143,6 +155,8 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at, 
 	s->qpn = e->qpn;
 	s->cq = cq->index;
 	s->sl = r->sl;
+	if ((e->stamps | at->stamps) & STAMP_RECV)
+		s->stamp_ns = clock_ns();
 	s->rqe.status = o->status;
 	s->rqe.opcode = r->opcode;
 	s->rqe.wc_flags = r->wc_flags;

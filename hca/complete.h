@@ -24,6 +24,7 @@ struct exec {
 	uint32_t attach;
 	uint32_t slot_index;
 	struct exec_slot *slot;
+	bool may_wait;                       /* this thread may sleep for a peer's agent */
 	uint64_t owner;                      /* token_owner() of the two */
 	_Atomic uint64_t *counters;          /* CTR_ROOM of them, written by this thread alone */
 	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
@@ -36,6 +37,7 @@ struct exec {
 	int (*datagram)(struct work *w);
 	/* The shared receive queue with that number, for XRC; NULL if there is none. */
 	const struct end *(*find_srq)(struct work *w, uint32_t srqn);
+	const _Atomic uint64_t *restarted_ns; /* of the fabric page; NULL: none */
 };
 
 static inline void count_add(struct exec *x, enum seg_counter which, uint64_t n)
@@ -55,7 +57,7 @@ struct outcome {
 /* Asks for the line that the next ticket of this CQ goes to: its consumer has it, polling. */
 static inline void cq_prefetch(const struct cq_ref *cq)
 {
-	uint64_t t = atomic_load_explicit(&cq->cq->ring.tail, memory_order_relaxed);
+	uint64_t t = atomic_load_explicit(&cq->ring->tail, memory_order_relaxed);
 
 	prefetch_write(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
 }

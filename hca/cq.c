@@ -5,64 +5,107 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "hca/agent.h"
 #include "hca/arm.h"
 #include "hca/channel.h"
 #include "hca/heap.h"
 #include "hca/objects.h"
 #include "hca/opcode.h"
 #include "hca/proc.h"
+#include "hca/quiesce.h"
 #include "hca/resolve.h"
 #include "hca/srq.h"
 #include "hca/tables.h"
 
-enum { IDLE_POLLS_PER_YIELD = 1024, MIN_RING_LOG = 8 };
+enum { IDLE_POLLS_PER_YIELD = 1024, IDLE_POLLS_PER_LOOK = 16, MIN_RING_LOG = 8 };
 
-static void describe(struct hca_cq *cq, uint64_t ring_off, uint32_t limit)
+/* A ring of tickets, before the CQ uses it. */
+struct new_ring {
+	uint64_t off, bytes;
+	uint32_t log_size, limit;
+};
+
+static int alloc_ring(struct new_ring *r, int cqe)
+{
+	r->limit = cqe;
+	r->log_size = MIN_RING_LOG;
+	while ((1 << r->log_size) < cqe + CQ_SURPLUS_MAX)
+		r->log_size++;
+	r->bytes = 8ull << r->log_size;
+	return heap_alloc(r->bytes, &r->off);
+}
+
+/* Describes it in one of the two places of the segment's entry. */
+static void place_ring(struct seg_cq *s, uint32_t place, const struct new_ring *r)
+{
+	struct ticket_ring *t = &s->ring[place];
+
+	s->place[place].off = r->off;
+	s->place[place].log_size = r->log_size;
+	s->place[place].limit = r->limit;
+	atomic_store_explicit(&t->tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->head_seen, 0, memory_order_relaxed);
+}
+
+/* From here on tickets are taken out of that ring. */
+static void use_ring(struct hca_cq *cq, uint32_t place, const struct new_ring *r)
+{
+	_Atomic uint64_t *slots = (_Atomic uint64_t *)((char *)proc_seg() + r->off);
+
+	atomic_store_explicit(&cq->log_size, r->log_size, memory_order_relaxed);
+	atomic_store_explicit(&cq->slots, slots, memory_order_relaxed);
+	atomic_store_explicit(&cq->head, 0, memory_order_relaxed);
+	cq->ring = &cq->s->ring[place];
+	cq->ring_bytes = r->bytes;
+}
+
+static uint64_t ring_offset(const struct hca_cq *cq)
+{
+	_Atomic uint64_t *slots = atomic_load_explicit(&cq->slots, memory_order_relaxed);
+
+	return (uint64_t)((char *)slots - (char *)proc_seg());
+}
+
+static void describe(struct hca_cq *cq, const struct new_ring *r)
 {
 	struct seg_cq *s = &proc_seg()->cq[cq->index];
 	uint32_t live = atomic_load_explicit(&s->live, memory_order_relaxed);
+	uint32_t place = atomic_load_explicit(&s->resizes, memory_order_relaxed) & 1;
 
-	s->ring_off = ring_off;
-	s->log_size = cq->log_size;
-	s->limit = limit;
+	place_ring(s, place, r);
 	s->channel = cq->channel ? cq->channel->id : 0;
 	atomic_store_explicit(&s->arm, ARM_IDLE, memory_order_relaxed);
 	atomic_store_explicit(&s->fired, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->events, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->surplus, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->ring.tail, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->ring.head, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->ring.head_seen, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->live, (live | 1) + (live & 1 ? 2 : 0), memory_order_release);
 	cq->s = s;
-	cq->slots = (_Atomic uint64_t *)((char *)proc_seg() + ring_off);
+	use_ring(cq, place, r);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
 }
 
 static int build(struct hca_cq *cq, int cqe)
 {
-	uint64_t off;
-	int index, rc;
+	struct new_ring r;
+	int index, rc = alloc_ring(&r, cqe);
 
-	cq->log_size = MIN_RING_LOG;
-	while ((1 << cq->log_size) < cqe + CQ_SURPLUS_MAX)
-		cq->log_size++;
-	cq->ring_bytes = 8ull << cq->log_size;
-	rc = heap_alloc(cq->ring_bytes, &off);
 	if (rc)
 		return rc;
 	index = table_add_cq(cq);
 	if (index < 0) {
-		heap_free(off, cq->ring_bytes);
+		heap_free(r.off, r.bytes);
 		return index;
 	}
 	cq->index = index;
-	describe(cq, off, cqe);
+	describe(cq, &r);
 	return 0;
 }
 
-int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **out)
+int hca_cq_create(
+	int *cqe, struct hca_channel *channel, unsigned flags, void *cookie, struct hca_cq **out)
 {
 	struct hca_cq *cq;
 	int rc;
@@ -80,6 +123,7 @@ int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hc
 	cq->epoch = proc_epoch();
 	cq->cookie = cookie;
 	cq->channel = channel;
+	cq->stamps = flags & HCA_CQ_STAMPS;
 	rc = build(cq, *cqe);
 	if (rc) {
 		free(cq);
@@ -104,7 +148,7 @@ int hca_cq_destroy(struct hca_cq *cq)
 			return -EBUSY;
 		}
 		atomic_fetch_and_explicit(&s->live, ~1u, memory_order_release);
-		heap_free((uint64_t)((char *)cq->slots - (char *)proc_seg()), cq->ring_bytes);
+		heap_free(ring_offset(cq), cq->ring_bytes);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
 		table_del_cq(cq->index);
 	}
@@ -128,7 +172,10 @@ void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
 
 		/* Checked when the message came; again, for a peer can scribble over our segment.
 		 */
-		if (mr && mr->key == s->lkey && off <= mr->length && s->length <= mr->length - off)
+		if (mr && mr->sink && mr->key == s->lkey)
+			sgl_add(l, mr->sink, s->length);
+		else if (mr && mr->key == s->lkey && off <= mr->length &&
+			 s->length <= mr->length - off)
 			sgl_add(l, mr->addr + off, s->length);
 	}
 }
@@ -166,7 +213,8 @@ static void wc_common(struct ibv_wc *wc, const struct hca_qp *qp)
 	wc->qp_num = qp->me.qpn;
 }
 
-static bool take_send(struct hca_qp *qp, struct ibv_wc *wc)
+/* Copies the oldest completion of the send queue out; stamp may be NULL. */
+static bool take_send(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
 {
 	uint32_t pos = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->me.qp->sq_tail, memory_order_acquire);
@@ -185,11 +233,13 @@ static bool take_send(struct hca_qp *qp, struct ibv_wc *wc)
 	wc->opcode = op_of(w->opcode)->send_wc;
 	wc->byte_len = w->byte_len;
 	wc->vendor_err = w->vendor_err;
+	if (stamp && qp->me.stamps & STAMP_SEND)
+		*stamp = atomic_load_explicit(end_wqe_stamp(&qp->me, pos), memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_poll, pos + 1, memory_order_release);
 	return true;
 }
 
-static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc)
+static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
 {
 	uint32_t pos = atomic_load_explicit(&qp->rq_poll, memory_order_relaxed);
 	const struct seg_rqe *r = end_rqe(&qp->me, pos);
@@ -207,6 +257,8 @@ static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc)
 	wc->src_qp = r->src_qp;
 	wc->wc_flags = r->wc_flags;
 	wc->vendor_err = r->vendor_err;
+	if (stamp && qp->me.stamps & STAMP_RECV)
+		*stamp = atomic_load_explicit(end_rqe_stamp(&qp->me, pos), memory_order_relaxed);
 	atomic_store_explicit(&qp->rq_poll, pos + 1, memory_order_release);
 	return true;
 }
@@ -222,12 +274,12 @@ static void drop_surplus(struct hca_cq *cq)
 }
 
 /* Turns a ticket into a completion; false if it is stale or surplus. */
-static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc)
+static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, uint64_t *stamp)
 {
 	struct hca_qp *qp;
 
 	if (ticket_is_shared(ticket)) {
-		if (rx_redeem(ticket, cq->index, wc))
+		if (rx_redeem(ticket, cq->index, wc, stamp))
 			return true;
 		drop_surplus(cq);
 		return false;
@@ -235,16 +287,23 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc)
 	qp = table_qp(ticket_qp(ticket));
 	if (!qp || ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
 		return false;
-	if (ticket_is_recv(ticket) ? take_recv(qp, wc) : take_send(qp, wc))
+	if (ticket_is_recv(ticket) ? take_recv(qp, wc, stamp) : take_send(qp, wc, stamp))
 		return true;
 	drop_surplus(cq);
 	return false;
 }
 
+/* The ring's ticket at that position, or 0. */
+static uint64_t peek(const struct hca_cq *cq, uint64_t pos)
+{
+	return ticket_peek(atomic_load_explicit(&cq->slots, memory_order_relaxed),
+		atomic_load_explicit(&cq->log_size, memory_order_relaxed), pos);
+}
+
 /* The consumer lags behind: fetch what the next ticket is about while this one is served. */
 static void look_ahead(const struct hca_cq *cq, uint64_t head)
 {
-	uint64_t t = ticket_peek(cq->slots, cq->log_size, head);
+	uint64_t t = peek(cq, head);
 	bool plain = t && ticket_is_recv(t) && !ticket_is_shared(t);
 	struct hca_qp *qp = plain ? table_qp(ticket_qp(t)) : NULL;
 
@@ -263,10 +322,10 @@ static uint64_t next_ticket(struct hca_cq *cq)
 			&cq->early.left, cq->early.n - cq->early.at, memory_order_relaxed);
 		return t;
 	}
-	t = ticket_peek(cq->slots, cq->log_size, head);
+	t = peek(cq, head);
 	if (t) {
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
-		ticket_advance(&cq->s->ring, head + 1);
+		ticket_advance(cq->ring, head + 1);
 		look_ahead(cq, head + 1);
 	}
 	return t;
@@ -277,8 +336,7 @@ static bool looks_empty(struct hca_cq *cq)
 {
 	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 
-	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) &&
-	       !ticket_peek(cq->slots, cq->log_size, head);
+	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) && !peek(cq, head);
 }
 
 /* Nothing is there: let others run now and then, and look after what waits for time. */
@@ -287,15 +345,19 @@ static int idle_poll(struct hca_cq *cq)
 	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
-	if (n % IDLE_POLLS_PER_YIELD == 0)
+	if (n % IDLE_POLLS_PER_YIELD == 0) {
 		sched_yield();
+		agent_look();
+	}
+	if (n % IDLE_POLLS_PER_LOOK == 0)
+		progress_weftd();
 	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
 	if (progress_pending())
 		progress_slow();
 	return 0;
 }
 
-int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
+static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, uint64_t *stamp)
 {
 	int got = 0;
 
@@ -311,15 +373,32 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
 
 		if (!t)
 			break;
-		got += redeem(cq, t, &wc[got]);
+		got += redeem(cq, t, &wc[got], stamp);
 	}
 	lock_drop(&cq->lock);
 	return got;
 }
 
+int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
+{
+	return poll_cq(cq, n, wc, NULL);
+}
+
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+{
+	int n;
+
+	*stamp_ns = 0;
+	n = poll_cq(cq, 1, wc, stamp_ns);
+	if (n > 0 && !*stamp_ns)
+		*stamp_ns = clock_ns();
+	return n;
+}
+
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 {
 	progress_before_sleep();
+	agent_look();
 	arm_set(&cq->s->arm, solicited_only);
 	return 0;
 }
@@ -341,6 +420,16 @@ static bool is_of(uint64_t ticket, uint32_t index)
 	return ticket_is_shared(ticket) ? rx_purge(ticket, index) : ticket_qp(ticket) == index;
 }
 
+/* What was taken out early is served first; the lock is held. */
+static void keep_for_later(struct hca_cq *cq, const struct ticket_run *kept)
+{
+	free(cq->early.t);
+	cq->early.t = kept->t;
+	cq->early.n = kept->n;
+	cq->early.at = 0;
+	atomic_store_explicit(&cq->early.left, kept->n, memory_order_relaxed);
+}
+
 void cq_purge(struct hca_cq *cq, uint32_t index)
 {
 	struct ticket_run kept = {.t = NULL};
@@ -352,12 +441,64 @@ void cq_purge(struct hca_cq *cq, uint32_t index)
 	while ((t = next_ticket(cq)))
 		if (!is_of(t, index))
 			keep(&kept, t);
-	free(cq->early.t);
-	cq->early.t = kept.t;
-	cq->early.n = kept.n;
-	cq->early.at = 0;
-	atomic_store_explicit(&cq->early.left, kept.n, memory_order_relaxed);
+	keep_for_later(cq, &kept);
 	lock_drop(&cq->lock);
+}
+
+/* ---- another ring ---- */
+
+/* Tickets that wait, with the lock held; more may come at any time. */
+static uint64_t waiting(const struct hca_cq *cq)
+{
+	uint64_t tail = atomic_load_explicit(&cq->ring->tail, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+
+	return cq->early.n - cq->early.at + ((int64_t)(tail - head) > 0 ? tail - head : 0);
+}
+
+/*
+ * From the store of `resizes` on producers find the new ring; those that looked before are
+ * waited for.  Then all that is in the old ring came before what is in the new one.
+ */
+static void switch_ring(struct hca_cq *cq, const struct new_ring *r, struct ticket_run *kept)
+{
+	uint32_t n = atomic_load_explicit(&cq->s->resizes, memory_order_relaxed) + 1;
+	uint64_t old = ring_offset(cq), old_bytes = cq->ring_bytes;
+	uint64_t t;
+
+	place_ring(cq->s, n & 1, r);
+	atomic_store_explicit(&cq->s->resizes, n, memory_order_seq_cst);
+	quiesce();
+	while ((t = next_ticket(cq)))
+		kept->t[kept->n++] = t;
+	keep_for_later(cq, kept);
+	use_ring(cq, n & 1, r);
+	heap_free(old, old_bytes);
+}
+
+int hca_cq_resize(struct hca_cq *cq, int *cqe)
+{
+	struct ticket_run kept = {.t = NULL};
+	struct new_ring r;
+	int rc = 0;
+
+	if (*cqe < 1 || *cqe > HCA_MAX_CQE || cq->epoch != proc_epoch())
+		return -EINVAL;
+	lock_take(&cq->lock);
+	if (waiting(cq) > (uint64_t)*cqe)
+		rc = -EINVAL;
+	/* As many as can come before the switch: it must not fail half-way. */
+	if (!rc) {
+		kept.t = calloc(cq->early.n - cq->early.at + cq->ring_bytes / sizeof *kept.t,
+			sizeof *kept.t);
+		rc = kept.t ? alloc_ring(&r, *cqe) : -ENOMEM;
+	}
+	if (!rc)
+		switch_ring(cq, &r, &kept);
+	else
+		free(kept.t);
+	lock_drop(&cq->lock);
+	return rc;
 }
 
 static void land_arrived(struct hca_qp *qp)

@@ -3,8 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "hca/hca.h"
 #include "hca/proc.h"
+#include "include/weft/verbs_ext.h"
+
+enum {
+	CLOCK_KHZ = 1000000,
+	RC_ODP = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+};
 
 int hca_open(const struct fabric_page **page)
 {
@@ -16,9 +24,13 @@ int hca_open(const struct fabric_page **page)
 	return rc;
 }
 
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
+uint64_t hca_clock_ns(void)
 {
-	memset(a, 0, sizeof *a);
+	return clock_ns();
+}
+
+static void query_basic(const struct fabric_page *page, struct ibv_device_attr *a)
+{
 	snprintf(a->fw_ver, sizeof a->fw_ver, "%s", WEFT_VERSION);
 	a->node_guid = page->node_guid;
 	a->sys_image_guid = page->sys_image_guid;
@@ -31,12 +43,15 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
 	a->max_qp_wr = HCA_MAX_WR;
 	a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
 			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-			      IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC;
+			      IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC |
+			      IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+			      IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = SEG_CQS - 1;
 	a->max_cqe = HCA_MAX_CQE;
 	a->max_mr = SEG_MRS - 1;
+	a->max_mw = SEG_MRS - 1;
 	a->max_pd = 1 << 24;
 	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = a->max_qp_rd_atom * 1024;
@@ -52,4 +67,18 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *a)
 	a->max_total_mcast_qp_attach = SEG_MEMBERS;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = page->n_ports;
+}
+
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *a)
+{
+	memset(a, 0, sizeof *a);
+	query_basic(page, &a->orig_attr);
+	a->device_cap_flags_ex = (uint32_t)a->orig_attr.device_cap_flags |
+				 IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_ATOMIC_WRITE;
+	a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	a->odp_caps.per_transport_caps.rc_odp_caps = RC_ODP;
+	a->max_dm_size = HCA_DM_BYTES;
+	a->phys_port_cnt_ex = a->orig_attr.phys_port_cnt;
+	a->completion_timestamp_mask = UINT64_MAX;
+	a->hca_core_clock = CLOCK_KHZ;
 }

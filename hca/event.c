@@ -6,6 +6,7 @@
 
 #include "hca/hca.h"
 #include "hca/objects.h"
+#include "hca/port_event.h"
 #include "hca/proc.h"
 #include "hca/tables.h"
 
@@ -114,7 +115,7 @@ int hca_async_get(enum ibv_event_type *type, void **cookie)
 		if (read(hca_async_fd(), &one, sizeof one) < 0)
 			return -errno;
 		*cookie = NULL;
-		t = take_bit32(&seg->hdr.port_events);
+		t = port_event_take(&seg->hdr.port_events);
 		if (t >= 0) {
 			*type = t;
 			return 0;

@@ -2,6 +2,7 @@
 #include "hca/exec.h"
 
 #include "base/clock.h"
+#include "hca/exec_agent.h"
 #include "hca/exec_op.h"
 #include "hca/park.h"
 #include "hca/token.h"
@@ -11,6 +12,8 @@ enum {
 	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
 	ACK_UNIT_NS = 4096,
 	MIN_RETRY_NS = NSEC_PER_MSEC,
+	FINDING_NS = 500 * NSEC_PER_MSEC,
+	YOUNG_NS = 1000 * NSEC_PER_MSEC,
 	DEADLINE_NOW = 1,
 	STEP_REQUESTS = 64
 };
@@ -34,13 +37,36 @@ uint64_t rnr_timer_ns(unsigned code)
 	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
 }
 
+/* A new weftd knows only those who have come to it since. */
+static bool weftd_is_young(const struct exec *x)
+{
+	uint64_t since =
+		x->restarted_ns ? atomic_load_explicit(x->restarted_ns, memory_order_relaxed) : 0;
+
+	return since && clock_ns() - since < YOUNG_NS;
+}
+
+/* Have the two ends still to find each other? */
+static bool unbound(const struct work *w)
+{
+	const struct end *resp = w->resp;
+
+	if (!w->req->qp->peer_attach)
+		return true;
+	return resp && !view_dead(&resp->view) && !resp->qp->peer_attach &&
+	       resp->qp->dest_qpn == w->req->qpn;
+}
+
 /* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
 static uint64_t patience(const struct work *w, enum seg_park reason)
 {
 	const struct seg_qp *q = w->req->qp;
 
-	if (reason != PARK_RNR)
-		return ack_patience_ns(q);
+	if (reason != PARK_RNR) {
+		uint64_t ns = ack_patience_ns(q);
+
+		return ns < FINDING_NS && unbound(w) && weftd_is_young(w->x) ? FINDING_NS : ns;
+	}
 	if (q->rnr_retry >= RNR_RETRY_FOREVER)
 		return UINT64_MAX;
 	return q->rnr_retry * rnr_timer_ns(w->resp->qp->rnr_timer);
@@ -142,8 +168,8 @@ static enum step execute(struct work *w)
 	enum step s;
 
 	if (w->req->type == IBV_QPT_UD)
-		return w->x->datagram(w);
-	s = w->resp ? work_execute(w) : STEP_NO_PEER;
+		return (enum step)w->x->datagram(w);
+	s = w->resp || op_is_local(w->op) ? work_execute(w) : STEP_NO_PEER;
 	/* Nobody answers UC: what finds no peer and no receive is lost. */
 	if ((s == STEP_NO_PEER || s == STEP_RNR) && w->req->type == IBV_QPT_UC)
 		return work_drop(w, s == STEP_RNR ? CTR_DROP_NO_RECV : CTR_DROP_NO_QP);
@@ -190,6 +216,17 @@ static void announce_done(struct work *w)
 	}
 }
 
+/* The head cannot be executed here: our own worker does it, or the requester itself. */
+static enum run_end leave_to_another(struct work *w)
+{
+	if (!w->req->view.pid)
+		return RUN_BUDGET;
+	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
+	if (exec_agent_hand_back(w->req))
+		park_end(w->req->qp);
+	return RUN_PARKED;
+}
+
 static enum run_end run_queue(struct work *w, struct budget *b)
 {
 	struct seg_qp *q = w->req->qp;
@@ -234,6 +271,8 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 			return RUN_PARKED;
 		case STEP_BUSY:
 			return RUN_BUSY;
+		case STEP_LATER:
+			return leave_to_another(w);
 		}
 	}
 }

@@ -15,7 +15,8 @@ enum run_end {
 	RUN_IDLE,   /* nothing left */
 	RUN_KICKED, /* somebody else has the token and will look at the queue again */
 	RUN_PARKED, /* the head waits for the peer, for a receive, or for its deadline */
-	RUN_BUDGET, /* work is left: a message too large to do here, or enough was done */
+	RUN_BUDGET, /* work is left: too large to do here, for a thread that may sleep, or enough
+		     * was done */
 	RUN_BUSY,   /* the target's atomics are held by somebody else: try again soon */
 };
 

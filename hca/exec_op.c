@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "hca/atomic_op.h"
+#include "hca/exec_agent.h"
 #include "hca/token.h"
+#include "hca/window.h"
 #include "pages/mover.h"
 
 enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
@@ -25,7 +27,7 @@ bool work_read(struct work *w, uint32_t pos)
 	w->sge = slot->sge;
 	w->inline_data = NULL;
 	w->length = 0;
-	if (w->op->kind == OP_ATOMIC) {
+	if (w->op->kind >= OP_ATOMIC) {
 		w->fetch_add = slot->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 		w->compare_add = slot->compare_add;
 		w->swap = slot->swap;
@@ -36,7 +38,7 @@ bool work_read(struct work *w, uint32_t pos)
 	if (w->flags & WQE_INLINE) {
 		w->inline_data = (const uint8_t *)slot->sge;
 		w->length = slot->inline_len;
-		return w->op->kind != OP_NONE && w->op->kind <= OP_WRITE &&
+		return w->op->kind != OP_NONE && op_may_be_inline(w->op) &&
 		       w->length <= w->req->sq_stride - sizeof *slot;
 	}
 	for (unsigned i = 0; i < w->num_sge; i++)
@@ -139,14 +141,18 @@ struct guard {
 	const struct held *held;
 };
 
+bool work_connected(const struct work *w)
+{
+	return end_state(w->req) == IBV_QPS_RTS && end_receives(w->resp) &&
+	       (w->mem == w->resp || rxq_live(&w->mem->rx));
+}
+
 static bool still_valid(void *arg)
 {
 	const struct guard *g = arg;
 
 	work_step(g->w);
-	return held_valid(g->held) && end_state(g->w->req) == IBV_QPS_RTS &&
-	       end_receives(g->w->resp) &&
-	       (g->w->mem == g->w->resp || rxq_live(&g->w->mem->rx));
+	return held_valid(g->held) && work_connected(g->w);
 }
 
 static bool is_here(const struct end *e)
@@ -168,6 +174,23 @@ bool work_pid_valid(struct work *w, const struct view *v)
 	return true;
 }
 
+/* By cma, or within the process. */
+static enum move_result run_mover(struct work *w, struct move *m, const struct view *remote)
+{
+	enum move_result r;
+
+	if (m->pid && !work_pid_valid(w, remote))
+		return MOVE_GONE;
+	r = mover_run(m);
+	count_add(w->x, m->pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m->moved);
+	if (m->calls)
+		count_add(w->x, CTR_CMA_OPS, m->calls);
+	if (r != MOVE_REFUSED)
+		return r;
+	count_add(w->x, CTR_CMA_REFUSED, 1);
+	return exec_agent_refused(remote) ? MOVE_LATER : r;
+}
+
 /* Runs the mover that fits from src to dst, whose memory belongs to process at_dst. */
 static enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
 	struct payload *dst, const struct end *at_dst, const struct held *held)
@@ -181,19 +204,13 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 	m.pid = !src->here ? at_src->view.pid : !dst->here ? at_dst->view.pid : 0;
 	if (!src->here && !dst->here)
 		return MOVE_REFUSED;
-	if (m.pid && !remote->reachable)
-		return MOVE_REFUSED;
-	if (m.pid && !work_pid_valid(w, remote))
-		return MOVE_GONE;
 	m.local = m.push ? &src->l : &dst->l;
 	m.remote = m.push ? &dst->l : &src->l;
-	r = mover_run(&m);
+	if (m.pid && view_by_agent(remote))
+		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
+	else
+		r = run_mover(w, &m, remote);
 	w->moved += m.moved;
-	count_add(w->x, m.pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m.moved);
-	if (m.calls)
-		count_add(w->x, CTR_CMA_OPS, m.calls);
-	if (r == MOVE_REFUSED)
-		count_add(w->x, CTR_CMA_REFUSED, 1);
 	return r;
 }
 
@@ -208,6 +225,12 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 {
 	if (r == MOVE_GONE)
 		return STEP_NO_PEER;
+	if (r == MOVE_LATER)
+		return STEP_LATER;
+	if (r == MOVE_BUSY)
+		return STEP_BUSY;
+	if (r == MOVE_LATE)
+		return work_failed(w, IBV_WC_RETRY_EXC_ERR);
 	if (r == MOVE_STOPPED) {
 		if (end_state(w->req) != IBV_QPS_RTS) {
 			qp_flush(w->x, w->req, true);
@@ -229,6 +252,7 @@ bool work_source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
 	sgl_reset(&p->l);
+	p->held_at = 0;
 	p->here = true;
 	if (w->inline_data) {
 		sgl_add(&p->l, (uintptr_t)w->inline_data, w->length);
@@ -363,6 +387,7 @@ static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, stru
 	if (w->length > sge_total(sge, n))
 		return IBV_WC_LOC_LEN_ERR;
 	dst->here = is_here(w->mem);
+	dst->held_at = held->n;
 	sgl_reset(&dst->l);
 	return resolve_sges(&w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l,
 		       held)
@@ -441,7 +466,7 @@ static enum move_result deliver(struct work *w, struct payload *src, struct payl
 static void fill_received(const struct work *w, struct received *r)
 {
 	r->opcode = w->op->recv_wc;
-	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : 0;
+	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : w->op->invalidates ? IBV_WC_WITH_INV : 0;
 	r->imm = w->imm;
 	r->src_qp = w->req->qpn;
 	r->solicited = w->flags & IBV_SEND_SOLICITED;
@@ -492,6 +517,11 @@ static enum step do_send(struct work *w)
 	moved = deliver(w, &src, &dst, &r, &held);
 	if (moved != MOVE_OK)
 		return send_failed(w, moved, src.here);
+	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos)) {
+		s = fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		leave_receive(w);
+		return s;
+	}
 	fill_received(w, &r);
 	note_established(w);
 	finish_receive(w, &o, &r);
@@ -504,11 +534,12 @@ static enum step do_send(struct work *w)
 static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
 {
 	sgl_reset(&p->l);
+	p->held_at = held->n;
 	p->here = is_here(w->mem);
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
-	return !len || resolve(&w->mem->view, w->mem->pd, w->rkey, w->raddr, len,
-			       w->op->remote_access, &p->l, held);
+	return !len ||
+	       resolve_remote(w->mem, w->rkey, w->raddr, len, w->op->remote_access, &p->l, held);
 }
 
 static enum step do_write(struct work *w)
@@ -550,6 +581,7 @@ static bool sink(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
 	sgl_reset(&p->l);
+	p->held_at = 0;
 	p->here = is_here(w->req);
 	return resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
 		IBV_ACCESS_LOCAL_WRITE, &p->l, held);
@@ -588,6 +620,40 @@ static enum step do_read(struct work *w)
 	return work_succeed(w);
 }
 
+/* A word of the executor's own. */
+static void payload_of_word(struct payload *p, uint64_t *word)
+{
+	p->here = true;
+	p->held_at = 0;
+	sgl_reset(&p->l);
+	sgl_add(&p->l, (uintptr_t)word, sizeof *word);
+}
+
+/* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
+static bool agent_due(const struct work *w)
+{
+	return (view_by_agent(&w->req->view) || view_by_agent(&w->mem->view)) &&
+	       exec_agent_later(w);
+}
+
+/* The update itself, at the responder's target. */
+static enum move_result update(
+	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
+{
+	struct move m = {.pid = w->mem->view.pid, .remote = &target->l};
+	enum move_result moved;
+
+	if (view_by_agent(&w->mem->view))
+		return exec_agent_atomic(w, &m, held, before);
+	if (!atomic_op_begin(w->x, w->mem->view.seg))
+		return MOVE_BUSY;
+	moved = atomic_op_apply(w, (uintptr_t)target->l.v[0].iov_base, before);
+	atomic_op_end(w->x, w->mem->view.seg);
+	if (moved == MOVE_REFUSED && exec_agent_refused(&w->mem->view))
+		return MOVE_LATER;
+	return moved;
+}
+
 static enum step do_atomic(struct work *w)
 {
 	struct held held;
@@ -606,20 +672,121 @@ static enum step do_atomic(struct work *w)
 		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof before, &target, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	if (!atomic_op_begin(w->x, w->mem->view.seg))
-		return STEP_BUSY;
-	moved = atomic_op_apply(w, (uintptr_t)target.l.v[0].iov_base, &before);
-	atomic_op_end(w->x, w->mem->view.seg);
+	/* Before the update: it must not be done twice. */
+	if (agent_due(w))
+		return STEP_LATER;
+	moved = update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
-	old.here = true;
-	sgl_reset(&old.l);
-	sgl_add(&old.l, (uintptr_t)&before, sizeof before);
+	payload_of_word(&old, &before);
 	moved = carry(w, &old, w->mem, &result, w->req, &held);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	count_add(w->x, CTR_ATOMICS, 1);
 	return work_succeed(w);
+}
+
+/* ---- ATOMIC WRITE and FLUSH ---- */
+
+/* The requester's 8 bytes, wherever they are. */
+static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *word)
+{
+	struct payload src, here;
+
+	if (!work_source(w, &src, held))
+		return MOVE_FAULT_LOCAL;
+	payload_of_word(&here, word);
+	return carry(w, &src, w->req, &here, w->req, held);
+}
+
+static enum move_result store_word(
+	struct work *w, struct payload *target, const struct held *held, uint64_t word)
+{
+	struct payload here;
+	enum move_result moved;
+
+	payload_of_word(&here, &word);
+	if (view_by_agent(&w->mem->view))
+		return carry(w, &here, w->req, target, w->mem, held);
+	if (!atomic_op_begin(w->x, w->mem->view.seg))
+		return MOVE_BUSY;
+	moved = atomic_op_write(w, (uintptr_t)target->l.v[0].iov_base, word);
+	atomic_op_end(w->x, w->mem->view.seg);
+	if (moved == MOVE_REFUSED && exec_agent_refused(&w->mem->view))
+		return MOVE_LATER;
+	return moved;
+}
+
+static enum step do_atomic_write(struct work *w)
+{
+	struct held held;
+	struct payload target;
+	enum move_result moved;
+	uint64_t word;
+	enum step s;
+
+	if (w->length != sizeof word)
+		return work_failed(w, IBV_WC_LOC_LEN_ERR);
+	if (agent_due(w))
+		return STEP_LATER;
+	if (fetch_word(w, &held, &word) != MOVE_OK)
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	if (no_rd_atomic(w, &s))
+		return s;
+	if (w->raddr % sizeof word)
+		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	if (!remote_range(w, sizeof word, &target, &held))
+		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	moved = store_word(w, &target, &held, word);
+	if (moved != MOVE_OK)
+		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	return work_succeed(w);
+}
+
+/*
+ * Whatever this QP wrote before is in place already, visible to all: the copies were made by a
+ * CPU, in the order of the queue.  What is left are the checks, and a fence for copies within
+ * the process.
+ */
+static enum step do_flush(struct work *w)
+{
+	struct held held = {.n = 0};
+	struct payload range;
+	enum step s;
+
+	if (no_rd_atomic(w, &s))
+		return s;
+	if (!remote_range(w, w->compare_add, &range, &held))
+		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	atomic_thread_fence(memory_order_seq_cst);
+	return work_succeed(w);
+}
+
+/* ---- requests that the peer does not hear of ---- */
+
+/* Is somebody executing what comes from the peer?  It may have looked at a key that is void now. */
+static bool peer_runs(const struct work *w)
+{
+	return w->resp &&
+	       token_attach(atomic_load_explicit(&w->resp->qp->token, memory_order_seq_cst));
+}
+
+static enum step do_local(struct work *w)
+{
+	const struct outcome o = {.status = IBV_WC_SUCCESS};
+
+	if (w->op->kind == OP_BIND) {
+		if (!window_bind(w))
+			return work_failed(w, IBV_WC_MW_BIND_ERR);
+	} else {
+		if (!window_invalidate(w->req, w->imm, w->req, w->pos))
+			return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (peer_runs(w))
+			return STEP_BUSY;
+	}
+	complete_send(w->x, w->req, w->pos, &o);
+	return STEP_DONE;
 }
 
 /* ---- the responder's readiness, and dispatch ---- */
@@ -659,6 +826,8 @@ enum step work_execute(struct work *w)
 {
 	if (w->length > 1ull << 31)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
+	if (op_is_local(w->op))
+		return do_local(w);
 	if (!responder_ready(w))
 		return STEP_NO_PEER;
 	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
@@ -676,6 +845,10 @@ enum step work_execute(struct work *w)
 		return do_read(w);
 	case OP_ATOMIC:
 		return do_atomic(w);
+	case OP_ATOMIC_WRITE:
+		return do_atomic_write(w);
+	case OP_FLUSH:
+		return do_flush(w);
 	default:
 		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 	}

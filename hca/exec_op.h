@@ -12,6 +12,7 @@ enum step {
 	STEP_RNR,     /* no receive posted */
 	STEP_NO_PEER, /* the responder is not there, or not ready */
 	STEP_BUSY,    /* atomics of the target are held by somebody else */
+	STEP_LATER,   /* only a thread of the requester that may sleep can do it */
 };
 
 /* A work request under execution. */
@@ -26,7 +27,7 @@ struct work {
 	uint32_t imm, rkey;
 	uint32_t srqn; /* XRC */
 	uint64_t raddr, compare_add, swap;
-	bool fetch_add; /* an atomic: add, else compare and swap */
+	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/post.c */
 	const struct seg_sge *sge;
 	const uint8_t *inline_data;
 	const struct op *op;
@@ -41,6 +42,7 @@ struct work {
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
 struct payload {
 	struct sgl l;
+	unsigned held_at; /* struct held.mr[held_at] and on allow its pieces */
 	bool here;
 };
 
@@ -53,7 +55,10 @@ bool work_read(struct work *w, uint32_t pos);
  */
 void work_step(struct work *w);
 
-/* Executes it.  w->resp is not NULL. */
+/* Are both ends still in states in which a transfer goes on? */
+bool work_connected(const struct work *w);
+
+/* Executes it.  w->resp is not NULL, unless op_is_local(). */
 enum step work_execute(struct work *w);
 
 /* A message that nobody will ever acknowledge is lost: counts it, completes it in success. */

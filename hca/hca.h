@@ -15,6 +15,8 @@
 
 struct hca_pd;
 struct hca_mr;
+struct hca_mw;
+struct hca_dm;
 struct hca_cq;
 struct hca_channel;
 struct hca_qp;
@@ -37,8 +39,11 @@ struct hca_ah {
  */
 int hca_open(const struct fabric_page **page);
 
-/* Limits and identity; page may come from hca_open(). Fills all of ibv_device_attr. */
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *attr);
+/* Limits, identity and abilities; page may come from hca_open(). Fills all of *attr. */
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *attr);
+
+/* The clock that completion times are of: CLOCK_MONOTONIC in ns. */
+uint64_t hca_clock_ns(void);
 
 /* The eventfd of async events: readable while one waits; ibv_context.async_fd. */
 int hca_async_fd(void);
@@ -55,6 +60,9 @@ int hca_pd_alloc(struct hca_pd **pd);
 /* -EBUSY while MRs or QPs are in it. */
 int hca_pd_free(struct hca_pd *pd);
 uint32_t hca_pd_handle(const struct hca_pd *pd);
+/* The PD of that handle, which then cannot go before hca_pd_put(); -ENOENT. */
+int hca_pd_get(uint32_t handle, struct hca_pd **pd);
+void hca_pd_put(struct hca_pd *pd);
 
 /*
  * Registers [addr, addr+length).  iova: the address that work requests use.  access: enum
@@ -64,10 +72,71 @@ uint32_t hca_pd_handle(const struct hca_pd *pd);
  */
 int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
 	struct hca_mr **mr);
-/* Returns once no peer can touch the memory any more; may wait for a stopped peer. */
+/*
+ * Returns once no peer can touch the memory any more; may wait for a stopped peer.  -EBUSY while
+ * a window is bound to it.
+ */
 int hca_mr_dereg(struct hca_mr *mr);
+/*
+ * Changes what flags (enum ibv_rereg_mr_flags) names; the keys stay.  Errors as hca_mr_reg() and
+ * hca_mr_dereg(); then the region is as it was.
+ */
+int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+	unsigned access);
+/* A region that reads as zeros and swallows what is written: only its lkey is good. */
+int hca_mr_null(struct hca_pd *pd, struct hca_mr **mr);
+/*
+ * Registers [offset, offset+length) of a file that holds memory: a dma-buf, a memfd or another
+ * file of tmpfs or hugetlbfs, a DAX device or file.  -EINVAL any other fd, a range beyond its end,
+ * an iova of another offset in the page, rights that such a region has not; -EBADF, -EACCES.
+ */
+int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
+	unsigned access, struct hca_mr **mr);
+/* Another reference to the region of that key in that PD, for hca_mr_put(); -ENOENT. */
+int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **mr);
+void hca_mr_put(struct hca_mr *mr);
+/*
+ * Advice about ranges of on-demand regions of pd.  -EINVAL unknown advice or flag, or a key that
+ * is none; -EPERM a region that does not allow it, -EFAULT pages cannot be had.  May fault pages
+ * in, which takes its time.
+ */
+int hca_mr_advise(struct hca_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	const struct ibv_sge *sge, uint32_t n);
 /* lkey and rkey are the same value. */
 uint32_t hca_mr_key(const struct hca_mr *mr);
+
+/* ---- memory windows ---- */
+
+/* -EINVAL no such type, -ENOMEM. */
+int hca_mw_alloc(struct hca_pd *pd, enum ibv_mw_type type, struct hca_mw **mw);
+/* Returns once no peer can use it any more. */
+int hca_mw_dealloc(struct hca_mw *mw);
+/* The key with which it was born: what binds it first must give another variant of it. */
+uint32_t hca_mw_key(const struct hca_mw *mw);
+
+/* ---- device memory: HCA_DM_BYTES in each process ---- */
+
+/* -EINVAL size 0 or alignment above a page, -ENOMEM no room. */
+int hca_dm_alloc(uint64_t size, uint32_t log_align, struct hca_dm **dm);
+/* -EBUSY while regions are on it. */
+int hca_dm_free(struct hca_dm *dm);
+uint32_t hca_dm_handle(const struct hca_dm *dm);
+/* Copies into or out of it; -EINVAL if offset or length is no multiple of 4, or beyond its end. */
+int hca_dm_write(struct hca_dm *dm, uint64_t offset, const void *from, uint64_t length);
+int hca_dm_read(struct hca_dm *dm, uint64_t offset, void *to, uint64_t length);
+/* Registers a part; addresses in it count from 0.  Errors as hca_mr_reg(). */
+int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t length,
+	unsigned access, struct hca_mr **mr);
+/* Another reference to the one of that handle, for hca_dm_put(); -ENOENT. */
+int hca_dm_get(uint32_t handle, struct hca_dm **dm);
+void hca_dm_put(struct hca_dm *dm);
+/*
+ * A new fd of the file behind the device memory, which stands for this process's device:
+ * ibv_context.cmd_fd.  The caller closes it.  -EBADF: the program has closed ours (closefrom).
+ */
+int hca_cmd_fd(void);
+/* Is fd such a one of this process? */
+bool hca_cmd_fd_is_ours(int fd);
 
 /* ---- completion channels and queues ---- */
 
@@ -79,12 +148,30 @@ int hca_channel_fd(const struct hca_channel *ch);
 /* Takes one event, blocking by the fd's O_NONBLOCK flag (-EAGAIN); gives the CQ's cookie. */
 int hca_channel_get(struct hca_channel *ch, void **cookie);
 
-/* *cqe in: wanted entries (1..max_cqe), out: real.  channel may be NULL. */
-int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **cq);
+enum hca_cq_flags {
+	HCA_CQ_STAMPS = 1 << 0, /* completions carry the time at which they were made */
+};
+
+/*
+ * *cqe in: wanted entries (1..max_cqe), out: real.  channel may be NULL.  flags: enum
+ * hca_cq_flags.
+ */
+int hca_cq_create(
+	int *cqe, struct hca_channel *channel, unsigned flags, void *cookie, struct hca_cq **cq);
+/*
+ * Gives the CQ room for *cqe entries.  -EINVAL more wait in it, or not 1..max_cqe; -ENOMEM.  May
+ * wait for a stopped peer.
+ */
+int hca_cq_resize(struct hca_cq *cq, int *cqe);
 /* -EBUSY while QPs use it. */
 int hca_cq_destroy(struct hca_cq *cq);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
+/*
+ * The same for one completion, and its time (CLOCK_MONOTONIC ns); a CQ without HCA_CQ_STAMPS
+ * gives the present time.
+ */
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only);
 
 /* ---- shared receive queues ---- */
@@ -175,6 +262,17 @@ int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init
 int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
+/*
+ * The same, one request at a time: start takes the send queue's lock, commit or abort drops it,
+ * all in one thread.  What was put becomes visible with the commit, or never.  An error of put
+ * leaves the request out; commit gives -EINVAL in a wrong state.  A flush comes as IBV_WR_FLUSH
+ * with the range in wr.atomic: compare_add is the length, swap the type and level << 8.
+ */
+void hca_send_start(struct hca_qp *qp);
+int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr);
+int hca_send_commit(struct hca_qp *qp);
+void hca_send_abort(struct hca_qp *qp);
+
 enum {
 	HCA_MAX_SGE = 32,
 	HCA_MAX_INLINE = 512,
@@ -182,4 +280,5 @@ enum {
 	HCA_MAX_CQE = (1 << 22) - 1,
 	HCA_MAX_MSG_LOG = 31, /* 2 GiB */
 	HCA_MAX_RD_ATOMIC = 128,
+	HCA_DM_BYTES = 1 << 20,
 };

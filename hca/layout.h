@@ -18,6 +18,7 @@
 #include "hca/rxq.h"
 #include "hca/slot.h"
 #include "hca/ticket.h"
+#include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
 enum { SEG_VERSION = 2 };
@@ -58,8 +59,16 @@ struct seg_header {
 	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
 
 	/* anybody: async events that wait for ibv_get_async_event */
-	_Alignas(CACHE_LINE) _Atomic uint32_t port_events; /* bit = enum ibv_event_type */
+	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/port_event.h */
 	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
+
+	/* the owner, at attach: who can reach whose memory how (hca/reach.h) */
+	_Alignas(CACHE_LINE) _Atomic uint32_t reach; /* enum reach_flags */
+	/* the owner: where its agent's area is (struct agent_area), 0 while it never had one */
+	_Atomic uint64_t agent_off;
+	/* anybody: a peer was refused and needs the agent; what the agent sleeps on */
+	_Alignas(CACHE_LINE) _Atomic uint32_t agent_wanted;
+	struct agent_bell agent_bell;
 
 	/* the owner: counts for weft status, and how far the tables are in use */
 	_Alignas(CACHE_LINE) _Atomic uint32_t slots_used;
@@ -113,8 +122,13 @@ enum seg_counter {
 	CTR_DROP_QKEY,    /* ... a wrong Q_Key */
 	CTR_DROP_NO_RECV, /* ... no receive posted */
 	CTR_DROP_ACCESS,  /* ... UC: the responder found the request at fault */
+	CTR_AGENT_OPS,    /* requests to peers' agents */
+	CTR_AGENT_BYTES,
+	CTR_AGENT_LATE,   /* ... given up: the agent did not answer in time */
+	CTR_AGENT_SERVED, /* requests that our own agent served */
+	CTR_AGENT_DENIED, /* ... and those that it refused */
 	CTR_COUNT,
-	CTR_ROOM = 32
+	CTR_ROOM = 64
 };
 
 /* A scatter/gather element as the HCA keeps it. */
@@ -124,16 +138,30 @@ struct seg_sge {
 	uint32_t lkey;
 };
 
-/* One memory region.  The owner writes; key last when it appears, first when it goes. */
+/* What kind of region an entry is. */
+enum seg_mr_flags {
+	MR_WINDOW = 1 << 0,    /* a memory window: a part of another region, for rkeys only */
+	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
+	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
+};
+
+/*
+ * One memory region or window.  Of a region the owner writes all; of a window, whoever executes
+ * the request that binds or invalidates it.  key comes last when it appears and goes first.
+ */
 struct seg_mr {
 	_Atomic uint32_t key; /* lkey and rkey: index << 8 | variant; 0 = none */
 	uint32_t access;      /* enum ibv_access_flags */
 	uint32_t pd;
-	uint32_t flags;
-	uint64_t iova; /* the address that work requests use */
+	uint32_t flags; /* enum seg_mr_flags */
+	uint64_t iova;  /* the address that work requests use */
 	uint64_t length;
 	uint64_t addr; /* where it is in the owner's memory */
-	uint64_t pad[3];
+	uint64_t sink; /* MR_NULL: where writes go */
+	/* of a window */
+	uint32_t under;            /* key of the region that it is a part of */
+	uint32_t qpn;              /* MR_WINDOW_QP: whose it is while it is bound */
+	uint32_t inv_qpn, inv_pos; /* the request that invalidated it last */
 };
 
 /* seg_qp.state: low 4 bits enum ibv_qp_state, then flags, generation above. */
@@ -201,7 +229,7 @@ struct seg_qp {
 	uint32_t sq_stride, rq_stride;
 	uint8_t sq_log, rq_log; /* log2 of the slots; rq_log 0xff = no receive queue */
 	uint8_t sq_sig_all;
-	uint8_t no_self_mcast;   /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
+	uint8_t stamps;          /* enum seg_stamps */
 	uint32_t rq_base;        /* rq_head at the last RESET */
 	_Atomic uint32_t events; /* async events waiting, bit = enum ibv_event_type; anybody */
 
@@ -209,6 +237,7 @@ struct seg_qp {
 	_Alignas(CACHE_LINE) uint64_t xrcd; /* XRC domain of a target QP or an XRC SRQ */
 	uint32_t srq;                       /* index of the shared receive queue, 0 = none */
 	uint32_t qkey;
+	uint32_t no_self_mcast;    /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	_Atomic uint32_t last_wqe; /* IBV_EVENT_QP_LAST_WQE_REACHED was raised; anybody */
 
 	/* the holder of the token: direction from this QP to its peer */
@@ -238,18 +267,34 @@ struct seg_qp {
 	struct seg_rxq rx;
 };
 
+/*
+ * Which slots of a QP end in 8 bytes for the time of their completion (CLOCK_MONOTONIC ns),
+ * because the CQ wants it.
+ */
+enum seg_stamps { STAMP_SEND = 1, STAMP_RECV = 2 };
+
 /* Why the head of a send queue waits. */
 enum seg_park { PARK_NONE, PARK_RNR, PARK_NO_PEER };
 
 /* Room in a CQ's ring beyond its limit, for surplus tickets. */
 enum { CQ_SURPLUS_MAX = 64 };
 
-/* One completion queue: ring of tickets. */
-struct seg_cq {
-	/* the owner, in create_cq */
-	_Alignas(CACHE_LINE) uint64_t ring_off;
+/* Where the slots of a CQ's ring are. */
+struct seg_ring {
+	uint64_t off;
 	uint32_t log_size;
-	uint32_t limit;           /* tickets outstanding at most */
+	uint32_t limit; /* tickets outstanding at most */
+};
+
+/*
+ * One completion queue: ring of tickets.  A resize describes a new ring in the unused one of two
+ * places and counts `resizes` up; its lowest bit tells which place is in use.  The other place
+ * belongs to the owner again once it has waited for every executor (hca/quiesce.h).
+ */
+struct seg_cq {
+	/* the owner, in create_cq and resize_cq */
+	_Alignas(CACHE_LINE) struct seg_ring place[2];
+	_Atomic uint32_t resizes;
 	uint32_t channel;         /* completion channel, 0 = none */
 	_Atomic uint32_t live;    /* generation << 1 | 1 while it exists */
 	_Atomic uint32_t arm;     /* hca/arm.h */
@@ -257,7 +302,7 @@ struct seg_cq {
 	_Atomic uint32_t failed;  /* overrun: completions are lost from here on */
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
 	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
-	struct ticket_ring ring;
+	struct ticket_ring ring[2];
 };
 
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
@@ -341,6 +386,7 @@ struct seg_rxs {
 	uint32_t qpn;
 	uint32_t cq;
 	uint8_t sl;
+	uint64_t stamp_ns; /* when it completed, if the CQ wants to know */
 
 	struct seg_rqe rqe; /* done and posted are not used here */
 };
@@ -380,5 +426,6 @@ _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
 _Static_assert(offsetof(struct seg_rxs, rqe) == CACHE_LINE, "state on its own line");
+_Static_assert(offsetof(struct seg_cq, ring) == CACHE_LINE, "one line beside the rings");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

@@ -2,24 +2,41 @@
 /* Protection domains and memory regions. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/hca.h"
 #include "hca/mapped.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
 #include "hca/tables.h"
+#include "include/weft/verbs_ext.h"
 
 enum {
 	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING,
+		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND |
+		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL,
 	ACCESS_OPTIONAL = IBV_ACCESS_OPTIONAL_RANGE,
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 static _Atomic uint32_t next_pd = 1;
 static uint8_t key_variant[SEG_MRS];
+
+/* ---- protection domains ---- */
+
+static struct {
+	struct lock lock;
+	struct hca_pd *first;
+} pds;
+
+void mr_forked_child(void)
+{
+	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
+}
 
 int hca_pd_alloc(struct hca_pd **out)
 {
@@ -34,17 +51,35 @@ int hca_pd_alloc(struct hca_pd **out)
 	pd->epoch = proc_epoch();
 	pd->handle = atomic_fetch_add_explicit(&next_pd, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
+	lock_take(&pds.lock);
+	pd->next = pds.first;
+	pds.first = pd;
+	lock_drop(&pds.lock);
 	*out = pd;
 	return 0;
 }
 
+static void pd_delist(struct hca_pd *pd)
+{
+	struct hca_pd **at = &pds.first;
+
+	while (*at != pd)
+		at = &(*at)->next;
+	*at = pd->next;
+}
+
 int hca_pd_free(struct hca_pd *pd)
 {
+	lock_take(&pds.lock);
 	if (pd->epoch == proc_epoch()) {
-		if (atomic_load_explicit(&pd->users, memory_order_acquire))
+		if (atomic_load_explicit(&pd->users, memory_order_acquire)) {
+			lock_drop(&pds.lock);
 			return -EBUSY;
+		}
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
 	}
+	pd_delist(pd);
+	lock_drop(&pds.lock);
 	free(pd);
 	return 0;
 }
@@ -54,11 +89,51 @@ uint32_t hca_pd_handle(const struct hca_pd *pd)
 	return pd->handle;
 }
 
+int hca_pd_get(uint32_t handle, struct hca_pd **out)
+{
+	struct hca_pd *pd;
+
+	lock_take(&pds.lock);
+	for (pd = pds.first; pd; pd = pd->next)
+		if (pd->handle == handle && pd->epoch == proc_epoch())
+			break;
+	if (pd)
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	lock_drop(&pds.lock);
+	*out = pd;
+	return pd ? 0 : -ENOENT;
+}
+
+void hca_pd_put(struct hca_pd *pd)
+{
+	atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
+}
+
+/* ---- checks ---- */
+
 static int refuse(int err, const char *why, uint64_t addr, uint64_t length)
 {
-	log_line(LOG_LVL_INFO, "reg_mr of %#llx+%#llx refused: %s", (unsigned long long)addr,
+	log_line(LOG_LVL_INFO, "registering %#llx+%#llx refused: %s", (unsigned long long)addr,
 		(unsigned long long)length, why);
 	return err;
+}
+
+/* All of memory, on demand. */
+static bool is_implicit(uint64_t addr, uint64_t length, unsigned access)
+{
+	return access & IBV_ACCESS_ON_DEMAND && !addr && length == SIZE_MAX;
+}
+
+static int check_access(uint64_t addr, uint64_t length, unsigned access)
+{
+	if (access & IBV_ACCESS_FLUSH_PERSISTENT)
+		return refuse(-EOPNOTSUPP, "persistent flush is not supported yet", addr, length);
+	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_OPTIONAL))
+		return refuse(-EINVAL, "unknown access flags", addr, length);
+	if (access & ACCESS_NEEDS_LOCAL && !(access & IBV_ACCESS_LOCAL_WRITE))
+		return refuse(
+			-EINVAL, "remote write and atomics need local write too", addr, length);
+	return 0;
 }
 
 static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned access)
@@ -67,51 +142,61 @@ static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned
 
 	if (!length || addr + length < addr || iova + length < iova)
 		return refuse(-EINVAL, "the range is empty or wraps around", addr, length);
-	if (access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND))
-		return refuse(-EOPNOTSUPP,
-			"on-demand paging, zero-based regions and memory windows are not supported "
-			"yet",
-			addr, length);
-	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_OPTIONAL))
-		return refuse(-EINVAL, "unknown access flags", addr, length);
-	if (access & ACCESS_NEEDS_LOCAL && !(access & IBV_ACCESS_LOCAL_WRITE))
-		return refuse(
-			-EINVAL, "remote write and atomics need local write too", addr, length);
+	rc = check_access(addr, length, access);
+	if (rc || access & IBV_ACCESS_ON_DEMAND)
+		return rc;
 	rc = mapped_check(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	return rc ? refuse(rc, "a page is not mapped, or not with the rights asked for", addr,
 			    length)
 		  : 0;
 }
 
-/* Makes the region known to peers: the key is the last word to appear. */
-static void publish(const struct hca_mr *mr, unsigned access)
+/* ---- registering ---- */
+
+static void count_bytes(uint64_t length, bool add)
 {
-	struct seg_mr *s = &proc_seg()->mr[mr->index];
 	struct seg_header *hdr = &proc_seg()->hdr;
 
-	s->access = access & ~(unsigned)ACCESS_OPTIONAL;
+	if (length == UINT64_MAX) /* all of memory counts for nothing */
+		return;
+	if (add)
+		atomic_fetch_add_explicit(&hdr->mr_bytes, length, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&hdr->mr_bytes, length, memory_order_relaxed);
+}
+
+/* Makes the region known to peers: the key is the last word to appear. */
+static void publish(const struct hca_mr *mr, uint32_t flags, uint64_t sink)
+{
+	struct seg_mr *s = &proc_seg()->mr[mr->index];
+
+	s->access = mr->access & ~(unsigned)ACCESS_OPTIONAL;
 	s->pd = mr->pd->handle;
+	s->flags = flags;
 	s->iova = mr->iova;
 	s->length = mr->length;
 	s->addr = mr->addr;
+	s->sink = sink;
+	s->inv_qpn = s->inv_pos = 0;
 	atomic_store_explicit(&s->key, mr->key, memory_order_release);
-	atomic_fetch_add_explicit(&hdr->n_mr, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&hdr->mr_bytes, mr->length, memory_order_relaxed);
+	count_bytes(mr->length, true);
 }
 
-int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
-	struct hca_mr **out)
+uint32_t mr_next_key(uint32_t index)
 {
-	int rc = check_request((uintptr_t)addr, length, iova, access);
-	struct hca_mr *mr;
+	return index << 8 | key_variant[index]++;
+}
 
-	if (rc)
-		return rc;
-	rc = proc_attach(NULL);
+int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
+{
+	struct hca_mr *mr;
+	int rc = proc_attach(NULL);
+
 	if (rc)
 		return rc;
 	if (pd->epoch != proc_epoch())
 		return -EINVAL; /* of the process we were forked from */
+	agent_look();
 	mr = calloc(1, sizeof *mr);
 	if (!mr)
 		return -ENOMEM;
@@ -121,34 +206,212 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 		return rc;
 	}
 	mr->index = rc;
-	mr->key = mr->index << 8 | key_variant[mr->index]++;
 	mr->epoch = proc_epoch();
 	mr->pd = pd;
-	mr->addr = (uintptr_t)addr;
-	mr->length = length;
-	mr->iova = iova;
+	mr->addr = r->addr;
+	mr->length = r->length;
+	mr->iova = r->iova;
+	mr->access = r->access;
+	mr->key = mr_next_key(mr->index);
+	atomic_store_explicit(&mr->refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-	publish(mr, access);
+	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
+	publish(mr, r->flags, r->sink);
 	*out = mr;
 	return 0;
 }
 
+int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
+	struct hca_mr **out)
+{
+	struct mr_region r = {
+		.addr = (uintptr_t)addr, .length = length, .iova = iova, .access = access};
+	int rc;
+
+	if (is_implicit(r.addr, length, access))
+		r.iova = 0;
+	rc = check_request(r.addr, length, r.iova, access);
+	return rc ? rc : mr_add(pd, &r, out);
+}
+
+/* ---- the null region ---- */
+
+enum { SINK_BYTES = 32 << 20 };
+#define NULL_BYTES (1ull << HCA_MAX_MSG_LOG)
+
+/* Two stretches of address space as long as a message: one of zeros, one of the same few pages. */
+static struct {
+	struct lock lock;
+	void *zeros, *sink;
+} nothing;
+
+static int map_sink(void)
+{
+	int fd = memfd_create("weft-null", MFD_CLOEXEC);
+	int rc = fd < 0 || ftruncate(fd, SINK_BYTES) ? -errno : 0;
+
+	for (uint64_t at = 0; !rc && at < NULL_BYTES; at += SINK_BYTES)
+		if (mmap((char *)nothing.sink + at, SINK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+			rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static void *reserve(int prot)
+{
+	void *p = mmap(NULL, NULL_BYTES, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_nothing(void)
+{
+	int saved = errno;
+	int rc = -ENOMEM;
+
+	lock_take(&nothing.lock);
+	if (nothing.sink) {
+		rc = 0;
+	} else if ((nothing.zeros = reserve(PROT_READ)) && (nothing.sink = reserve(PROT_NONE))) {
+		rc = map_sink();
+	}
+	if (rc && nothing.zeros)
+		munmap(nothing.zeros, NULL_BYTES);
+	if (rc && nothing.sink)
+		munmap(nothing.sink, NULL_BYTES);
+	if (rc)
+		nothing.zeros = nothing.sink = NULL;
+	lock_drop(&nothing.lock);
+	errno = saved;
+	return rc;
+}
+
+int hca_mr_null(struct hca_pd *pd, struct hca_mr **out)
+{
+	struct mr_region r = {
+		.length = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE, .flags = MR_NULL};
+	int rc = map_nothing();
+
+	if (rc)
+		return rc;
+	r.addr = (uintptr_t)nothing.zeros;
+	r.sink = (uintptr_t)nothing.sink;
+	rc = mr_add(pd, &r, out);
+	if (!rc) {
+		(*out)->fixed = true;
+		(*out)->sink = r.sink;
+	}
+	return rc;
+}
+
+/* ---- taking away, and changing ---- */
+
+static bool has_window(const struct hca_mr *mr)
+{
+	const struct seg *seg = proc_seg();
+	bool found = false;
+
+	lock_take(&mr->pd->lock);
+	for (const struct hca_mw *mw = mr->pd->mws; mw && !found; mw = mw->next) {
+		const struct seg_mr *s = &seg->mr[mw->slot.index];
+
+		found = atomic_load_explicit(&s->key, memory_order_acquire) && s->under == mr->key;
+	}
+	lock_drop(&mr->pd->lock);
+	return found;
+}
+
+/* After it nobody uses the region, and what came for it is in place. */
+static void withdraw(struct hca_mr *mr)
+{
+	atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
+	quiesce();
+	pd_land_all(mr->pd);
+	count_bytes(mr->length, false);
+}
+
 int hca_mr_dereg(struct hca_mr *mr)
 {
-	struct seg_header *hdr;
-
-	if (mr->epoch == proc_epoch()) {
-		hdr = &proc_seg()->hdr;
-		atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
-		quiesce();
-		pd_land_all(mr->pd);
+	if (mr->epoch == proc_epoch() && mr->key) {
+		if (has_window(mr))
+			return -EBUSY;
+		withdraw(mr);
 		table_del_mr(mr->index);
-		atomic_fetch_sub_explicit(&hdr->n_mr, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&hdr->mr_bytes, mr->length, memory_order_relaxed);
+		mr->key = 0;
+		if (mr->dm)
+			dm_region_gone(mr->dm);
+		if (mr->mapping.len)
+			munmap(mr->mapping.at, mr->mapping.len);
+		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
 	}
-	free(mr);
+	hca_mr_put(mr);
 	return 0;
+}
+
+/* What the region would be after the change. */
+static struct mr_region changed(
+	const struct hca_mr *mr, int flags, void *addr, uint64_t length, unsigned access)
+{
+	struct mr_region r = {.addr = mr->addr, .length = mr->length, .iova = mr->iova};
+
+	r.access = flags & IBV_REREG_MR_CHANGE_ACCESS ? access : mr->access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		r.addr = r.iova = (uintptr_t)addr;
+		r.length = length;
+	}
+	return r;
+}
+
+int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+	unsigned access)
+{
+	struct mr_region r = changed(mr, flags, addr, length, access);
+	struct hca_pd *old = mr->pd;
+	int rc;
+
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->fixed || !mr->key)
+		return -EINVAL;
+	if (mr->epoch != proc_epoch())
+		return -EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->epoch != proc_epoch()))
+		return -EINVAL;
+	rc = check_request(r.addr, r.length, r.iova, r.access);
+	if (!rc && has_window(mr))
+		rc = -EBUSY;
+	if (rc)
+		return rc;
+	withdraw(mr);
+	mr->addr = r.addr;
+	mr->length = r.length;
+	mr->iova = r.iova;
+	mr->access = r.access;
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+		mr->pd = pd;
+		atomic_fetch_sub_explicit(&old->users, 1, memory_order_release);
+	}
+	publish(mr, 0, 0);
+	return 0;
+}
+
+int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **out)
+{
+	struct hca_mr *mr = key ? table_mr(key >> 8) : NULL;
+
+	if (!mr || mr->key != key || mr->pd != pd || mr->epoch != proc_epoch())
+		return -ENOENT;
+	atomic_fetch_add_explicit(&mr->refs, 1, memory_order_relaxed);
+	*out = mr;
+	return 0;
+}
+
+void hca_mr_put(struct hca_mr *mr)
+{
+	if (atomic_fetch_sub_explicit(&mr->refs, 1, memory_order_acq_rel) == 1)
+		free(mr);
 }
 
 uint32_t hca_mr_key(const struct hca_mr *mr)

@@ -14,14 +14,56 @@ struct hca_pd {
 	struct lock lock;   /* of the lists */
 	struct hca_qp *qps; /* whose receives may still have to be copied out */
 	struct hca_srq *srqs;
+	struct hca_mw *mws;
+	struct hca_pd *next; /* of the process, so that a handle can be found */
+};
+
+/* What a region is made of, as the segment's entry describes it. */
+struct mr_region {
+	uint64_t addr, length, iova;
+	unsigned access;
+	uint32_t flags; /* enum seg_mr_flags */
+	uint64_t sink;
+};
+
+/* What was mapped for a region, and goes with it. */
+struct mr_mapping {
+	void *at;
+	size_t len;
 };
 
 struct hca_mr {
 	uint32_t epoch;
-	uint32_t index, key;
+	uint32_t index;
+	uint32_t key; /* 0: a window, which is no region for lkeys, or deregistered */
+	_Atomic uint32_t refs;
 	struct hca_pd *pd;
 	uint64_t addr, length, iova;
+	unsigned access;
+	uint64_t sink;     /* of the null region: where what comes for it goes; else 0 */
+	struct hca_dm *dm; /* a region of device memory */
+	struct mr_mapping mapping;
+	bool fixed; /* not from the program's memory: cannot be re-registered */
 };
+
+struct hca_mw {
+	struct hca_mr slot; /* what it is in the table of keys; its key is 0 */
+	uint32_t born;      /* the key with which it came */
+	struct hca_mw *next, **link;
+};
+
+/* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
+int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
+
+/* A region of device memory was deregistered. */
+void dm_region_gone(struct hca_dm *dm);
+
+/* In a forked child: locks that other threads of the parent may have held. */
+void mr_forked_child(void);
+void dm_forked_child(void);
+
+/* The first key of a table entry; each use of the entry begins with another one. */
+uint32_t mr_next_key(uint32_t index);
 
 struct hca_channel {
 	uint32_t epoch;
@@ -43,9 +85,12 @@ struct hca_cq {
 	struct lock lock; /* the consumer side */
 	uint32_t epoch;
 	uint32_t index;
+	bool stamps; /* completions carry their time */
 	struct seg_cq *s;
-	_Atomic uint64_t *slots;
-	uint32_t log_size;
+	/* The ring in use; written by resize_cq under the lock, read by a look without it. */
+	_Atomic uint64_t *_Atomic slots;
+	_Atomic uint32_t log_size;
+	struct ticket_ring *ring;
 	_Atomic uint64_t head;
 	_Atomic uint32_t idle_polls;
 	struct ticket_run early;
@@ -96,6 +141,7 @@ struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
 	uint32_t sq_tail;
+	uint32_t sq_built;        /* under sq_lock: the end of what hca_send_put() added */
 	struct end me;            /* our end; immutable but for gen, which RESET counts up */
 	struct end *_Atomic peer; /* the other end, NULL until found */
 	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */
@@ -160,7 +206,7 @@ bool xrcd_last_close(struct hca_qp *qp);
 bool qp_connects(const struct hca_qp *qp);
 
 /* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
-void qp_prepare_channels(struct peer *process, const struct end *e);
+int qp_prepare_channels(struct peer *process, const struct end *e);
 
 /* Looks for the other end if it is missing; rate limited. */
 void qp_find_peer(struct hca_qp *qp);
@@ -176,6 +222,12 @@ void qp_await_peer(struct hca_qp *qp);
  * yet.  Called from idle polls and before sleeping; cheap when there is nothing.
  */
 void progress_slow(void);
+
+/*
+ * Looks, every 10 ms at most, whether weftd has died, and goes to its successor: peers that look
+ * for us ask that one.  Blocks only to start it.
+ */
+void progress_weftd(void);
 
 /* The same at once: the program is about to sleep where we cannot see it. */
 void progress_before_sleep(void);

@@ -5,12 +5,26 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-enum op_kind { OP_NONE, OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC };
+#include "include/weft/verbs_ext.h"
+
+/* In this order: those whose payload may be inline; those that read back; those of one end. */
+enum op_kind {
+	OP_NONE,
+	OP_SEND,
+	OP_WRITE,
+	OP_ATOMIC_WRITE,
+	OP_READ,
+	OP_ATOMIC,
+	OP_FLUSH,
+	OP_LOCAL_INV,
+	OP_BIND,
+};
 
 struct op {
 	enum op_kind kind;
-	bool takes_recv; /* consumes a receive of the responder */
-	bool has_imm;
+	bool takes_recv;        /* consumes a receive of the responder */
+	bool has_imm;           /* wr.imm_data is an immediate */
+	bool invalidates;       /* ... or the key of a window of the responder */
 	unsigned remote_access; /* right needed at rkey and at the responder's QP */
 	enum ibv_wc_opcode send_wc, recv_wc;
 };
@@ -20,19 +34,58 @@ static inline const struct op *op_of(unsigned opcode)
 {
 	static const struct op none;
 	static const struct op table[] = {
-		[IBV_WR_SEND] = {OP_SEND, true, false, 0, IBV_WC_SEND, IBV_WC_RECV},
-		[IBV_WR_SEND_WITH_IMM] = {OP_SEND, true, true, 0, IBV_WC_SEND, IBV_WC_RECV},
-		[IBV_WR_RDMA_WRITE] = {OP_WRITE, false, false, IBV_ACCESS_REMOTE_WRITE,
-			IBV_WC_RDMA_WRITE, 0},
-		[IBV_WR_RDMA_WRITE_WITH_IMM] = {OP_WRITE, true, true, IBV_ACCESS_REMOTE_WRITE,
-			IBV_WC_RDMA_WRITE, IBV_WC_RECV_RDMA_WITH_IMM},
-		[IBV_WR_RDMA_READ] = {OP_READ, false, false, IBV_ACCESS_REMOTE_READ,
-			IBV_WC_RDMA_READ, 0},
-		[IBV_WR_ATOMIC_CMP_AND_SWP] = {OP_ATOMIC, false, false, IBV_ACCESS_REMOTE_ATOMIC,
-			IBV_WC_COMP_SWAP, 0},
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = {OP_ATOMIC, false, false, IBV_ACCESS_REMOTE_ATOMIC,
-			IBV_WC_FETCH_ADD, 0},
+		[IBV_WR_SEND] = {.kind = OP_SEND,
+			.takes_recv = true,
+			.send_wc = IBV_WC_SEND,
+			.recv_wc = IBV_WC_RECV},
+		[IBV_WR_SEND_WITH_IMM] = {.kind = OP_SEND,
+			.takes_recv = true,
+			.has_imm = true,
+			.send_wc = IBV_WC_SEND,
+			.recv_wc = IBV_WC_RECV},
+		[IBV_WR_SEND_WITH_INV] = {.kind = OP_SEND,
+			.takes_recv = true,
+			.invalidates = true,
+			.send_wc = IBV_WC_SEND,
+			.recv_wc = IBV_WC_RECV},
+		[IBV_WR_RDMA_WRITE] = {.kind = OP_WRITE,
+			.remote_access = IBV_ACCESS_REMOTE_WRITE,
+			.send_wc = IBV_WC_RDMA_WRITE},
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = {.kind = OP_WRITE,
+			.takes_recv = true,
+			.has_imm = true,
+			.remote_access = IBV_ACCESS_REMOTE_WRITE,
+			.send_wc = IBV_WC_RDMA_WRITE,
+			.recv_wc = IBV_WC_RECV_RDMA_WITH_IMM},
+		[IBV_WR_ATOMIC_WRITE] = {.kind = OP_ATOMIC_WRITE,
+			.remote_access = IBV_ACCESS_REMOTE_WRITE,
+			.send_wc = IBV_WC_ATOMIC_WRITE},
+		[IBV_WR_RDMA_READ] = {.kind = OP_READ,
+			.remote_access = IBV_ACCESS_REMOTE_READ,
+			.send_wc = IBV_WC_RDMA_READ},
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = {.kind = OP_ATOMIC,
+			.remote_access = IBV_ACCESS_REMOTE_ATOMIC,
+			.send_wc = IBV_WC_COMP_SWAP},
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = {.kind = OP_ATOMIC,
+			.remote_access = IBV_ACCESS_REMOTE_ATOMIC,
+			.send_wc = IBV_WC_FETCH_ADD},
+		[IBV_WR_FLUSH] = {.kind = OP_FLUSH,
+			.remote_access = IBV_ACCESS_FLUSH_GLOBAL,
+			.send_wc = IBV_WC_FLUSH},
+		[IBV_WR_LOCAL_INV] = {.kind = OP_LOCAL_INV, .send_wc = IBV_WC_LOCAL_INV},
+		[IBV_WR_BIND_MW] = {.kind = OP_BIND, .send_wc = IBV_WC_BIND_MW},
 	};
 
 	return opcode < sizeof table / sizeof *table ? &table[opcode] : &none;
+}
+
+static inline bool op_may_be_inline(const struct op *op)
+{
+	return op->kind <= OP_ATOMIC_WRITE;
+}
+
+/* Done at the requester alone: its peer may be missing. */
+static inline bool op_is_local(const struct op *op)
+{
+	return op->kind >= OP_LOCAL_INV;
 }

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/proc.h"
+#include "hca/reach.h"
 #include "hca/token.h"
 #include "hca/wake.h"
 
@@ -42,6 +44,28 @@ static struct peer *known(uint32_t attach)
 	return NULL;
 }
 
+/* How we reach it, and it us: what both have published, so that both find the same. */
+static void find_paths(struct peer *p, bool same_pid_ns)
+{
+	const struct seg *own = proc_seg();
+	uint32_t ours = atomic_load_explicit(&own->hdr.reach, memory_order_acquire);
+	uint32_t theirs = atomic_load_explicit(&p->view.seg->hdr.reach, memory_order_acquire);
+
+	p->path.by_agent = !reach_by_cma(ours, theirs, same_pid_ns);
+	p->path.never_agent = (ours | theirs) & REACH_NEVER_AGENT;
+	p->path.lane = &p->lane;
+	p->view.path = &p->path;
+	worker_init(&p->lane);
+	p->needs_agent = !reach_by_cma(theirs, ours, same_pid_ns);
+	if (p->needs_agent)
+		agent_hold();
+	if (p->path.by_agent || p->needs_agent)
+		log_line(LOG_LVL_INFO,
+			"process %d: process_vm_readv %s; agents copy instead, which is slower",
+			p->view.pid,
+			same_pid_ns ? "is refused" : "does not reach another pid namespace");
+}
+
 /* Takes over the fds of what weftd told us, also on failure. */
 static int add_peer(struct rdv_peer *info, struct peer **out)
 {
@@ -59,7 +83,7 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	p->async_fd = own_fd(info->async_fd);
 	p->view.attach = info->attach_id;
 	p->view.pid = info->pid ? info->pid : -1;
-	p->view.reachable = info->same_pid_ns && info->pid;
+	find_paths(p, info->same_pid_ns && info->pid);
 	lock_take(&peers.lock);
 	p->next = peers.first;
 	peers.first = p;
@@ -177,6 +201,9 @@ static void farewell(struct peer *p)
 static void unmap(struct peer *p)
 {
 	farewell(p);
+	worker_end(&p->lane);
+	if (p->needs_agent)
+		agent_drop();
 	rdv_unmap_segment(p->view.seg);
 	close_fds(p);
 	while (p->channels) {
@@ -188,28 +215,33 @@ static void unmap(struct peer *p)
 	free(p);
 }
 
-/* With control held. */
-static void put(struct peer *p)
+/* With control held: true if nobody has it any more; then it must be unmapped. */
+static bool put(struct peer *p)
 {
 	struct peer **at;
 
-	if (!--p->refs) {
-		lock_take(&peers.lock);
-		for (at = &peers.first; *at != p; at = &(*at)->next)
-			;
-		*at = p->next;
-		lock_drop(&peers.lock);
-		unmap(p);
-	}
+	if (--p->refs)
+		return false;
+	lock_take(&peers.lock);
+	for (at = &peers.first; *at != p; at = &(*at)->next)
+		;
+	*at = p->next;
+	lock_drop(&peers.lock);
+	return true;
 }
 
 void peer_put(struct peer *p)
 {
+	bool last;
+
 	if (p->self)
 		return;
 	lock_take(&peers.control);
-	put(p);
+	last = put(p);
 	lock_drop(&peers.control);
+	/* Without the locks: it waits for threads, which may want them. */
+	if (last)
+		unmap(p);
 }
 
 /* ---- guests ---- */
@@ -265,17 +297,22 @@ static bool still_guest(const struct peer *p)
 	return false;
 }
 
-static void drop_old_guests(void)
+/* Those that are to be unmapped, a list. */
+static struct peer *drop_old_guests(void)
 {
-	struct peer *next;
+	struct peer *next, *gone = NULL;
 
 	for (struct peer *p = peers.first; p; p = next) {
 		next = p->next;
 		if (!p->guest || still_guest(p))
 			continue;
 		p->guest = false;
-		put(p);
+		if (!put(p))
+			continue;
+		p->next = gone;
+		gone = p;
 	}
+	return gone;
 }
 
 static void meet(uint64_t word)
@@ -303,6 +340,7 @@ void peers_meet_guests(void)
 {
 	const struct seg *seg = proc_seg();
 	uint32_t n = atomic_load_explicit(&seg->hdr.guests_used, memory_order_acquire);
+	struct peer *gone, *next;
 
 	if (!n)
 		return;
@@ -313,8 +351,12 @@ void peers_meet_guests(void)
 		if (word)
 			meet(word);
 	}
-	drop_old_guests();
+	gone = drop_old_guests();
 	lock_drop(&peers.control);
+	for (struct peer *p = gone; p; p = next) {
+		next = p->next;
+		unmap(p);
+	}
 }
 
 static struct channel_fd *channel_of(struct peer *p, uint32_t id)
@@ -325,20 +367,20 @@ static struct channel_fd *channel_of(struct peer *p, uint32_t id)
 	return NULL;
 }
 
-void peer_prepare_channel(struct peer *p, uint32_t id)
+static int get_channel(struct peer *p, uint32_t id)
 {
 	struct channel_fd *c;
-	int fd;
+	int fd, rc;
 
-	if (p->self || !id)
-		return;
-	lock_take(&peers.control);
-	if (channel_of(p, id) || rdv_get_channel(p->view.attach, id, &fd))
-		goto out;
+	if (channel_of(p, id))
+		return 0;
+	rc = rdv_get_channel(p->view.attach, id, &fd);
+	if (rc)
+		return rc;
 	c = malloc(sizeof *c);
 	if (!c) {
 		close(fd);
-		goto out;
+		return -ENOMEM;
 	}
 	c->id = id;
 	c->fd = own_fd(fd);
@@ -346,8 +388,19 @@ void peer_prepare_channel(struct peer *p, uint32_t id)
 	c->next = p->channels;
 	p->channels = c;
 	lock_drop(&peers.lock);
-out:
+	return 0;
+}
+
+int peer_prepare_channel(struct peer *p, uint32_t id)
+{
+	int rc;
+
+	if (p->self || !id)
+		return 0;
+	lock_take(&peers.control);
+	rc = get_channel(p, id);
 	lock_drop(&peers.control);
+	return rc == -ENOENT ? rc : 0;
 }
 
 bool peer_fire(uint32_t attach, uint32_t id)
@@ -395,6 +448,18 @@ bool peer_free_token(_Atomic uint64_t *token)
 	peers_each(free_if_dead, token);
 	errno = saved;
 	return holder && token_attach(atomic_load_explicit(token, memory_order_relaxed)) != holder;
+}
+
+bool peer_is_dead(uint32_t attach)
+{
+	struct peer *p;
+	bool dead;
+
+	lock_take(&peers.lock);
+	p = known(attach);
+	dead = p && view_died(&p->view);
+	lock_drop(&peers.lock);
+	return dead;
 }
 
 void peers_forked_child(void)

@@ -5,10 +5,14 @@
 #include <stdbool.h>
 
 #include "hca/view.h"
+#include "hca/worker.h"
 
 struct peer {
 	struct peer *next;
 	struct view view;
+	struct access_path path; /* view.path */
+	struct worker lane;      /* path.lane */
+	bool needs_agent;        /* the kernel does not let it at our memory: we hold the agent */
 	int refs;
 	struct own_fd async_fd;
 	bool self;
@@ -35,8 +39,11 @@ void peers_meet_guests(void);
 /* Drops a reference; the last one unmaps. */
 void peer_put(struct peer *p);
 
-/* Makes sure that we can write the eventfd of channel id of p without asking weftd then. */
-void peer_prepare_channel(struct peer *p, uint32_t id);
+/*
+ * Makes sure that we can write the eventfd of channel id of p (0: none) without asking weftd then.
+ * -ENOENT: weftd, new itself, does not know it yet; short of fds or memory we go without.
+ */
+int peer_prepare_channel(struct peer *p, uint32_t id);
 
 /* Writes channel id (0: the async eventfd) of process attach.  False: we have no fd for it. */
 bool peer_fire(uint32_t attach, uint32_t id);
@@ -52,5 +59,8 @@ void peers_each(void (*fn)(struct peer *p, void *arg), void *arg);
  * it runs.  True if so.
  */
 bool peer_free_token(_Atomic uint64_t *token);
+
+/* Is that process one that we know, and dead?  Takes no lock that is held for long. */
+bool peer_is_dead(uint32_t attach);
 
 void peers_forked_child(void);

@@ -11,16 +11,17 @@
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/srq.h"
+#include "hca/window.h"
 
 enum {
 	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |
 		     IBV_SEND_IP_CSUM
 };
 
-static int fill_inline(const struct hca_qp *qp, const struct ibv_send_wr *wr, struct seg_wqe *w)
+static int fill_inline(const struct ibv_send_wr *wr, struct seg_wqe *w, uint32_t max)
 {
 	uint8_t *to = (uint8_t *)w->sge;
-	uint32_t room = qp->max_inline;
+	uint32_t room = max;
 
 	for (int i = 0; i < wr->num_sge; i++) {
 		const struct ibv_sge *s = &wr->sg_list[i];
@@ -31,7 +32,7 @@ static int fill_inline(const struct hca_qp *qp, const struct ibv_send_wr *wr, st
 		to += s->length;
 		room -= s->length;
 	}
-	w->inline_len = qp->max_inline - room;
+	w->inline_len = max - room;
 	w->num_sge = 0;
 	w->flags |= WQE_INLINE;
 	return 0;
@@ -54,6 +55,14 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->rkey = wr->wr.atomic.rkey;
 		w->compare_add = wr->wr.atomic.compare_add;
 		w->swap = wr->wr.atomic.swap;
+	} else if (op->kind == OP_BIND) {
+		const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+		w->raddr = info->addr;
+		w->compare_add = info->length;
+		w->swap = bind_pack(wr->bind_mw.mw->rkey, info->mw_access_flags);
+		w->rkey = wr->bind_mw.rkey;
+		w->imm = info->mr ? info->mr->lkey : 0;
 	} else if (op->kind != OP_SEND) {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
@@ -66,9 +75,10 @@ static int fill_typed(const struct hca_qp *qp, const struct op *op, const struct
 {
 	switch (qp->me.type) {
 	case IBV_QPT_UC:
-		return op->kind == OP_SEND || op->kind == OP_WRITE ? 0 : -EINVAL;
+		return op->kind == OP_SEND || op->kind == OP_WRITE || op_is_local(op) ? 0 : -EINVAL;
 	case IBV_QPT_UD:
-		if (op->kind != OP_SEND || !wr->wr.ud.ah || wr->wr.ud.remote_qpn > 0xffffff)
+		if (op->kind != OP_SEND || op->invalidates || !wr->wr.ud.ah ||
+			wr->wr.ud.remote_qpn > 0xffffff)
 			return -EINVAL;
 		ah_fill(wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, w);
 		return 0;
@@ -82,6 +92,23 @@ static int fill_typed(const struct hca_qp *qp, const struct op *op, const struct
 	}
 }
 
+/* A flush, from hca_send_put(): length, type and level travel as the operands of an atomic do. */
+static void fill_flush(const struct ibv_send_wr *wr, struct seg_wqe *w)
+{
+	w->raddr = wr->wr.atomic.remote_addr;
+	w->rkey = wr->wr.atomic.rkey;
+	w->compare_add = wr->wr.atomic.compare_add;
+	w->swap = wr->wr.atomic.swap;
+}
+
+/* The 8 bytes of an ATOMIC WRITE fit where an SGE does. */
+static uint32_t inline_room(const struct hca_qp *qp, const struct op *op)
+{
+	if (op->kind == OP_ATOMIC_WRITE && qp->max_inline < sizeof(uint64_t))
+		return sizeof(uint64_t);
+	return qp->max_inline;
+}
+
 /* Writes one request into its slot; nobody sees it before sq_tail moves. */
 static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t pos)
 {
@@ -91,7 +118,7 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 
 	if (op->kind == OP_NONE || wr->num_sge < 0 || wr->send_flags & ~(unsigned)SEND_FLAGS)
 		return -EINVAL;
-	if ((uint32_t)wr->num_sge > qp->max_sge || (is_inline && op->kind > OP_WRITE))
+	if ((uint32_t)wr->num_sge > qp->max_sge || (is_inline && !op_may_be_inline(op)))
 		return -EINVAL;
 	w->wr_id = wr->wr_id;
 	w->opcode = wr->opcode;
@@ -104,8 +131,11 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	if (qp->me.type != IBV_QPT_UD)
 		fill_operands(op, wr, w);
 	if (is_inline)
-		return fill_inline(qp, wr, w);
-	fill_sges(wr, w);
+		return fill_inline(wr, w, inline_room(qp, op));
+	if (op->kind <= OP_ATOMIC)
+		fill_sges(wr, w);
+	else
+		w->num_sge = 0;
 	return 0;
 }
 
@@ -114,14 +144,21 @@ static bool state_takes_sends(uint32_t s)
 	return s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE || s == IBV_QPS_ERR;
 }
 
+static bool queue_full(const struct hca_qp *qp, uint32_t pos)
+{
+	return pos - atomic_load_explicit(&qp->sq_poll, memory_order_acquire) >= qp->sq_depth;
+}
+
 static int put_sends(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	uint32_t pos = qp->sq_tail;
 	int rc = 0;
 
 	for (; wr; wr = wr->next, pos++) {
-		if (pos - atomic_load_explicit(&qp->sq_poll, memory_order_acquire) >= qp->sq_depth)
+		if (queue_full(qp, pos))
 			rc = -ENOMEM;
+		else if (wr->opcode == IBV_WR_FLUSH)
+			rc = -EINVAL; /* a struct ibv_send_wr has no room for it */
 		else
 			rc = fill_send(qp, wr, pos);
 		if (rc) {
@@ -132,6 +169,19 @@ static int put_sends(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	qp->sq_tail = pos;
 	atomic_store_explicit(&qp->me.qp->sq_tail, pos, memory_order_release);
 	return rc;
+}
+
+/* Executes what was published, once the peer is known. */
+static void run_posted(struct hca_qp *qp)
+{
+	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed) && qp_connects(qp) &&
+		end_state(&qp->me) != IBV_QPS_ERR) {
+		lock_take(&qp->modify_lock);
+		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
+			qp_find_peer(qp);
+		lock_drop(&qp->modify_lock);
+	}
+	qp_run_out(qp);
 }
 
 int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -145,15 +195,49 @@ int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 	lock_take(&qp->sq_lock);
 	rc = put_sends(qp, wr, bad);
 	lock_drop(&qp->sq_lock);
-	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed) && qp_connects(qp) &&
-		end_state(&qp->me) != IBV_QPS_ERR) {
-		lock_take(&qp->modify_lock);
-		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
-			qp_find_peer(qp);
-		lock_drop(&qp->modify_lock);
-	}
-	qp_run_out(qp);
+	run_posted(qp);
 	return rc;
+}
+
+/* ---- one request at a time, published together ---- */
+
+void hca_send_start(struct hca_qp *qp)
+{
+	lock_take(&qp->sq_lock);
+	qp->sq_built = qp->sq_tail;
+}
+
+int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	int rc;
+
+	if (queue_full(qp, qp->sq_built))
+		return -ENOMEM;
+	rc = fill_send(qp, wr, qp->sq_built);
+	if (rc)
+		return rc;
+	if (wr->opcode == IBV_WR_FLUSH)
+		fill_flush(wr, end_wqe(&qp->me, qp->sq_built));
+	qp->sq_built++;
+	return 0;
+}
+
+int hca_send_commit(struct hca_qp *qp)
+{
+	if (!state_takes_sends(end_state(&qp->me))) {
+		hca_send_abort(qp);
+		return -EINVAL;
+	}
+	qp->sq_tail = qp->sq_built;
+	atomic_store_explicit(&qp->me.qp->sq_tail, qp->sq_built, memory_order_release);
+	lock_drop(&qp->sq_lock);
+	run_posted(qp);
+	return 0;
+}
+
+void hca_send_abort(struct hca_qp *qp)
+{
+	lock_drop(&qp->sq_lock);
 }
 
 static int fill_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, uint32_t pos)

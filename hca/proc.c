@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "hca/agent.h"
 #include "hca/datagram.h"
 #include "hca/heap.h"
 #include "hca/peer.h"
 #include "hca/qp_state.h"
+#include "hca/reach.h"
 #include "hca/route.h"
 #include "hca/tables.h"
 #include "hca/token.h"
@@ -55,7 +57,10 @@ void proc_forked_child(void)
 	tables_forked_child();
 	peers_forked_child();
 	worker_forked_child();
+	agent_forked_child();
 	progress_forked_child();
+	mr_forked_child();
+	dm_forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
 	self.epoch = 0;
@@ -71,6 +76,7 @@ static int attach_anew(void)
 		return 0;
 	heap_reset(proc.at->seg);
 	tables_reset();
+	atomic_store_explicit(&proc.at->seg->hdr.reach, reach_find_out(), memory_order_release);
 	atomic_store_explicit(&proc.epoch, rdv_epoch(), memory_order_release);
 	return 0;
 }
@@ -106,10 +112,8 @@ uint32_t proc_epoch(void)
 
 struct view proc_view(void)
 {
-	return (struct view){.seg = proc.at->seg,
-		.attach = proc.at->attach_id,
-		.pidfd = OWN_FD_NONE,
-		.reachable = true};
+	return (struct view){
+		.seg = proc.at->seg, .attach = proc.at->attach_id, .pidfd = OWN_FD_NONE};
 }
 
 static struct exec_slot *take_slot(uint32_t *index)
@@ -150,6 +154,7 @@ static struct exec *exec_init(void)
 	x->datagram = datagram_send;
 	x->find_srq = route_srq;
 	x->arg = NULL;
+	x->restarted_ns = &proc.at->fabric->restarted_ns;
 	self.epoch = proc_epoch();
 	pthread_setspecific(proc.key, &self);
 	return x;

@@ -4,6 +4,8 @@
  * that sleep; a program that polls or sleeps in our calls watches its own, so that nothing hangs
  * while weftd is down.
  */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "hca/exec.h"
 #include "hca/objects.h"
@@ -18,6 +20,10 @@ static struct {
 	_Atomic uint32_t n;
 	_Atomic uint64_t next_ns;
 } parked;
+
+enum { WEFTD_LOOK_MS = 10, WEFTD_FAILED_MS = 5000 };
+
+static _Atomic uint64_t weftd_look_ns; /* when to look after weftd again */
 
 /* With the lock held.  watch_at points to what points to the QP; NULL: not on the list. */
 static void drop(struct hca_qp *qp)
@@ -94,11 +100,19 @@ bool qp_bury_peer(struct hca_qp *qp)
 	return true;
 }
 
+/* Not found yet, or through RESET since. */
+static bool peer_missing(const struct hca_qp *qp)
+{
+	const struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+
+	return !peer || end_stale(peer);
+}
+
 static bool look_for_peer(struct hca_qp *qp)
 {
 	if (!lock_try(&qp->modify_lock))
 		return true;
-	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
+	if (peer_missing(qp))
 		qp_find_peer(qp);
 	lock_drop(&qp->modify_lock);
 	if (atomic_load_explicit(&qp->peer, memory_order_relaxed))
@@ -123,6 +137,8 @@ static bool look_at(struct hca_qp *qp)
 		atomic_load_explicit(&s->sq_tail, memory_order_acquire))
 		return false;
 	qp_bury_peer(qp);
+	if (peer_missing(qp))
+		return look_for_peer(qp);
 	run_out(qp); /* fails the head if its deadline has passed */
 	return true;
 }
@@ -137,6 +153,22 @@ static void look_at_all(uint64_t now)
 		if (!look_at(qp))
 			drop(qp);
 	}
+}
+
+void progress_weftd(void)
+{
+	uint64_t now = clock_coarse_ns();
+	uint64_t due = atomic_load_explicit(&weftd_look_ns, memory_order_relaxed);
+	int rc;
+
+	if (now < due || !atomic_compare_exchange_strong_explicit(&weftd_look_ns, &due,
+				 now + WEFTD_LOOK_MS * NSEC_PER_MSEC, memory_order_relaxed,
+				 memory_order_relaxed))
+		return;
+	rc = rdv_check();
+	if (rc && rc != -EAGAIN)
+		atomic_store_explicit(&weftd_look_ns,
+			now + WEFTD_FAILED_MS * (uint64_t)NSEC_PER_MSEC, memory_order_relaxed);
 }
 
 void progress_slow(void)
@@ -155,6 +187,7 @@ void progress_slow(void)
 
 void progress_before_sleep(void)
 {
+	progress_weftd();
 	if (!progress_pending())
 		return;
 	lock_take(&parked.lock);

@@ -130,6 +130,12 @@ static int alloc_rings(struct hca_qp *qp, struct rings *r)
 	return rc;
 }
 
+/* Does the CQ, if there is one, want to know when its requests completed? */
+static bool stamps(const struct hca_cq *cq)
+{
+	return cq && cq->stamps;
+}
+
 /* Writes the entry of a new QP; its generation goes on from the one before. */
 static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const struct rings *r)
 {
@@ -154,8 +160,10 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
 	s->park_off = r->park;
-	s->sq_stride = sq_stride_for(init->cap.max_send_sge, init->cap.max_inline_data);
-	s->rq_stride = rq_stride_for(init->cap.max_recv_sge);
+	s->sq_stride = sq_stride_for(
+		init->cap.max_send_sge, init->cap.max_inline_data, stamps(qp->send_cq));
+	s->rq_stride = rq_stride_for(init->cap.max_recv_sge, stamps(qp->recv_cq));
+	s->stamps = (stamps(qp->send_cq) ? STAMP_SEND : 0) | (stamps(qp->recv_cq) ? STAMP_RECV : 0);
 	s->sq_log = log2_up(init->cap.max_send_wr);
 	s->rq_log = qp->rq_bytes ? log2_up(init->cap.max_recv_wr) : 0xff;
 	s->sq_sig_all = init->sq_sig_all;
@@ -178,10 +186,10 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
 	c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
 	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
-	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data)
+	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, stamps(qp->send_cq))
 		       << log2_up(c->max_send_wr);
 	if (has_plain_rq(qp))
-		qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge)
+		qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge, stamps(qp->recv_cq))
 			       << log2_up(c->max_recv_wr);
 	qp->sq_depth = c->max_send_wr;
 	qp->rq_depth = c->max_recv_wr;
@@ -381,6 +389,7 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	worker_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
+	worker_forget(qp); /* our agent may have queued it before it saw the state */
 	cq_purge(qp->send_cq, qp->me.index);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->me.index);
@@ -429,12 +438,15 @@ uint32_t hca_qp_num(const struct hca_qp *qp)
 
 /* ---- the other end ---- */
 
-void qp_prepare_channels(struct peer *process, const struct end *e)
+int qp_prepare_channels(struct peer *process, const struct end *e)
 {
+	int rc = 0;
+
 	if (e->send_cq.cq)
-		peer_prepare_channel(process, e->send_cq.cq->channel);
-	if (e->recv_cq.cq)
-		peer_prepare_channel(process, e->recv_cq.cq->channel);
+		rc = peer_prepare_channel(process, e->send_cq.cq->channel);
+	if (!rc && e->recv_cq.cq)
+		rc = peer_prepare_channel(process, e->recv_cq.cq->channel);
+	return rc;
 }
 
 bool qp_connects(const struct hca_qp *qp)
@@ -448,6 +460,8 @@ static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 	struct end *e = malloc(sizeof *e);
 	int rc = e ? end_init(e, &process->view, index) : -ENOMEM;
 
+	if (!rc)
+		rc = qp_prepare_channels(process, e);
 	if (!rc && qp->process && qp->process != process) {
 		log_line(LOG_LVL_WARN, "QP %#x: its peer %#x moved to another process", qp->me.qpn,
 			e->qpn);
@@ -458,7 +472,6 @@ static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 		peer_put(process);
 		return rc;
 	}
-	qp_prepare_channels(process, e);
 	e->next = qp->ends;
 	qp->ends = e;
 	qp->process = process;
@@ -514,12 +527,18 @@ static bool kicked_another(const struct hca_qp *qp, enum run_end end)
 	return token_attach(token) != qp->me.view.attach;
 }
 
+void qp_watch_after(struct hca_qp *qp, enum run_end end)
+{
+	if (end == RUN_PARKED || kicked_another(qp, end))
+		progress_watch(qp);
+}
+
 static void after_run(struct hca_qp *qp, enum run_end end, unsigned direction)
 {
 	if (end == RUN_BUDGET || end == RUN_BUSY)
 		worker_add(qp, direction);
-	else if (direction == WORK_OUT && (end == RUN_PARKED || kicked_another(qp, end)))
-		progress_watch(qp);
+	else if (direction == WORK_OUT)
+		qp_watch_after(qp, end);
 }
 
 void qp_rouse_peer(struct hca_qp *qp)
@@ -534,16 +553,35 @@ void qp_rouse_peer(struct hca_qp *qp)
 	exec_run(x, peer, &qp->me, one);
 }
 
+/* The peer that we know is from before its last RESET: finds the present one. */
+static bool found_anew(struct hca_qp *qp, const struct end *known)
+{
+	bool found;
+
+	if (!known || !end_stale(known) || !lock_try(&qp->modify_lock))
+		return false;
+	qp_find_peer(qp);
+	found = atomic_load_explicit(&qp->peer, memory_order_relaxed) != known;
+	lock_drop(&qp->modify_lock);
+	return found;
+}
+
 void qp_run_out(struct hca_qp *qp)
 {
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	struct exec *x = exec_self();
+	enum run_end end;
 
 	if (!x) {
 		worker_add(qp, WORK_OUT);
 		return;
 	}
-	after_run(qp, exec_run(x, &qp->me, peer, own_budget), WORK_OUT);
+	end = exec_run(x, &qp->me, peer, own_budget);
+	if (end == RUN_PARKED && found_anew(qp, peer)) {
+		peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+		end = exec_run(x, &qp->me, peer, own_budget);
+	}
+	after_run(qp, end, WORK_OUT);
 	if (end_state(&qp->me) == IBV_QPS_ERR)
 		qp_rouse_peer(qp);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/agent.h"
 #include "hca/ah.h"
 #include "hca/exec.h"
 #include "hca/proc.h"
@@ -11,6 +12,7 @@
 #include "hca/quiesce.h"
 #include "hca/srq.h"
 #include "hca/token.h"
+#include "include/weft/verbs_ext.h"
 
 enum {
 	MAX_24_BITS = 0xffffff,
@@ -18,7 +20,9 @@ enum {
 	MAX_RETRY = 7,
 	/* Path migration is not offered: the values are accepted as by HCAs without it. */
 	ACCEPTED_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+			  IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL |
+			  IBV_ACCESS_FLUSH_PERSISTENT,
 };
 
 static enum ibv_qp_state state_of(const struct hca_qp *qp)
@@ -263,6 +267,7 @@ int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (qp->epoch != proc_epoch())
 		return -EINVAL;
+	agent_look();
 	lock_take(&qp->modify_lock);
 	from = state_of(qp);
 	to = mask & IBV_QP_STATE ? attr->qp_state : from;

@@ -2,6 +2,7 @@
 /* What the files of the QP share among themselves. */
 #pragma once
 
+#include "hca/exec.h"
 #include "hca/objects.h"
 
 /*
@@ -25,6 +26,9 @@ void qp_forget_peer(struct hca_qp *qp);
  */
 int qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 	int *required, int *optional);
+
+/* After a run of our direction of qp that ended so: has it watched if it waits for something. */
+void qp_watch_after(struct hca_qp *qp, enum run_end end);
 
 /* Our direction of qp is parked, or its peer was not found: progress_slow() looks after it. */
 void progress_watch(struct hca_qp *qp);

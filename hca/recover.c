@@ -2,8 +2,11 @@
 #include "hca/recover.h"
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "hca/arm.h"
 #include "hca/exec.h"
+#include "hca/exec_agent.h"
+#include "hca/port_event.h"
 #include "hca/token.h"
 
 /* Adapts weftd's callbacks to those of an executor. */
@@ -100,6 +103,19 @@ static bool free_tokens(const struct end *e, uint32_t dead_id)
 	return token_force(&e->qp->rq_token, dead_id) || held;
 }
 
+/* Requests that the dead process made to this one's agent: it gives their slots back. */
+static void orphan_requests(struct seg *seg, uint32_t dead_id)
+{
+	struct agent_area *a = agent_area(seg);
+	uint32_t n = a ? atomic_load_explicit(&a->used, memory_order_acquire) : 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < n && i < AGENT_SLOTS; i++)
+		any |= agent_orphan(&a->slot[i], dead_id);
+	if (any && agent_ring(&seg->hdr.agent_bell))
+		futex_wake_shared(&seg->hdr.agent_bell.rings);
+}
+
 /* It may have completed something and died before it told. */
 static void wake_owner(const struct recover_env *env, const struct end *e)
 {
@@ -138,6 +154,7 @@ void recover_death(
 
 	token_force(&seg->hdr.atomic_token, dead_id);
 	forget_guest(seg, dead_id);
+	orphan_requests(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
 		bool peer_died = seg->qp[i].peer_attach == dead_id;
 
@@ -169,4 +186,11 @@ void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t atta
 			continue;
 		recover_timer(env, seg, attach_id, i);
 	}
+}
+
+void recover_port_event(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, unsigned type)
+{
+	if (port_event_add(&seg->hdr.port_events, type))
+		env->fire(attach_id, 0, env->arg);
 }

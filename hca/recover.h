@@ -36,6 +36,10 @@ void recover_timer(
 void recover_death(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t dead_id);
 
+/* An async event of the port, enum ibv_event_type, for process attach_id. */
+void recover_port_event(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, unsigned type);
+
 /*
  * A process re-published its segment to a weftd that started anew: takes over the timers of its
  * parked QPs.  What the old weftd held must have been freed by recover_death() with its id.

@@ -3,23 +3,76 @@
 
 enum { KEY_VARIANT_BITS = 8 };
 
-bool resolve(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uint64_t len,
-	unsigned need, struct sgl *l, struct held *h)
+static const struct seg_mr *entry_of(const struct view *v, uint32_t key)
 {
-	const struct seg_mr *mr = &v->seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
-	uint64_t off;
+	return &v->seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+}
 
-	if (!key || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
-		return false;
-	off = addr - mr->iova;
-	if (mr->pd != pd || (mr->access & need) != need)
-		return false;
-	if (addr < mr->iova || off > mr->length || len > mr->length - off)
-		return false;
-	sgl_add(l, mr->addr + off, len);
+static bool has_key(const struct seg_mr *mr, uint32_t key)
+{
+	return key && atomic_load_explicit(&mr->key, memory_order_acquire) == key;
+}
+
+static void hold(struct held *h, const struct seg_mr *mr, uint32_t key)
+{
 	h->mr[h->n].mr = mr;
 	h->mr[h->n++].key = key;
+}
+
+/* Whether the region, whose key was checked, allows all this; *off: where in it. */
+static bool allows(const struct seg_mr *mr, uint32_t pd, uint64_t addr, uint64_t len, unsigned need,
+	uint64_t *off)
+{
+	*off = addr - mr->iova;
+	return mr->pd == pd && (mr->access & need) == need && addr >= mr->iova &&
+	       *off <= mr->length && len <= mr->length - *off;
+}
+
+static bool resolve_local(const struct view *v, uint32_t pd, uint32_t lkey, uint64_t addr,
+	uint64_t len, unsigned need, struct sgl *l, struct held *h)
+{
+	const struct seg_mr *mr = entry_of(v, lkey);
+	uint64_t off;
+
+	if (!has_key(mr, lkey) || !allows(mr, pd, addr, len, need, &off))
+		return false;
+	if (mr->flags & MR_WINDOW)
+		return false;
+	if (mr->flags & MR_NULL)
+		sgl_add(l, need & IBV_ACCESS_LOCAL_WRITE ? mr->sink : mr->addr, len);
+	else
+		sgl_add(l, mr->addr + off, len);
+	hold(h, mr, lkey);
 	return true;
+}
+
+/* The further conditions of a window: its region, its QP, and that nobody changed it meanwhile. */
+static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t key, struct held *h)
+{
+	uint32_t under = mr->under;
+
+	if (mr->flags & MR_WINDOW_QP && mr->qpn != e->qpn)
+		return false;
+	if (!has_key(entry_of(&e->view, under), under))
+		return false;
+	hold(h, entry_of(&e->view, under), under);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&mr->key, memory_order_relaxed) == key;
+}
+
+bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
+	struct sgl *l, struct held *h)
+{
+	const struct seg_mr *mr = entry_of(&e->view, rkey);
+	uint64_t off;
+
+	if (!has_key(mr, rkey) || !allows(mr, e->pd, addr, len, need, &off))
+		return false;
+	sgl_add(l, mr->addr + off, len);
+	hold(h, mr, rkey);
+	if (!(mr->flags & (MR_WINDOW | MR_NULL)))
+		return true;
+	return mr->flags & MR_WINDOW && window_holds(e, mr, rkey, h);
 }
 
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
@@ -32,7 +85,7 @@ bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, 
 			continue;
 		if (len > want)
 			len = want;
-		if (!resolve(v, pd, sge[i].lkey, sge[i].addr, len, need, l, h))
+		if (!resolve_local(v, pd, sge[i].lkey, sge[i].addr, len, need, l, h))
 			return false;
 		want -= len;
 	}

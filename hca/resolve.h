@@ -17,16 +17,16 @@ struct held {
 };
 
 /*
- * Translates [addr, addr+len) under key of v's process, protection domain pd, where every right
- * of need (enum ibv_access_flags) is required, to memory of that process, appended to l.  False
- * if an HCA would refuse.  len is not 0.
+ * Translates [addr, addr+len) under an rkey of e's process, for a request that came to e, where
+ * every right of need (enum ibv_access_flags) is required, to memory of that process, appended
+ * to l.  False if an HCA would refuse.  len is not 0.
  */
-bool resolve(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uint64_t len,
-	unsigned need, struct sgl *l, struct held *h);
+bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
+	struct sgl *l, struct held *h);
 
 /*
- * The same for the first want bytes of a list of SGEs; a zero length SGE needs no key.  False
- * also if the list is shorter than want.
+ * The same under lkeys of protection domain pd of v's process, for the first want bytes of a list
+ * of SGEs; a zero length SGE needs no key.  False also if the list is shorter than want.
  */
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h);

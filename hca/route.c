@@ -71,12 +71,12 @@ static struct route *look_up(struct work *w, uint32_t qpn)
 		free(r);
 		return NULL;
 	}
-	if (!peer_greet(r->process) || end_init(&r->e, &r->process->view, index)) {
+	if (!peer_greet(r->process) || end_init(&r->e, &r->process->view, index) ||
+		qp_prepare_channels(r->process, &r->e)) {
 		peer_put(r->process);
 		free(r);
 		return NULL;
 	}
-	qp_prepare_channels(r->process, &r->e);
 	return r;
 }
 

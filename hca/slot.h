@@ -56,6 +56,15 @@ static inline void slot_step(struct exec_slot *s, uint32_t src, uint32_t dst)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/*
+ * Between two steps, for a while: the thread sleeps and touches nothing of another process.  Goes
+ * on with slot_step().
+ */
+static inline void slot_rest(struct exec_slot *s)
+{
+	atomic_store_explicit(&s->word, 0, memory_order_release);
+}
+
 /* Ends what slot_enter() announced. */
 static inline void slot_leave(struct exec_slot *s)
 {

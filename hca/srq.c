@@ -176,7 +176,7 @@ static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
 	wc->sl = s->sl;
 }
 
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc)
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
 	uint32_t slot = ticket_slot(ticket);
@@ -195,6 +195,8 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc)
 		if (s->rqe.status == IBV_WC_SUCCESS)
 			land_one(rx, slot);
 		fill_wc(s, wc);
+		if (stamp)
+			*stamp = s->stamp_ns;
 		drop_slot(rx, slot);
 	}
 	lock_drop(&rx->land);
@@ -245,6 +247,7 @@ static void describe(const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn,
 	s->send_cq = SEG_NONE;
 	s->recv_cq = srq->cq ? srq->cq->index : SEG_NONE;
 	s->rq_log = 0xff;
+	s->stamps = srq->cq && srq->cq->stamps ? STAMP_RECV : 0;
 	s->rx.slots_off = made->slots_off;
 	s->rx.bounce_off = made->bounce_off;
 	s->rx.stride = made->stride;

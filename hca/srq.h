@@ -20,8 +20,11 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 /* Copies out all that has arrived (before memory goes). */
 void rx_land_all(struct hca_rxq *rx);
 
-/* Turns a shared ticket of that CQ into a completion; false if it is stale or surplus. */
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc);
+/*
+ * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  stamp may
+ * be NULL.
+ */
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp);
 
 /*
  * True if a shared ticket is of the QP or SRQ of that index, which goes: then its receive is free

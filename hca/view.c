@@ -6,27 +6,35 @@
 #include <signal.h>
 #include <stddef.h>
 
-enum { LINE_UP = CACHE_LINE - 1, MAX_WR_LOG = 15, MAX_CQ_LOG = 23, MAX_STRIDE = 4096 };
+enum {
+	LINE_UP = CACHE_LINE - 1,
+	MAX_WR_LOG = 15,
+	MAX_CQ_LOG = 23,
+	MAX_STRIDE = 4096,
+	STAMP_BYTES = 8
+};
 
-uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline)
+uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline, bool stamp)
 {
 	uint32_t tail = max_sge * sizeof(struct seg_sge);
 
 	if (tail < max_inline)
 		tail = max_inline;
+	tail += stamp ? STAMP_BYTES : 0;
 	return (sizeof(struct seg_wqe) + tail + LINE_UP) & ~LINE_UP;
 }
 
-uint32_t rq_stride_for(uint32_t max_sge)
+uint32_t rq_stride_for(uint32_t max_sge, bool stamp)
 {
 	uint32_t far = max_sge > RQ_SGE_NEAR ? max_sge - RQ_SGE_NEAR : 0;
+	uint32_t tail = far * sizeof(struct seg_sge) + (stamp ? STAMP_BYTES : 0);
 
-	return (sizeof(struct seg_rqe) + far * sizeof(struct seg_sge) + LINE_UP) & ~LINE_UP;
+	return (sizeof(struct seg_rqe) + tail + LINE_UP) & ~LINE_UP;
 }
 
 uint32_t rx_stride_for(uint32_t max_sge)
 {
-	return offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge);
+	return offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge, false);
 }
 
 bool view_died(const struct view *v)
@@ -59,6 +67,8 @@ static void *heap_part(const struct view *v, uint64_t off, uint64_t len)
 int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_cq *cq = &v->seg->cq[index & (SEG_CQS - 1)];
+	uint32_t resizes = atomic_load_explicit(&cq->resizes, memory_order_acquire);
+	const struct seg_ring *place = &cq->place[resizes & 1];
 
 	if (index == SEG_NONE) {
 		*r = (struct cq_ref){.index = SEG_NONE};
@@ -66,12 +76,14 @@ int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 	}
 	r->cq = cq;
 	r->index = index & (SEG_CQS - 1);
-	r->log_size = cq->log_size;
-	r->limit = cq->limit;
+	r->resizes = resizes;
+	r->ring = &cq->ring[resizes & 1];
+	r->log_size = place->log_size;
+	r->limit = place->limit;
 	if (r->log_size > MAX_CQ_LOG || r->limit > 1u << r->log_size ||
 		(1u << r->log_size) - r->limit < CQ_SURPLUS_MAX)
 		return -EPROTO;
-	r->slots = heap_part(v, cq->ring_off, 8ull << r->log_size);
+	r->slots = heap_part(v, place->off, 8ull << r->log_size);
 	return r->slots ? 0 : -EPROTO;
 }
 
@@ -123,9 +135,14 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 	e->sge_max = (e->sq_stride - sizeof(struct seg_wqe)) / sizeof(struct seg_sge);
 	e->ring = heap_part(v, q->ring_off, SEG_RING_BYTES);
 	e->park_buf = heap_part(v, q->park_off, SEG_PARK_BYTES);
+	e->stamps = q->stamps;
+	if (e->stamps & STAMP_SEND && e->sq_stride < sizeof(struct seg_wqe) + STAMP_BYTES)
+		return -EPROTO;
 	e->rq = NULL;
 	if (rq_log == 0xff)
 		return e->sq && e->park_buf ? 0 : -EPROTO;
+	if (e->stamps & STAMP_RECV && e->rq_stride < sizeof(struct seg_rqe) + STAMP_BYTES)
+		return -EPROTO;
 	if (rq_log > MAX_WR_LOG || e->rq_stride < sizeof(struct seg_rqe) ||
 		e->rq_stride > MAX_STRIDE || e->rq_stride % CACHE_LINE)
 		return -EPROTO;
@@ -140,6 +157,7 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 static int no_queues(struct end *e, const struct seg_qp *q)
 {
 	e->type = q->type;
+	e->stamps = q->stamps;
 	e->sq = e->rq = e->ring = e->park_buf = NULL;
 	e->sq_mask = e->rq_mask = e->sge_max = e->rq_sge_max = 0;
 	return 0;

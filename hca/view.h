@@ -12,19 +12,30 @@
 #include "hca/layout.h"
 #include "rdv/conn.h"
 
+struct worker;
+
+/* How this process reaches the memory of another one. */
+struct access_path {
+	_Atomic uint32_t by_agent; /* the kernel refuses cma: ask its agent */
+	bool never_agent;          /* one of us wants no agent: a refusal is an error */
+	struct worker *lane;       /* who may wait for that agent */
+};
+
 struct view {
 	struct seg *seg;
 	uint32_t attach;
-	int pid;             /* 0: our own process, memory is reached directly */
-	struct own_fd pidfd; /* for the slow path only */
-	bool reachable;      /* false: another pid namespace, no mover reaches its memory */
+	int pid;                  /* 0: our own process, memory is reached directly */
+	struct own_fd pidfd;      /* for the slow path only */
+	struct access_path *path; /* NULL: nobody here moves bytes to or from it */
 };
 
 struct cq_ref {
 	struct seg_cq *cq;
+	struct ticket_ring *ring;
 	_Atomic uint64_t *slots;
 	uint32_t log_size, limit;
 	uint32_t index;
+	uint32_t resizes; /* seg_cq.resizes when this was filled; another value: it is stale */
 };
 
 /* A receive queue with several producers, as an executor sees it. */
@@ -49,7 +60,8 @@ struct end {
 	uint32_t rq_sge_max;
 	uint8_t *ring, *park_buf;
 	bool sig_all;
-	uint8_t type;                   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
+	uint8_t type;   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
+	uint8_t stamps; /* enum seg_stamps */
 	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
 	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
 	struct end *next; /* for the owner of the object */
@@ -61,7 +73,10 @@ struct end {
  */
 int end_init(struct end *e, const struct view *v, uint32_t index);
 
-/* Fills *r for CQ index of view v: 0 or -EPROTO. */
+/*
+ * Fills *r for CQ index of view v, as it is now.  Returns 0, or -EPROTO if its description does
+ * not fit the segment.
+ */
 int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index);
 
 /* The index of QP number qpn in v's process, or -ENOENT. */
@@ -96,6 +111,17 @@ static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)
 	return (struct seg_rqe *)(e->rq + (uint64_t)(pos & e->rq_mask) * e->rq_stride);
 }
 
+/* Where the time of its completion goes in the slot at pos; only if e->stamps says so. */
+static inline _Atomic uint64_t *end_wqe_stamp(const struct end *e, uint32_t pos)
+{
+	return (_Atomic uint64_t *)((char *)end_wqe(e, pos) + e->sq_stride) - 1;
+}
+
+static inline _Atomic uint64_t *end_rqe_stamp(const struct end *e, uint32_t pos)
+{
+	return (_Atomic uint64_t *)((char *)end_rqe(e, pos) + e->rq_stride) - 1;
+}
+
 /* The state word if it is of this generation and live, else 0 (which is RESET). */
 static inline uint32_t end_state(const struct end *e)
 {
@@ -104,12 +130,26 @@ static inline uint32_t end_state(const struct end *e)
 	return s >> QPS_GEN_SHIFT == e->gen && s & QPS_LIVE ? s & QPS_STATE_MASK : 0;
 }
 
+/* The QP went through RESET, or away, since e was made. */
+static inline bool end_stale(const struct end *e)
+{
+	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+
+	return s >> QPS_GEN_SHIFT != e->gen;
+}
+
 /* In a state in which a responder takes requests. */
 static inline bool end_receives(const struct end *e)
 {
 	uint32_t s = end_state(e);
 
 	return s == IBV_QPS_RTR || s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE;
+}
+
+/* Is the memory of v's process served by its agent? */
+static inline bool view_by_agent(const struct view *v)
+{
+	return v->pid && v->path && atomic_load_explicit(&v->path->by_agent, memory_order_relaxed);
 }
 
 /*
@@ -125,8 +165,8 @@ static inline bool view_dead(const struct view *v)
 	return atomic_load_explicit(&v->seg->hdr.dead, memory_order_relaxed);
 }
 
-/* Bytes from one slot to the next for so many SGEs or inline bytes. */
-uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline);
-uint32_t rq_stride_for(uint32_t max_sge);
+/* Bytes from one slot to the next for so many SGEs or inline bytes, and perhaps a stamp. */
+uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline, bool stamp);
+uint32_t rq_stride_for(uint32_t max_sge, bool stamp);
 /* The same for a queue with several producers. */
 uint32_t rx_stride_for(uint32_t max_sge);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,16 +10,12 @@
 #include "hca/exec.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
+#include "hca/qp_state.h"
+#include "hca/thread.h"
 
 enum { BUSY_NAP_NS = 200 * 1000 };
 
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t more, done;
-	struct hca_qp *first;
-	struct hca_qp *running;
-	bool started;
-} worker = {.lock = PTHREAD_MUTEX_INITIALIZER,
+static struct worker common = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	.more = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER};
 
@@ -46,24 +41,41 @@ static void free_atomics(struct hca_qp *qp, unsigned direction)
 		peer_free_token(&target->view.seg->hdr.atomic_token);
 }
 
-/* Runs what was queued for qp; what stays busy is returned, to be queued again. */
-static unsigned serve(struct exec *x, struct hca_qp *qp)
+/* Whose turn qp is: the lane of its peer's process, if only that one's agent can serve us. */
+static struct worker *worker_of(struct hca_qp *qp)
 {
-	unsigned todo = atomic_exchange_explicit(&qp->queued, 0, memory_order_acq_rel);
-	unsigned busy = 0;
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 
-	for (unsigned dir = WORK_OUT; dir <= WORK_IN; dir++)
-		if (todo & dir && run(x, qp, dir) == RUN_BUSY) {
-			free_atomics(qp, dir);
-			busy |= dir;
-		}
-	count_add(x, CTR_WORKER, 1);
-	return busy;
+	return peer && view_by_agent(&peer->view) ? peer->view.path->lane : &common;
 }
 
-static void enqueue(struct hca_qp *qp, unsigned direction)
+/* Runs what was queued for qp; what stays is returned, to be queued again.  *nap: after a while. */
+static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
 {
-	struct hca_qp **at = &worker.first;
+	unsigned todo = atomic_exchange_explicit(&qp->queued, 0, memory_order_acq_rel);
+	unsigned left = 0;
+
+	*nap = false;
+	for (unsigned dir = WORK_OUT; dir <= WORK_IN; dir++) {
+		enum run_end end = todo & dir ? run(x, qp, dir) : RUN_IDLE;
+
+		if (end == RUN_BUSY) {
+			free_atomics(qp, dir);
+			*nap = true;
+		}
+		if (end == RUN_BUSY || end == RUN_BUDGET)
+			left |= dir;
+		else if (todo & dir & WORK_OUT)
+			qp_watch_after(qp, end);
+	}
+	count_add(x, CTR_WORKER, 1);
+	return left;
+}
+
+/* With w's lock held. */
+static void enqueue(struct worker *w, struct hca_qp *qp, unsigned direction)
+{
+	struct hca_qp **at = &w->first;
 
 	if (atomic_fetch_or_explicit(&qp->queued, direction, memory_order_acq_rel))
 		return;
@@ -74,97 +86,121 @@ static void enqueue(struct hca_qp *qp, unsigned direction)
 	*at = qp;
 }
 
-static void serve_one(struct exec *x)
+static void serve_one(struct worker *w, struct exec *x)
 {
 	const struct timespec nap = {.tv_nsec = BUSY_NAP_NS};
-	struct hca_qp *qp = worker.first;
-	unsigned busy;
+	struct hca_qp *qp = w->first;
+	unsigned left;
+	bool busy;
 
-	worker.first = qp->work_next;
-	worker.running = qp;
-	pthread_mutex_unlock(&worker.lock);
-	busy = serve(x, qp);
+	w->first = qp->work_next;
+	w->running = qp;
+	pthread_mutex_unlock(&w->lock);
+	x->may_wait = w != &common;
+	left = serve(x, qp, &busy);
 	if (busy)
 		nanosleep(&nap, NULL);
-	pthread_mutex_lock(&worker.lock);
-	worker.running = NULL;
-	if (busy)
-		enqueue(qp, busy);
-	pthread_cond_broadcast(&worker.done);
+	/* Perhaps to another worker, and before worker_forget() takes us for done with it. */
+	if (left)
+		worker_add(qp, left);
+	pthread_mutex_lock(&w->lock);
+	w->running = NULL;
+	pthread_cond_broadcast(&w->done);
 }
 
 static void *worker_main(void *arg)
 {
-	(void)arg;
-	pthread_mutex_lock(&worker.lock);
-	for (;;) {
+	struct worker *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop) {
 		struct exec *x;
 
-		while (!worker.first)
-			pthread_cond_wait(&worker.more, &worker.lock);
-		x = exec_self();
-		if (x) {
-			serve_one(x);
+		if (!w->first) {
+			pthread_cond_wait(&w->more, &w->lock);
 			continue;
 		}
-		pthread_mutex_unlock(&worker.lock);
+		x = exec_self();
+		if (x) {
+			serve_one(w, x);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
 		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
-		pthread_mutex_lock(&worker.lock);
+		pthread_mutex_lock(&w->lock);
 	}
+	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
-/* With the lock held.  The thread takes no signals: those are the program's. */
-static void start(void)
+/* With the lock held. */
+static void start(struct worker *w)
 {
-	sigset_t all, old;
-	pthread_t thread;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&thread, NULL, worker_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc) {
+	w->started = !thread_start(&w->thread, worker_main, w);
+	if (w->started && w == &common)
+		pthread_detach(w->thread); /* it runs until the process ends */
+	if (!w->started)
 		log_line(LOG_LVL_ERROR, "cannot start the worker thread: large messages wait");
-		return;
-	}
-	pthread_detach(thread);
-	worker.started = true;
+}
+
+void worker_init(struct worker *w)
+{
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->more, NULL);
+	pthread_cond_init(&w->done, NULL);
+	w->first = w->running = NULL;
+	w->started = w->stop = false;
+}
+
+void worker_end(struct worker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	w->started = false;
 }
 
 void worker_add(struct hca_qp *qp, unsigned direction)
 {
-	pthread_mutex_lock(&worker.lock);
-	enqueue(qp, direction);
-	if (!worker.started)
-		start();
-	pthread_cond_signal(&worker.more);
-	pthread_mutex_unlock(&worker.lock);
+	struct worker *w = worker_of(qp);
+
+	pthread_mutex_lock(&w->lock);
+	enqueue(w, qp, direction);
+	if (!w->started)
+		start(w);
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
 }
 
-void worker_forget(struct hca_qp *qp)
+static void forget(struct worker *w, struct hca_qp *qp)
 {
-	pthread_mutex_lock(&worker.lock);
+	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		for (struct hca_qp **at = &worker.first; *at; at = &(*at)->work_next)
+		for (struct hca_qp **at = &w->first; *at; at = &(*at)->work_next)
 			if (*at == qp) {
 				*at = qp->work_next;
 				break;
 			}
-		atomic_store_explicit(&qp->queued, 0, memory_order_release);
-		if (worker.running != qp)
+		if (w->running != qp)
 			break;
-		pthread_cond_wait(&worker.done, &worker.lock);
+		pthread_cond_wait(&w->done, &w->lock);
 	}
-	pthread_mutex_unlock(&worker.lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void worker_forget(struct hca_qp *qp)
+{
+	/* In this order: work moves from the first to the second, and not back. */
+	forget(&common, qp);
+	if (qp->process)
+		forget(&qp->process->lane, qp);
+	atomic_store_explicit(&qp->queued, 0, memory_order_release);
 }
 
 void worker_forked_child(void)
 {
-	pthread_mutex_init(&worker.lock, NULL);
-	pthread_cond_init(&worker.more, NULL);
-	pthread_cond_init(&worker.done, NULL);
-	worker.first = worker.running = NULL;
-	worker.started = false;
+	worker_init(&common);
 }

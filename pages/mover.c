@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/mover.h"
 
-#include "base/atomic.h"
-
-void copy_ordered(void *to, const void *from, uint64_t len)
-{
-	uint64_t tail = len < 8 ? 0 : 8;
-
-	memmove(to, from, len - tail);
-	if (!tail)
-		return;
-	atomic_thread_fence(memory_order_release);
-	memcpy((char *)to + len - 8, (const char *)from + len - 8, 8);
-}
+#include "pages/agent.h"
+#include "pages/copy.h"
 
 static enum move_result self_run(struct move *m)
 {
 	struct sgl *src = m->push ? m->local : m->remote;
 	struct sgl *dst = m->push ? m->remote : m->local;
+	bool large = src->left >= COPY_STREAM_MIN;
 
 	while (src->left) {
 		struct iovec *s = &src->v[src->at], *d = &dst->v[dst->at];
@@ -25,7 +16,7 @@ static enum move_result self_run(struct move *m)
 
 		if (step > MOVE_STEP)
 			step = MOVE_STEP;
-		copy_ordered(d->iov_base, s->iov_base, step);
+		(large ? copy_stream : copy_ordered)(d->iov_base, s->iov_base, step);
 		sgl_consume(src, step);
 		sgl_consume(dst, step);
 		m->moved += step;
@@ -39,7 +30,9 @@ enum move_result mover_run(struct move *m)
 {
 	m->moved = 0;
 	m->calls = 0;
-	if (!m->local->left)
+	if (!m->remote->left)
 		return MOVE_OK;
+	if (m->agent)
+		return agent_run(m);
 	return m->pid ? cma_run(m) : self_run(m);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Movers copy bytes between the memory of this process and that of a peer.  Which one serves a
- * transfer is decided in mover.c alone; `cma` (process_vm_readv/writev) and plain copies within
- * the process exist, mapped pages and the owner's agent have their place here.
+ * transfer is decided in mover.c alone: `cma` (process_vm_readv/writev), `agent` (a thread of the
+ * peer, where the kernel refuses that; pages/agent.h), or a plain copy within the process.
  *
  * All movers keep the order that programs rely on: the last bytes of the destination become
  * visible last.
@@ -20,9 +20,14 @@ enum move_result {
 	MOVE_GONE,         /* the peer process is dead */
 	MOVE_REFUSED, /* the kernel does not let us (Yama, seccomp, other uid, pid namespace) */
 	MOVE_STOPPED, /* still_valid() said no between two steps */
+	MOVE_BUSY,    /* an atomic was held up: nothing was done, try again soon */
+	MOVE_LATE,    /* the peer's agent did not answer in time */
+	MOVE_LATER,   /* nothing was done: only a thread that may sleep can do this */
 };
 
 enum { MOVE_STEP = 256 * 1024 };
+
+struct agent_call;
 
 struct move {
 	int pid;   /* of the peer; 0: both lists are of this process */
@@ -32,6 +37,7 @@ struct move {
 	/* Asked between steps of MOVE_STEP bytes: may the copy go on?  NULL: always. */
 	bool (*still_valid)(void *arg);
 	void *arg;
+	struct agent_call *agent; /* not NULL: by the peer's agent, which may sleep */
 	/* result */
 	uint64_t moved;
 	uint32_t calls;
@@ -45,6 +51,3 @@ enum move_result mover_run(struct move *m);
 
 /* The cma mover; m->pid is not 0. */
 enum move_result cma_run(struct move *m);
-
-/* Copies len bytes so that the last ones become visible last. */
-void copy_ordered(void *to, const void *from, uint64_t len);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -69,6 +71,12 @@ static int not_running(struct client *c, const struct rdv_paths *p)
 	return -ENOTCONN;
 }
 
+/* Did the weftd that we knew leave because it was told to? */
+static bool left_in_peace(const struct client *c)
+{
+	return c->att.fabric && atomic_load_explicit(&c->att.fabric->left, memory_order_acquire);
+}
+
 static int connect_weftd(struct client *c, struct conn *conn)
 {
 	const char *autostart = getenv("WEFT_AUTOSTART");
@@ -78,7 +86,11 @@ static int connect_weftd(struct client *c, struct conn *conn)
 	if (ret)
 		return ret;
 	ret = check_node(p.fabric);
-	if (!ret && autostart && strcmp(autostart, "0") == 0) {
+	if (!ret && c->only_join) {
+		ret = conn_open(conn, &p);
+		if (ret == -ENOTCONN)
+			ret = -EAGAIN;
+	} else if (!ret && autostart && strcmp(autostart, "0") == 0) {
 		ret = conn_open(conn, &p);
 		if (ret == -ENOTCONN)
 			ret = not_running(c, &p);
@@ -118,14 +130,16 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 static int send_channel(struct conn *conn, const struct client_channel *ch)
 {
 	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
+	bool closed = !own_fd_ok(&ch->fd);
+	/* Closed behind our back, it wakes nobody, but peers want one to write. */
+	int fd = closed ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : ch->fd.fd;
 	struct proto_in in;
-	int ret;
+	int ret = fd < 0 ? -errno : conn_call(conn, &msg, &fd, 1, &in);
 
-	if (!own_fd_ok(&ch->fd))
-		return 0; /* the program closed it behind our back: nobody can wait on it */
-	ret = conn_call(conn, &msg, &ch->fd.fd, 1, &in);
 	if (!ret)
 		proto_close(&in);
+	if (closed && fd >= 0)
+		close(fd);
 	return ret;
 }
 
@@ -300,6 +314,48 @@ int rdv_revive(void)
 uint32_t rdv_epoch(void)
 {
 	return atomic_load_explicit(&client.epoch, memory_order_relaxed);
+}
+
+/* Is the connection at its end, or closed behind our back? */
+static bool broken(struct client *c)
+{
+	bool gone;
+	char byte;
+
+	lock_take(&c->post_lock);
+	gone = !own_fd_ok(&c->conn.sock) ||
+	       recv(c->conn.sock.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	lock_drop(&c->post_lock);
+	return gone;
+}
+
+static int check(struct client *c)
+{
+	int ret;
+
+	if (!broken(c))
+		return 0;
+	disconnect(c);
+	c->only_join = left_in_peace(c);
+	ret = ensure(c);
+	c->only_join = false;
+	return ret;
+}
+
+int rdv_check(void)
+{
+	int cancel, ret = 0, saved = errno;
+
+	if (!atomic_load_explicit(&client.attached, memory_order_acquire))
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (lock_try(&client.lock)) { /* else somebody is at it */
+		ret = check(&client);
+		lock_drop(&client.lock);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+	return ret;
 }
 
 static int lease(struct client *c, uint32_t *first)

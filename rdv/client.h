@@ -18,6 +18,7 @@ struct client {
 	_Atomic uint32_t epoch;
 	_Atomic bool attached; /* att is valid; cleared in a forked child */
 	bool told;             /* that there is no weftd */
+	bool only_join;        /* a weftd that somebody else starts */
 	struct rdv_attach att;
 	uint64_t seg_size;
 	struct own_fd seg_fd, async_fd;

@@ -53,6 +53,13 @@ int rdv_attach(const struct rdv_attach **out);
  */
 int rdv_revive(void);
 
+/*
+ * Has weftd died?  Then attaches anew, so that peers find us through its successor, which knows
+ * only who has come to it; after `weft down` waits for somebody else to start one.  Costs two
+ * system calls while all is well; keeps errno.  0; -EAGAIN: none runs, try again soon.
+ */
+int rdv_check(void);
+
 /* Leases a block of SEG_QPN_PER_BLOCK QP numbers; *first is a multiple of that. -ENOSPC: none. */
 int rdv_lease_qpns(uint32_t *first);
 

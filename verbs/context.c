@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "rdv/rdv.h"
 
 /* Fills slots that nobody has called since libibverbs 1.1; a NULL there would crash who does. */
@@ -60,6 +61,16 @@ static const struct verbs_context extended_ops = {
 	.get_srq_num = verbs_get_srq_num,
 	.open_xrcd = verbs_open_xrcd,
 	.close_xrcd = verbs_close_xrcd,
+	.create_cq_ex = verbs_create_cq_ex,
+	.alloc_td = verbs_alloc_td,
+	.dealloc_td = verbs_dealloc_td,
+	.alloc_parent_domain = verbs_alloc_parent_domain,
+	.query_rt_values = verbs_query_rt_values,
+	.alloc_null_mr = verbs_alloc_null_mr,
+	.reg_dm_mr = verbs_reg_dm_mr,
+	.advise_mr = verbs_advise_mr,
+	.alloc_dm = verbs_alloc_dm,
+	.free_dm = verbs_free_dm,
 	.sz = sizeof(struct verbs_context),
 };
 
@@ -86,27 +97,23 @@ static int dup_async_fd(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static void init_context(struct ibv_context *c, struct ibv_device *device, int async_fd)
+static void init_context(struct ibv_context *c, struct ibv_device *device, int async_fd, int cmd_fd)
 {
 	c->device = device;
 	c->ops = context_ops;
-	c->cmd_fd = -1; /* there is no command file; programs only hand it to import_device */
+	c->cmd_fd = cmd_fd;
 	c->async_fd = async_fd;
 	c->num_comp_vectors = count_cpus();
 	c->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&c->mutex, NULL);
 }
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+/* cmd_fd belongs to the context, unless this fails. */
+static struct ibv_context *make_context(struct ibv_device *device, int cmd_fd)
 {
-	const struct fabric_page *page;
-	struct verbs_ctx *ctx;
-	int fd, rc;
+	struct verbs_ctx *ctx = malloc(sizeof(*ctx));
+	int fd;
 
-	rc = hca_open(&page);
-	if (rc)
-		return fail_null(rc);
-	ctx = malloc(sizeof(*ctx));
 	if (!ctx)
 		return fail_null(ENOMEM);
 	fd = dup_async_fd();
@@ -115,21 +122,65 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		return fail_null(fd);
 	}
 	ctx->v = extended_ops;
-	init_context(&ctx->v.context, device, fd);
+	init_context(&ctx->v.context, device, fd, cmd_fd);
 	return &ctx->v.context;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	const struct fabric_page *page;
+	struct ibv_context *context;
+	int rc = hca_open(&page);
+	int cmd_fd = rc ? rc : hca_cmd_fd();
+
+	if (cmd_fd == -EBADF) /* a daemon closed it; nothing but an import needs it */
+		cmd_fd = -1;
+	else if (cmd_fd < 0)
+		return fail_null(cmd_fd);
+	context = make_context(device, cmd_fd);
+	if (!context) {
+		int err = errno;
+
+		if (cmd_fd >= 0)
+			close(cmd_fd);
+		errno = err;
+	}
+	return context;
 }
 
 /* Objects of the context that still live become unusable, as ibv_close_device(3) says. */
 int ibv_close_device(struct ibv_context *context)
 {
 	close(context->async_fd);
+	if (context->cmd_fd >= 0)
+		close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	free(container_of(context, struct verbs_ctx, v.context));
 	return 0;
 }
 
+/*
+ * Objects are found by their handles within the process that made them; what another process
+ * made is out of reach.
+ */
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	(void)cmd_fd;
-	return fail_null(EOPNOTSUPP);
+	struct ibv_device **list;
+	struct ibv_context *context;
+
+	if (fcntl(cmd_fd, F_GETFD) < 0)
+		return NULL;
+	list = ibv_get_device_list(NULL);
+	if (!list)
+		return NULL;
+	if (!hca_cmd_fd_is_ours(cmd_fd)) {
+		ibv_free_device_list(list);
+		log_line(LOG_LVL_WARN,
+			"ibv_import_device: this fd is not from a context of this process; sharing "
+			"a device between processes is not supported yet");
+		return fail_null(EOPNOTSUPP);
+	}
+	context = make_context(list[0], cmd_fd);
+	ibv_free_device_list(list);
+	return context;
 }

@@ -14,9 +14,24 @@ int verbs_query_device_ex(struct ibv_context *context,
 	const struct ibv_query_device_ex_input *input, struct ibv_device_attr_ex *attr,
 	size_t size);
 
+/* The device's clock now. */
+int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+
 /* cq.c */
+/* What both ways of creating a CQ share; NULL with errno.  flags: enum hca_cq_flags. */
+struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_context,
+	struct ibv_comp_channel *channel, int comp_vector, unsigned flags);
 int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* cq_ex.c */
+struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init);
+
+/* pd.c */
+struct ibv_td *verbs_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *init);
+int verbs_dealloc_td(struct ibv_td *td);
+struct ibv_pd *verbs_alloc_parent_domain(
+	struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 
 /* qp.c */
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
@@ -33,6 +48,24 @@ int verbs_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
 /* xrcd.c */
 struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int verbs_close_xrcd(struct ibv_xrcd *xrcd);
+
+/* mr.c */
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mr *verbs_reg_dm_mr(
+	struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned int access);
+int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	struct ibv_sge *sge, uint32_t n);
+
+/* dm.c */
+struct ibv_dm *verbs_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int verbs_free_dm(struct ibv_dm *dm);
+
+/* qp_ex.c */
+/*
+ * Fills the functions that build requests, for a QP that was made with these send_ops_flags.
+ * Returns 0, -EOPNOTSUPP an operation that the QP's type does not have, -ENOMEM.
+ */
+int qp_ex_init(struct verbs_qp *qp, uint64_t send_ops, uint32_t max_inline);
 
 /* mw.c */
 struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);

@@ -26,8 +26,8 @@ static void count_channel_user(struct ibv_comp_channel *channel, int change)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-	struct ibv_comp_channel *channel, int comp_vector)
+struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_context,
+	struct ibv_comp_channel *channel, int comp_vector, unsigned flags)
 {
 	struct verbs_cq *cq;
 	int rc;
@@ -39,7 +39,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 		return fail_null(ENOMEM);
 	rc = event_source_add(&cq->events);
 	if (!rc)
-		rc = hca_cq_create(&cqe, channel ? to_channel(channel)->hca : NULL,
+		rc = hca_cq_create(&cqe, channel ? to_channel(channel)->hca : NULL, flags,
 			event_cookie(&cq->events), &cq->hca);
 	if (rc) {
 		event_source_del(&cq->events);
@@ -49,13 +49,24 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->cq.handle = (uint32_t)cq->events.id;
 	init_cq(&cq->cq, context, channel, cq_context, cqe);
 	count_channel_user(channel, 1);
-	return &cq->cq;
+	return cq;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+	struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct verbs_cq *cq = verbs_make_cq(context, cqe, cq_context, channel, comp_vector, 0);
+
+	return cq ? &cq->cq : NULL;
 }
 
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	(void)cq, (void)cqe;
-	return to_errno(-EOPNOTSUPP);
+	int rc = hca_cq_resize(to_cq(cq)->hca, &cqe);
+
+	if (!rc)
+		cq->cqe = cqe;
+	return to_errno(rc);
 }
 
 /* Sleeps until the program has acknowledged every event that it was given for this CQ. */
@@ -78,6 +89,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 	event_source_del(&cq->events);
 	wait_for_acks(cq);
 	count_channel_user(ibcq->channel, -1);
+	count_domain_user(cq->domain, -1);
 	pthread_mutex_destroy(&ibcq->mutex);
 	pthread_cond_destroy(&ibcq->cond);
 	free(cq);

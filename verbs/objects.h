@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "hca/hca.h"
+#include "include/weft/verbs_ext.h"
 #include "verbs/events.h"
 
 /* The header makes macros of these exported functions. */
@@ -38,14 +40,33 @@ struct verbs_ctx {
 	struct verbs_context v; /* ends with the public ibv_context */
 };
 
+struct verbs_td {
+	struct ibv_td td;
+	_Atomic uint32_t users; /* parent domains */
+};
+
 struct verbs_pd {
 	struct ibv_pd pd;
 	struct hca_pd *hca;
+	bool imported;          /* hca belongs to another verbs_pd */
+	struct verbs_pd *of;    /* a parent domain: the protection domain behind it, else NULL */
+	struct verbs_td *td;    /* of a parent domain, may be NULL */
+	_Atomic uint32_t users; /* parent domains of it; of a parent domain: objects in it */
 };
 
 struct verbs_mr {
 	struct ibv_mr mr;
 	struct hca_mr *hca;
+};
+
+struct verbs_mw {
+	struct ibv_mw mw;
+	struct hca_mw *hca;
+};
+
+struct verbs_dm {
+	struct ibv_dm dm;
+	struct hca_dm *hca;
 };
 
 struct verbs_channel {
@@ -60,15 +81,25 @@ struct verbs_cq {
 	};
 	struct hca_cq *hca;
 	struct event_source events;
+	struct ibv_pd *domain; /* the parent domain that it was made in, or NULL */
+	/* An extended CQ: the completion that its functions read. */
+	struct lock poll_lock; /* from start_poll to end_poll, unless single_threaded */
+	bool single_threaded;
+	struct ibv_wc current;
+	uint64_t stamp_ns;
 };
 
 struct verbs_qp {
 	union {
 		struct ibv_qp qp;
-		struct ibv_qp_ex ex;
+		struct {
+			struct ibv_qp_ex ex;
+			weft_wr_flush_fn wr_flush; /* where later headers have it */
+		};
 	};
 	struct hca_qp *hca;
 	struct event_source events;
+	struct qp_builder *builder; /* of a QP made with send_ops_flags: qp_ex.c */
 };
 
 struct verbs_srq {
@@ -87,9 +118,24 @@ static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 	return container_of(pd, struct verbs_pd, pd);
 }
 
+/*
+ * One object more (+1) or less (-1) in pd, which may be NULL.  The HCA counts those of its own
+ * PDs; a parent domain or an imported PD, which is only a name for one, counts here.
+ */
+static inline void count_domain_user(struct ibv_pd *pd, int change)
+{
+	if (pd && (to_pd(pd)->of || to_pd(pd)->imported))
+		atomic_fetch_add_explicit(&to_pd(pd)->users, change, memory_order_acq_rel);
+}
+
 static inline struct verbs_mr *to_mr(struct ibv_mr *mr)
 {
 	return container_of(mr, struct verbs_mr, mr);
+}
+
+static inline struct verbs_dm *to_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct verbs_dm, dm);
 }
 
 static inline struct verbs_channel *to_channel(struct ibv_comp_channel *ch)

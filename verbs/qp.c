@@ -46,6 +46,8 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_context *context,
 		return fail_null(rc);
 	}
 	init_qp(&qp->qp, context, pd, init);
+	if (pd)
+		count_domain_user(pd, 1);
 	qp->qp.qp_num = hca_qp_num(qp->hca);
 	qp->qp.handle = qp->qp.qp_num;
 	return &qp->qp;
@@ -56,14 +58,16 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	return create(pd, pd->context, init, NULL, 0);
 }
 
-/* The members up to comp_mask are those of ibv_qp_init_attr; SEND_OPS_FLAGS are not there yet. */
+/* The members up to comp_mask are those of ibv_qp_init_attr. */
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
-			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	uint32_t mask = init->comp_mask;
 	struct ibv_qp_init_attr basic;
 	struct ibv_qp *qp;
+	int rc;
 
 	if (mask & ~known)
 		return fail_null(EOPNOTSUPP);
@@ -75,8 +79,16 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 	qp = create(mask & IBV_QP_INIT_ATTR_PD ? init->pd : NULL, context, &basic,
 		mask & IBV_QP_INIT_ATTR_XRCD ? init->xrcd : NULL,
 		mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? init->create_flags : 0);
-	if (qp)
-		init->cap = basic.cap;
+	if (!qp)
+		return NULL;
+	rc = mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
+		     ? qp_ex_init(to_qp(qp), init->send_ops_flags, basic.cap.max_inline_data)
+		     : 0;
+	if (rc) {
+		ibv_destroy_qp(qp);
+		return fail_null(rc);
+	}
+	init->cap = basic.cap;
 	return qp;
 }
 
@@ -106,12 +118,6 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 	qp->qp.state = hca_qp_state(qp->hca);
 	qp->qp.qp_num = qp->qp.handle = attr->qp_num;
 	return &qp->qp;
-}
-
-struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	(void)qp;
-	return NULL;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
@@ -164,8 +170,11 @@ int ibv_destroy_qp(struct ibv_qp *ibqp)
 		return to_errno(rc);
 	event_source_del(&qp->events);
 	wait_for_acks(qp);
+	if (ibqp->pd)
+		count_domain_user(ibqp->pd, -1);
 	pthread_mutex_destroy(&ibqp->mutex);
 	pthread_cond_destroy(&ibqp->cond);
+	free(qp->builder);
 	free(qp);
 	return 0;
 }
@@ -178,19 +187,4 @@ int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	return to_errno(hca_post_recv(to_qp(qp)->hca, wr, bad));
-}
-
-/* ---- ECE: we have no vendor's options to offer ---- */
-
-int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp;
-	memset(ece, 0, sizeof(*ece));
-	return to_errno(-EOPNOTSUPP);
-}
-
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp, (void)ece;
-	return to_errno(-EOPNOTSUPP);
 }

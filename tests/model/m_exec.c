@@ -10,6 +10,7 @@
 
 #include "hca/atomic_op.h"
 #include "hca/exec.h"
+#include "hca/exec_agent.h"
 #include "hca/park.h"
 #include "hca/recover.h"
 #include "hca/token.h"
@@ -62,20 +63,18 @@ int model_clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
+/* No CQ is resized here. */
+int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
+{
+	(void)r, (void)v, (void)index;
+	abort();
+}
+
 int end_init(struct end *e, const struct view *v, uint32_t index)
 {
 	(void)index;
 	*e = v->attach == ID_A ? end_a : end_b;
 	return 0;
-}
-
-/* These QPs have receive queues of their own. */
-int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
-{
-	(void)r;
-	(void)v;
-	(void)index;
-	abort();
 }
 
 bool view_died(const struct view *v)
@@ -87,6 +86,50 @@ enum move_result mover_run(struct move *m)
 {
 	(void)m;
 	abort();
+}
+
+enum move_result exec_agent_move(
+	struct work *work, struct move *m, const struct held *held, unsigned first)
+{
+	(void)work;
+	(void)m;
+	(void)held;
+	(void)first;
+	abort();
+}
+
+enum move_result exec_agent_atomic(
+	struct work *work, struct move *m, const struct held *held, uint64_t *before)
+{
+	(void)held;
+	(void)work;
+	(void)m;
+	(void)before;
+	abort();
+}
+
+bool exec_agent_later(const struct work *work)
+{
+	(void)work;
+	abort();
+}
+
+bool exec_agent_refused(const struct view *v)
+{
+	(void)v;
+	abort();
+}
+
+bool exec_agent_hand_back(const struct end *req)
+{
+	(void)req;
+	abort();
+}
+
+struct agent_area *agent_area(struct seg *s)
+{
+	(void)s;
+	return NULL;
 }
 
 bool atomic_op_begin(struct exec *x, struct seg *target)
@@ -101,6 +144,12 @@ void atomic_op_end(struct exec *x, struct seg *target)
 	(void)x;
 	(void)target;
 	abort();
+}
+
+enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word)
+{
+	(void)w, (void)va, (void)word;
+	return MOVE_REFUSED;
 }
 
 enum move_result atomic_op_apply(struct work *work, uint64_t va, uint64_t *before)
@@ -334,9 +383,12 @@ static struct seg *map_seg(struct seg *seg)
 static struct end make_end(
 	struct seg *seg, uint32_t attach, struct seg_cq *cq, _Atomic uint64_t *tickets)
 {
-	const struct cq_ref ref = {
-		.cq = cq, .slots = tickets, .log_size = TICKET_LOG, .limit = 1 << TICKET_LOG};
-	struct end e = {.view = {.seg = seg, .attach = attach, .reachable = true}, .gen = 1};
+	const struct cq_ref ref = {.cq = cq,
+		.ring = &cq->ring[0],
+		.slots = tickets,
+		.log_size = TICKET_LOG,
+		.limit = 1 << TICKET_LOG};
+	struct end e = {.view = {.seg = seg, .attach = attach}, .gen = 1};
 
 	e.qp = &seg->qp[0];
 	e.index = 0;
@@ -458,7 +510,7 @@ static void check_token(uint64_t token)
 
 static uint32_t in_ring(const struct seg_cq *cq, const _Atomic uint64_t *tickets)
 {
-	uint64_t t = cq->ring.tail;
+	uint64_t t = cq->ring[0].tail;
 
 	return t + (tickets[t & 3] >> TICKET_LAP_SHIFT == ticket_lap(t, TICKET_LOG));
 }

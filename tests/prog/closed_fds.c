@@ -78,6 +78,18 @@ static void open_files(int *files, char *dir)
 	rmdir(dir);
 }
 
+/* The device opens again, all of it. */
+static void again(void)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 64};
+	struct ibv_context *ctx = vp_open();
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &attr);
+
+	CHECK(dm);
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/weft-closed-XXXXXX";
@@ -102,6 +114,7 @@ int main(void)
 			0);
 		vp_want(a.scq, &wc, IBV_WC_SUCCESS, i);
 	}
+	again();
 	vp_sync(c.fd);
 	vp_join(&c);
 	ibv_destroy_qp(a.qp);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Under system call filters as containers have them.  The first is the part of a common default
- * profile that could matter: everything works.  The second refuses process_vm_*: SENDs up to
- * 4 KiB go through the ring all the same, the rest fails with REM_OP_ERR, and the log says why.
+ * profile that could matter: everything works.  The second refuses process_vm_*: everything works
+ * too, by the agents, and the log says so once for each peer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,22 +51,21 @@ static void install(enum filter filter)
 		refuse(process_vm, sizeof process_vm / sizeof *process_vm);
 }
 
-/* What is sent, and whether process_vm_* is needed for it. */
+/* What is sent: some of it travels in rings, the rest needs a mover. */
 static const struct {
 	enum ibv_wr_opcode op;
 	uint32_t len;
-	bool moved;
 } steps[] = {
-	{IBV_WR_SEND, 0, false},
-	{IBV_WR_SEND, 36, false},
-	{IBV_WR_SEND, 37, false},
-	{IBV_WR_SEND, RING_MAX, false},
-	{IBV_WR_SEND, RING_MAX + 1, true},
-	{IBV_WR_SEND, 1 << 20, true},
-	{IBV_WR_RDMA_WRITE, 8, true},
-	{IBV_WR_RDMA_WRITE, 1 << 20, true},
-	{IBV_WR_RDMA_READ, 8, true},
-	{IBV_WR_ATOMIC_FETCH_AND_ADD, 8, true},
+	{IBV_WR_SEND, 0},
+	{IBV_WR_SEND, 36},
+	{IBV_WR_SEND, 37},
+	{IBV_WR_SEND, RING_MAX},
+	{IBV_WR_SEND, RING_MAX + 1},
+	{IBV_WR_SEND, 1 << 20},
+	{IBV_WR_RDMA_WRITE, 8},
+	{IBV_WR_RDMA_WRITE, 1 << 20},
+	{IBV_WR_RDMA_READ, 8},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, 8},
 };
 
 enum { STEPS = sizeof steps / sizeof *steps };
@@ -87,7 +86,6 @@ static void run(int fd, void *arg)
 	install(part->filter);
 	vp_make(&e, vp_open(), &o);
 	for (uint32_t i = 0; i < STEPS; i++) {
-		bool fails = steps[i].moved && part->filter == NO_PROCESS_VM;
 		bool sends = steps[i].op == IBV_WR_SEND;
 		struct vp_addr mine = vp_addr(&e), peer = vp_swap(fd, &mine);
 		struct ibv_wc wc;
@@ -103,14 +101,14 @@ static void run(int fd, void *arg)
 			CHECK_EQ(vp_post_send(&e, 2, steps[i].op, IBV_SEND_SIGNALED, 0,
 					 steps[i].len, &peer, 0),
 				0);
-			vp_want(e.scq, &wc, fails ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS, 2);
+			vp_want(e.scq, &wc, IBV_WC_SUCCESS, 2);
 		}
 		vp_sync(fd);
-		if (part->far && sends && !fails) {
+		if (part->far && sends) {
 			vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 1);
 			CHECK(vp_filled(e.buf, steps[i].len, i));
 		}
-		if (part->far && steps[i].op == IBV_WR_RDMA_WRITE && !fails)
+		if (part->far && steps[i].op == IBV_WR_RDMA_WRITE)
 			CHECK(vp_filled(e.buf, steps[i].len, i));
 		vp_sync(fd);
 		CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
@@ -141,10 +139,11 @@ static void near_logged(int fd, void *arg)
 
 	(void)arg;
 	dup2(file, 2);
+	setenv("WEFT_LOG", "info", 1);
 	run(fd, &part);
 	dup2(saved, 2);
-	check_case("the log names the cause once");
-	CHECK_EQ(lines_with(path, "process_vm"), 1);
+	check_case("the log tells of it, once for each time the peer was connected to");
+	CHECK_EQ(lines_with(path, "process_vm"), STEPS);
 	CHECK_EQ(lines_with(path, "FAIL"), 0);
 	unlink(path);
 }

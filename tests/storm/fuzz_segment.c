@@ -67,9 +67,9 @@ static void furnish(struct seg *s, uint32_t peer_attach)
 	memset(s->heap, 0, HEAP);
 	s->hdr.qps_used = 2;
 	s->hdr.slots_used = 1;
-	cq->ring_off = at;
-	cq->log_size = CQ_LOG;
-	cq->limit = 16;
+	cq->place[0].off = at;
+	cq->place[0].log_size = CQ_LOG;
+	cq->place[0].limit = 16;
 	q->qpn = q->dest_qpn = QPN;
 	q->peer_attach = peer_attach;
 	q->peer_index = 1;
@@ -137,8 +137,7 @@ static void give_memory(struct seg *s)
 static void execute(void)
 {
 	const struct view at_hostile = {.seg = hostile, .attach = HOSTILE, .pid = -1, .pidfd = -1};
-	const struct view at_victim = {
-		.seg = victim, .attach = VICTIM, .pidfd = -1, .reachable = true};
+	const struct view at_victim = {.seg = victim, .attach = VICTIM, .pidfd = -1};
 	const struct budget b = {.requests = 64, .bytes = 1 << 18, .large = 1 << 23};
 	struct exec x = {.attach = VICTIM,
 		.slot = &victim->slots[0],

@@ -155,11 +155,17 @@ int hca_open(const struct fabric_page **page)
 	return take_error();
 }
 
-void hca_query_device(const struct fabric_page *page, struct ibv_device_attr *attr)
+void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex *attr)
 {
 	memset(attr, 0, sizeof(*attr));
-	attr->node_guid = page->node_guid;
-	attr->phys_port_cnt = page->n_ports;
+	attr->orig_attr.node_guid = page->node_guid;
+	attr->orig_attr.phys_port_cnt = page->n_ports;
+	attr->phys_port_cnt_ex = page->n_ports;
+}
+
+uint64_t hca_clock_ns(void)
+{
+	return 1;
 }
 
 int hca_async_fd(void)
@@ -231,9 +237,10 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 	return pop(&comp_queue, &type, cookie);
 }
 
-int hca_cq_create(int *cqe, struct hca_channel *channel, void *cookie, struct hca_cq **cq)
+int hca_cq_create(
+	int *cqe, struct hca_channel *channel, unsigned flags, void *cookie, struct hca_cq **cq)
 {
-	(void)channel;
+	(void)channel, (void)flags;
 	fake_last_cookie = cookie;
 	*cqe = *cqe < 64 ? 64 : *cqe;
 	return make(cq, sizeof(**cq));
@@ -253,6 +260,18 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
 		return rc;
 	wc->wr_id = ++cq->polls;
 	return 1;
+}
+
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+{
+	*stamp_ns = hca_clock_ns();
+	return hca_cq_poll(cq, 1, wc);
+}
+
+int hca_cq_resize(struct hca_cq *cq, int *cqe)
+{
+	(void)cq, (void)cqe;
+	return take_error();
 }
 
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
@@ -412,6 +431,161 @@ int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 	if (rc)
 		*bad = wr;
 	return rc;
+}
+
+/* Objects that the tests of the ABI do not look into. */
+struct hca_mw {
+	int unused;
+};
+
+struct hca_dm {
+	int unused;
+};
+
+int hca_pd_get(uint32_t handle, struct hca_pd **pd)
+{
+	(void)handle, (void)pd;
+	return -ENOENT;
+}
+
+void hca_pd_put(struct hca_pd *pd)
+{
+	(void)pd;
+}
+
+int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+	unsigned access)
+{
+	(void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
+	return take_error();
+}
+
+int hca_mr_null(struct hca_pd *pd, struct hca_mr **mr)
+{
+	(void)pd;
+	return make(mr, sizeof(**mr));
+}
+
+int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
+	unsigned access, struct hca_mr **mr)
+{
+	(void)pd, (void)fd, (void)offset, (void)length, (void)iova, (void)access;
+	return make(mr, sizeof(**mr));
+}
+
+int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **mr)
+{
+	(void)pd, (void)key, (void)mr;
+	return -ENOENT;
+}
+
+void hca_mr_put(struct hca_mr *mr)
+{
+	unmake(mr);
+}
+
+int hca_mr_advise(struct hca_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	const struct ibv_sge *sge, uint32_t n)
+{
+	(void)pd, (void)advice, (void)flags, (void)sge, (void)n;
+	return take_error();
+}
+
+int hca_mw_alloc(struct hca_pd *pd, enum ibv_mw_type type, struct hca_mw **mw)
+{
+	(void)pd, (void)type;
+	return make(mw, sizeof(**mw));
+}
+
+int hca_mw_dealloc(struct hca_mw *mw)
+{
+	return unmake(mw);
+}
+
+uint32_t hca_mw_key(const struct hca_mw *mw)
+{
+	(void)mw;
+	return 0x1200;
+}
+
+int hca_dm_alloc(uint64_t size, uint32_t log_align, struct hca_dm **dm)
+{
+	(void)size, (void)log_align;
+	return make(dm, sizeof(**dm));
+}
+
+int hca_dm_free(struct hca_dm *dm)
+{
+	return unmake(dm);
+}
+
+uint32_t hca_dm_handle(const struct hca_dm *dm)
+{
+	(void)dm;
+	return 1;
+}
+
+int hca_dm_write(struct hca_dm *dm, uint64_t offset, const void *from, uint64_t length)
+{
+	(void)dm, (void)offset, (void)from, (void)length;
+	return take_error();
+}
+
+int hca_dm_read(struct hca_dm *dm, uint64_t offset, void *to, uint64_t length)
+{
+	(void)dm, (void)offset, (void)to, (void)length;
+	return take_error();
+}
+
+int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t length,
+	unsigned access, struct hca_mr **mr)
+{
+	(void)pd, (void)dm, (void)offset, (void)length, (void)access;
+	return make(mr, sizeof(**mr));
+}
+
+int hca_dm_get(uint32_t handle, struct hca_dm **dm)
+{
+	(void)handle, (void)dm;
+	return -ENOENT;
+}
+
+void hca_dm_put(struct hca_dm *dm)
+{
+	unmake(dm);
+}
+
+int hca_cmd_fd(void)
+{
+	return eventfd(0, EFD_CLOEXEC);
+}
+
+bool hca_cmd_fd_is_ours(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+void hca_send_start(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	(void)qp, (void)wr;
+	return take_error();
+}
+
+int hca_send_commit(struct hca_qp *qp)
+{
+	(void)qp;
+	return take_error();
+}
+
+void hca_send_abort(struct hca_qp *qp)
+{
+	(void)qp;
 }
 
 int rdv_revive(void)

@@ -26,7 +26,7 @@ static int map_segment(void **state)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (seg == MAP_FAILED)
 		return -1;
-	view = (struct view){.seg = seg, .attach = 7, .reachable = true};
+	view = (struct view){.seg = seg, .attach = 7};
 	return 0;
 }
 
@@ -48,12 +48,12 @@ static struct seg_qp *good_qp(uint32_t index)
 	q->qpn = 0x123;
 	q->send_cq = q->recv_cq = 1;
 	q->sq_log = q->rq_log = 4;
-	q->sq_stride = sq_stride_for(1, 0);
-	q->rq_stride = rq_stride_for(1);
+	q->sq_stride = sq_stride_for(1, 0, false);
+	q->rq_stride = rq_stride_for(1, false);
 	q->sq_off = q->rq_off = q->ring_off = q->park_off = heap;
-	seg->cq[1].ring_off = heap;
-	seg->cq[1].log_size = 8;
-	seg->cq[1].limit = 192;
+	seg->cq[1].place[0].off = heap;
+	seg->cq[1].place[0].log_size = 8;
+	seg->cq[1].place[0].limit = 192;
 	return q;
 }
 
@@ -112,13 +112,13 @@ static void refuses_what_does_not_fit(void **state)
 			fail_msg("case %u was taken", i);
 	}
 	good_qp(3);
-	seg->cq[1].limit = 193;
+	seg->cq[1].place[0].limit = 193;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 	good_qp(3);
-	seg->cq[1].log_size = 40;
+	seg->cq[1].place[0].log_size = 40;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 	good_qp(3);
-	seg->cq[1].ring_off = SEG_SIZE - 8;
+	seg->cq[1].place[0].off = SEG_SIZE - 8;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
 }
 
@@ -169,6 +169,7 @@ static void resolves_like_an_hca(void **state)
 		{9, 0, 0x1000, 1, 0, false},
 		{9, 0x501, 0x1000, 1, IBV_ACCESS_REMOTE_WRITE, false},
 	};
+	struct end e = {.view = view};
 	struct held h;
 	struct sgl l;
 
@@ -177,12 +178,45 @@ static void resolves_like_an_hca(void **state)
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		h.n = 0;
 		sgl_reset(&l);
-		if (resolve(&view, cases[i].pd, cases[i].key, cases[i].addr, cases[i].len,
-			    cases[i].need, &l, &h) != cases[i].ok)
+		e.pd = cases[i].pd;
+		if (resolve_remote(&e, cases[i].key, cases[i].addr, cases[i].len, cases[i].need, &l,
+			    &h) != cases[i].ok)
 			fail_msg("case %u", i);
 		if (cases[i].ok)
 			assert_int_equal(l.v[0].iov_base, 0x7000 + cases[i].addr - 0x1000);
 	}
+}
+
+/* A window of region 5: its rkey is good for the QP it is bound to, its region lives, and only
+ * remotely. */
+static void resolves_windows(void **state)
+{
+	const struct seg_sge sge = {0x1010, 16, 0x601};
+	struct end e = {.view = view, .pd = 9, .qpn = 42};
+	struct seg_mr *mw = &seg->mr[6];
+	struct held h = {.n = 0};
+	struct sgl l;
+
+	(void)state;
+	region(5, 0x501, 0);
+	region(6, 0x601, IBV_ACCESS_REMOTE_READ);
+	mw->flags = MR_WINDOW | MR_WINDOW_QP;
+	mw->under = 0x501;
+	mw->qpn = 42;
+	sgl_reset(&l);
+	assert_true(resolve_remote(&e, 0x601, 0x1010, 16, IBV_ACCESS_REMOTE_READ, &l, &h));
+	assert_int_equal(h.n, 2);
+	assert_true(held_valid(&h));
+	atomic_store(&seg->mr[5].key, 0);
+	assert_false(held_valid(&h));
+	h.n = 0;
+	assert_false(resolve_remote(&e, 0x601, 0x1010, 16, 0, &l, &h));
+	region(5, 0x501, 0);
+	e.qpn = 43;
+	assert_false(resolve_remote(&e, 0x601, 0x1010, 16, 0, &l, &h));
+	h.n = 0;
+	assert_false(resolve_sges(&view, 9, &sge, 1, 16, 0, &l, &h));
+	mw->flags = 0;
 }
 
 static void notices_that_a_key_went(void **state)
@@ -245,7 +279,11 @@ static void opcodes_say_what_they_need(void **state)
 	assert_int_equal(op_of(IBV_WR_SEND)->kind, OP_SEND);
 	assert_true(op_of(IBV_WR_RDMA_WRITE_WITH_IMM)->takes_recv);
 	assert_false(op_of(IBV_WR_RDMA_WRITE)->takes_recv);
-	assert_int_equal(op_of(IBV_WR_LOCAL_INV)->kind, OP_NONE);
+	assert_true(op_is_local(op_of(IBV_WR_LOCAL_INV)));
+	assert_false(op_is_local(op_of(IBV_WR_RDMA_READ)));
+	assert_true(op_may_be_inline(op_of(IBV_WR_ATOMIC_WRITE)));
+	assert_false(op_may_be_inline(op_of(IBV_WR_RDMA_READ)));
+	assert_int_equal(op_of(IBV_WR_TSO)->kind, OP_NONE);
 	assert_int_equal(op_of(12345)->kind, OP_NONE);
 }
 
@@ -256,6 +294,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(finds_qps_by_number),
 		cmocka_unit_test(resolves_like_an_hca),
+		cmocka_unit_test(resolves_windows),
 		cmocka_unit_test(notices_that_a_key_went),
 		cmocka_unit_test(heap_reuses_and_clears),
 		cmocka_unit_test(rnr_timers_are_those_of_the_table),

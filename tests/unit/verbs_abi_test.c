@@ -251,8 +251,35 @@ static void test_create_qp_ex(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	init.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	qp = ibv_create_qp_ex(f->context, &init);
+	assert_non_null(qp);
+	assert_ptr_equal(ibv_qp_to_qp_ex(qp), qp);
+	fake_error = -ENOMEM; /* of the second request: reported at the end, once */
+	ibv_wr_start(ibv_qp_to_qp_ex(qp));
+	ibv_wr_send(ibv_qp_to_qp_ex(qp));
+	ibv_wr_rdma_read(ibv_qp_to_qp_ex(qp), 1, 2);
+	assert_int_equal(ibv_wr_complete(ibv_qp_to_qp_ex(qp)), ENOMEM);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	init.send_ops_flags = IBV_QP_EX_WITH_TSO;
 	assert_null(ibv_create_qp_ex(f->context, &init));
 	assert_int_equal(errno, EOPNOTSUPP);
+}
+
+static void test_ece(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_ece ece = {.comp_mask = 7};
+
+	assert_int_equal(ibv_query_ece(f->qp, &ece), 0);
+	assert_int_equal(ece.vendor_id, 0xffffff);
+	assert_int_equal(ece.comp_mask, 0);
+	ece.options = 0x55; /* none that we have: given back without */
+	assert_int_equal(ibv_set_ece(f->qp, &ece), 0);
+	assert_int_equal(ece.options, 0);
+	ece.vendor_id = 0x2c9;
+	assert_int_equal(ibv_set_ece(f->qp, &ece), EINVAL);
+	ece.vendor_id = 0;
+	assert_int_equal(ibv_set_ece(f->qp, &ece), EOPNOTSUPP);
 }
 
 static void *ack_cq_later(void *arg)
@@ -457,6 +484,7 @@ int main(void)
 		TEST(test_pkeys),
 		TEST(test_query_qp_gives_our_pointers),
 		TEST(test_create_qp_ex),
+		TEST(test_ece),
 		TEST(test_destroy_cq_waits_for_acks),
 		TEST(test_destroy_qp_waits_for_acks),
 		TEST(test_events_of_destroyed_objects_vanish),

@@ -134,7 +134,7 @@ static void test_every_context_slot_is_filled(void **state)
 		assert_non_null(slot[i]);
 	assert_ptr_equal(c->abi_compat, (void *)-1);
 	assert_int_equal(verbs_get_ctx(c)->sz, sizeof(struct verbs_context));
-	assert_null(verbs_get_ctx(c)->create_cq_ex);
+	assert_null(verbs_get_ctx(c)->ibv_create_flow);
 	assert_true(c->async_fd >= 0);
 	assert_true(c->num_comp_vectors >= 1);
 	assert_int_equal(ibv_close_device(c), 0);

@@ -188,6 +188,8 @@ static long obey(const struct order_msg *m)
 		return rdv_fire(m->arg, m->arg2);
 	case DO_CLOSE_FDS:
 		return close_fds();
+	case DO_CHECK:
+		return rdv_check();
 	case DO_REVIVE:
 		return revive();
 	case DO_FORK:

@@ -226,6 +226,55 @@ static int weftd_killed_then_fire(void)
 	return 0;
 }
 
+/* Who looks after weftd is found through its successor, without a call of its own. */
+static int weftd_killed_then_found(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long id = kid_do(&a, ASK_ID, 0, 0), qpn = kid_do(&a, DO_LEASE, 0, 0);
+	pid_t pid = weftd_pid(NULL);
+
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK_EQ(weftd_pid(NULL), pid);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	while (!is_gone(pid))
+		usleep(1000);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT); /* starts the next */
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
+	pid = weftd_pid(NULL);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	while (!is_gone(pid))
+		usleep(1000);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0); /* starts the next */
+	CHECK(weftd_pid(NULL) > 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
+	kid_end(&a, 0);
+	kid_end(&b, 0);
+	return 0;
+}
+
+/* One that was told to go is not started again by those who only look. */
+static int weftd_down_then_found(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long id = kid_do(&a, ASK_ID, 0, 0), qpn = kid_do(&a, DO_LEASE, 0, 0);
+
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
+	CHECK_EQ(rdv_shutdown(NULL), 0);
+	/* Its sockets close one after the other. */
+	for (int i = 0; i < 1000 && kid_do(&a, DO_CHECK, 0, 0) == 0; i++)
+		usleep(1000);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), -EAGAIN);
+	CHECK_EQ(weftd_pid(NULL), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
+	kid_end(&a, 0);
+	kid_end(&b, 0);
+	return 0;
+}
+
 static int closed_fds(void)
 {
 	struct kid a = kid_start(), b = kid_start();
@@ -318,6 +367,8 @@ const struct test_case life_cases[] = {
 	{"exec_is_death", exec_is_death},
 	{"weftd_killed", weftd_killed},
 	{"weftd_killed_then_fire", weftd_killed_then_fire},
+	{"weftd_killed_then_found", weftd_killed_then_found},
+	{"weftd_down_then_found", weftd_down_then_found},
 	{"closed_fds", closed_fds},
 	{"revived_fds", revived_fds},
 	{"threads_and_restarts", threads_and_restarts},

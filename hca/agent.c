@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "hca/atomic_op.h"
+#include "hca/exec_agent.h"
+#include "hca/heap.h"
+#include "hca/mapped.h"
+#include "hca/objects.h"
+#include "hca/proc.h"
+#include "hca/tables.h"
+#include "hca/thread.h"
+#include "hca/token.h"
+#include "hca/worker.h"
+#include "pages/copy.h"
+
+enum { PAGE = 4096 };
+
+static struct {
+	pthread_mutex_t lock;
+	unsigned holds;
+	bool wanted; /* a hold of our own, for the rest of this attach */
+	bool started;
+	pthread_t thread;
+	_Atomic bool stop;
+	/* the thread alone: which half of a slot comes next, and since which taking of it */
+	struct {
+		uint64_t word;
+		unsigned half;
+	} next[AGENT_SLOTS];
+} agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* A request, copied out of shared memory, checked piece by piece. */
+struct request {
+	enum agent_op op;
+	uint32_t qp, n, len;
+	uint64_t operand[2];
+	struct agent_piece piece[AGENT_PIECES];
+};
+
+static bool read_request(const struct agent_half *h, struct request *r)
+{
+	uint64_t sum = 0;
+
+	r->op = h->op;
+	r->qp = h->qp & (SEG_QPS - 1);
+	r->n = h->n;
+	r->len = h->len;
+	memcpy(r->operand, h->operand, sizeof r->operand);
+	if (r->n > AGENT_PIECES || r->len > AGENT_HALF_BYTES)
+		return false;
+	memcpy(r->piece, h->piece, r->n * sizeof *r->piece);
+	for (unsigned i = 0; i < r->n; i++)
+		sum += r->piece[i].len;
+	if (r->op >= AGENT_ADD && (r->n != 1 || r->len != 8 || r->piece[0].addr % 8))
+		return false;
+	return sum == r->len && r->op <= AGENT_SWAP;
+}
+
+/* The right that each piece must give, and for one-sided operations the QP, too. */
+static unsigned right_of(enum agent_op op)
+{
+	switch (op) {
+	case AGENT_FILL:
+		return IBV_ACCESS_LOCAL_WRITE;
+	case AGENT_PUT:
+		return IBV_ACCESS_REMOTE_WRITE;
+	case AGENT_GET:
+		return IBV_ACCESS_REMOTE_READ;
+	default:
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	}
+}
+
+/* Is it a request of the QP's own peer, and does the QP allow it now? */
+static bool qp_allows(const struct request *r, uint32_t attach, uint32_t *pd)
+{
+	const struct seg_qp *q = &proc_seg()->qp[r->qp];
+	uint32_t word = atomic_load_explicit(&q->state, memory_order_acquire);
+	uint32_t state = word & QPS_STATE_MASK;
+	unsigned right = right_of(r->op);
+
+	*pd = q->pd;
+	if (!(word & QPS_LIVE) || q->peer_attach != attach)
+		return false;
+	if (state < IBV_QPS_RTR || state > IBV_QPS_SQE)
+		return false;
+	return r->op == AGENT_FILL || q->access & right;
+}
+
+static bool covers(uint64_t base, uint64_t length, const struct agent_piece *p)
+{
+	return p->addr >= base && p->addr - base <= length && p->len <= length - (p->addr - base);
+}
+
+/* Our own table is asked, which nobody else can write. */
+static const struct hca_mr *region_of(uint32_t key, uint32_t pd)
+{
+	const struct hca_mr *mr = table_mr(key >> 8 & (SEG_MRS - 1));
+
+	return mr && key && mr->key == key && mr->pd->handle == pd ? mr : NULL;
+}
+
+/* A window is bound by whoever executes, in the segment; its region bounds what that can mean. */
+static bool window_allows(
+	const struct seg_mr *s, const struct agent_piece *p, uint32_t pd, unsigned right)
+{
+	const struct hca_mr *mr = region_of(s->under, pd);
+
+	return s->flags & MR_WINDOW && mr && mr->access & IBV_ACCESS_MW_BIND && s->access & right &&
+	       covers(s->addr, s->length, p) && covers(mr->addr, mr->length, p);
+}
+
+/* Does a region of ours cover the piece, or a window? */
+static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
+{
+	const struct seg_mr *s = &proc_seg()->mr[p->key >> 8 & (SEG_MRS - 1)];
+	const struct hca_mr *mr = region_of(p->key, pd);
+
+	if (!p->key || atomic_load_explicit(&s->key, memory_order_acquire) != p->key)
+		return false;
+	if (!mr)
+		return window_allows(s, p, pd, right);
+	if (mr->sink) /* the null region */
+		return mr->access & right && covers(mr->sink, 1ull << HCA_MAX_MSG_LOG, p);
+	return mr->access & right && covers(mr->addr, mr->length, p);
+}
+
+/* Makes the pages present, so that a hole becomes an error here and not a signal. */
+static bool pages_there(const struct agent_piece *p, bool write)
+{
+	uint64_t from = p->addr & ~(uint64_t)(PAGE - 1);
+	uint64_t to = (p->addr + p->len + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	int saved = errno, rc;
+
+	if (!p->len)
+		return true;
+	rc = madvise((void *)(uintptr_t)from, to - from,
+		write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	if (rc && errno == EINVAL) /* before Linux 5.14, or memory of a device */
+		rc = mapped_check(p->addr, p->len, write);
+	errno = saved;
+	return rc == 0;
+}
+
+static void copy_pieces(const struct request *r, uint8_t *bounce)
+{
+	for (unsigned i = 0; i < r->n; i++) {
+		void *mine = (void *)(uintptr_t)r->piece[i].addr;
+
+		if (r->op == AGENT_GET)
+			copy_ordered(bounce, mine, r->piece[i].len);
+		else
+			copy_ordered(mine, bounce, r->piece[i].len);
+		bounce += r->piece[i].len;
+	}
+}
+
+/* Peers that use cma update words of ours under our atomic word: so does the agent. */
+static enum move_result update(struct exec *x, const struct request *r, uint64_t *before)
+{
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(uintptr_t)r->piece[0].addr;
+
+	if (!atomic_op_begin(x, proc_seg()))
+		return MOVE_BUSY;
+	if (r->op == AGENT_ADD) {
+		*before = atomic_fetch_add_explicit(word, r->operand[0], memory_order_seq_cst);
+	} else {
+		*before = r->operand[0];
+		atomic_compare_exchange_strong_explicit(
+			word, before, r->operand[1], memory_order_seq_cst, memory_order_seq_cst);
+	}
+	atomic_op_end(x, proc_seg());
+	return MOVE_OK;
+}
+
+static enum move_result perform(
+	struct exec *x, const struct request *r, uint32_t attach, uint8_t *bounce, uint64_t *before)
+{
+	uint32_t pd;
+
+	if (!qp_allows(r, attach, &pd))
+		return MOVE_STOPPED;
+	for (unsigned i = 0; i < r->n; i++)
+		if (!mr_allows(&r->piece[i], pd, right_of(r->op)))
+			return MOVE_STOPPED;
+	for (unsigned i = 0; i < r->n; i++)
+		if (!pages_there(&r->piece[i], r->op != AGENT_GET))
+			return MOVE_FAULT_REMOTE;
+	if (r->op >= AGENT_ADD)
+		return update(x, r, before);
+	copy_pieces(r, bounce);
+	return MOVE_OK;
+}
+
+/* The exec slot names ourselves: who takes memory or a QP away waits for this step. */
+static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t *bounce)
+{
+	enum move_result result = MOVE_STOPPED;
+	struct request r;
+	uint64_t before = 0;
+
+	slot_enter(x->slot, x->attach, x->attach);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (read_request(h, &r))
+		result = perform(x, &r, attach, bounce, &before);
+	slot_leave(x->slot);
+	count_add(x, result == MOVE_STOPPED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
+	h->result = result;
+	h->before = before;
+	if (agent_finish(h))
+		futex_wake_shared(&h->phase);
+}
+
+/* Serves what is posted in slot i, in order.  True if there was something. */
+static bool serve_slot(struct exec *x, struct agent_area *a, unsigned i)
+{
+	struct agent_slot *s = &a->slot[i];
+	uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+	bool any = false;
+
+	if (word & AGENT_ORPHAN) {
+		agent_reclaim(s);
+		return true;
+	}
+	if (!(word & AGENT_OWNER_MASK))
+		return false;
+	if (agent.next[i].word != word) {
+		agent.next[i].word = word;
+		agent.next[i].half = 0;
+	}
+	while (agent_claim(&s->half[agent.next[i].half])) {
+		struct agent_half *h = &s->half[agent.next[i].half];
+
+		/* Somebody else's since we looked: its first half comes first. */
+		if (atomic_load_explicit(&s->word, memory_order_acquire) != word) {
+			agent_post(h);
+			return true;
+		}
+		serve(x, h, token_attach(word), a->bounce[i][agent.next[i].half]);
+		agent.next[i].half ^= 1;
+		any = true;
+	}
+	return any;
+}
+
+static unsigned used(const struct agent_area *a)
+{
+	uint32_t n = atomic_load_explicit(&a->used, memory_order_acquire);
+
+	return n < AGENT_SLOTS ? n : AGENT_SLOTS;
+}
+
+static bool serve_all(struct exec *x, struct agent_area *a)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < used(a); i++)
+		any |= serve_slot(x, a, i);
+	return any;
+}
+
+/* Slots of the dead; weftd marks them, too, where it runs. */
+static void free_dead(struct agent_area *a)
+{
+	for (unsigned i = 0; i < used(a); i++) {
+		struct agent_slot *s = &a->slot[i];
+		uint32_t attach =
+			token_attach(atomic_load_explicit(&s->word, memory_order_acquire));
+
+		if (attach && peer_is_dead(attach) && agent_orphan(s, attach))
+			agent_reclaim(s);
+	}
+}
+
+/*
+ * Hands a QP of ours to the worker.  The exec slot keeps it from going away meanwhile: its state
+ * is left before its struct.
+ */
+static void run_qp(struct exec *x, uint32_t index)
+{
+	struct hca_qp *qp;
+
+	slot_enter(x->slot, x->attach, x->attach);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&proc_seg()->qp[index].state, memory_order_acquire) & QPS_LIVE) {
+		qp = table_qp(index);
+		if (qp && end_state(&qp->me) != IBV_QPS_RESET)
+			worker_add(qp, WORK_OUT);
+	}
+	slot_leave(x->slot);
+}
+
+static bool run_handed_back(struct exec *x, struct agent_area *a)
+{
+	if (!atomic_exchange_explicit(&a->run_any, 0, memory_order_seq_cst))
+		return false;
+	for (unsigned i = 0; i < AGENT_MAP_WORDS; i++) {
+		uint64_t bits = 0;
+
+		if (atomic_load_explicit(&a->run[i], memory_order_acquire))
+			bits = atomic_exchange_explicit(&a->run[i], 0, memory_order_acq_rel);
+		for (; bits; bits &= bits - 1)
+			run_qp(x, i * 64 + __builtin_ctzll(bits));
+	}
+	return true;
+}
+
+static void sleep_until_rung(struct agent_area *a, struct agent_bell *b, uint32_t seen)
+{
+	uint64_t patience = agent_spin_ns(), start = patience ? clock_ns() : 0;
+
+	while (patience && clock_ns() - start < patience) {
+		if (atomic_load_explicit(&b->rings, memory_order_acquire) != seen)
+			return;
+		cpu_relax();
+	}
+	free_dead(a);
+	if (agent_may_sleep(b, seen))
+		futex_wait_shared(&b->rings, seen, 0);
+	agent_awake(b);
+}
+
+static void *agent_main(void *arg)
+{
+	struct agent_bell *bell = &proc_seg()->hdr.agent_bell;
+	struct agent_area *a = arg;
+	struct exec *x;
+
+	while (!(x = exec_self())) /* all exec slots are taken: some thread will end */
+		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+	while (!atomic_load_explicit(&agent.stop, memory_order_acquire)) {
+		uint32_t seen = atomic_load_explicit(&bell->rings, memory_order_seq_cst);
+		bool any = run_handed_back(x, a);
+
+		if (serve_all(x, a) || any)
+			continue;
+		sleep_until_rung(a, bell, seen);
+	}
+	return NULL;
+}
+
+/* ---- starting and stopping ---- */
+
+/* The area stays for the rest of the attach: a stopped peer may still write to it. */
+static struct agent_area *make_area(void)
+{
+	struct seg *seg = proc_seg();
+	uint64_t off;
+
+	if (!agent_area(seg)) {
+		if (heap_alloc(sizeof(struct agent_area), &off))
+			return NULL;
+		atomic_store_explicit(&seg->hdr.agent_off, off, memory_order_release);
+	}
+	return agent_area(seg);
+}
+
+static void start(void)
+{
+	struct agent_area *a = make_area();
+	int rc = a ? 0 : ENOMEM;
+
+	atomic_store_explicit(&agent.stop, false, memory_order_relaxed);
+	if (!rc)
+		rc = thread_start(&agent.thread, agent_main, a);
+	if (rc)
+		log_line(LOG_LVL_ERROR,
+			"cannot start the agent thread (%s): peers that may not call "
+			"process_vm_readv on this process cannot reach its memory",
+			strerror(rc));
+	agent.started = !rc;
+}
+
+static void stop(void)
+{
+	struct agent_bell *bell = &proc_seg()->hdr.agent_bell;
+	struct agent_area *a = agent_area(proc_seg());
+
+	atomic_store_explicit(&agent.stop, true, memory_order_release);
+	agent_ring(bell);
+	futex_wake_shared(&bell->rings);
+	pthread_join(agent.thread, NULL);
+	agent.started = false;
+	/* What the bounce buffers took goes back; who still copies into one gets a new page. */
+	if (a)
+		madvise(a->bounce, sizeof a->bounce, MADV_REMOVE);
+}
+
+void agent_hold(void)
+{
+	pthread_mutex_lock(&agent.lock);
+	agent.holds++;
+	if (!agent.started)
+		start();
+	pthread_mutex_unlock(&agent.lock);
+}
+
+void agent_drop(void)
+{
+	pthread_mutex_lock(&agent.lock);
+	if (agent.holds && !--agent.holds && agent.started)
+		stop();
+	pthread_mutex_unlock(&agent.lock);
+}
+
+static void look(void)
+{
+	bool first;
+
+	pthread_mutex_lock(&agent.lock);
+	first = !agent.wanted;
+	agent.wanted = true;
+	pthread_mutex_unlock(&agent.lock);
+	if (first)
+		agent_hold();
+}
+
+void agent_look(void)
+{
+	if (proc_epoch() &&
+		atomic_load_explicit(&proc_seg()->hdr.agent_wanted, memory_order_acquire))
+		look();
+}
+
+void agent_forked_child(void)
+{
+	pthread_mutex_init(&agent.lock, NULL);
+	agent.holds = 0;
+	agent.wanted = agent.started = false;
+	memset(agent.next, 0, sizeof agent.next);
+}

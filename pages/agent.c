@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pages/agent.h"
+
+#include <unistd.h>
+
+#include "base/futex.h"
+#include "pages/copy.h"
+
+enum {
+	SPIN_NS = 10 * NSEC_PER_USEC,
+	NAP_MIN_NS = NSEC_PER_MSEC,
+	NAP_MAX_NS = 8 * NSEC_PER_MSEC,
+};
+
+uint64_t agent_spin_ns(void)
+{
+	static _Atomic uint32_t cpus;
+	uint32_t n = atomic_load_explicit(&cpus, memory_order_relaxed);
+
+	if (!n) {
+		n = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
+		atomic_store_explicit(&cpus, n, memory_order_relaxed);
+	}
+	return n > 1 ? SPIN_NS : 0;
+}
+
+/* A transfer under way. */
+struct run {
+	struct move *m;
+	struct agent_call *c;
+	struct agent_area *area;
+	struct agent_slot *slot;
+	unsigned index;
+	uint64_t since;  /* when the agent was last seen to do something */
+	uint64_t nap_ns; /* grows while nothing happens */
+};
+
+static void made_progress(struct run *r)
+{
+	r->since = clock_ns();
+	r->nap_ns = NAP_MIN_NS;
+}
+
+static void ring(struct run *r)
+{
+	if (agent_ring(r->c->bell))
+		futex_wake_shared(&r->c->bell->rings);
+}
+
+/* Sleeps a little while *word is seen; MOVE_OK: look again. */
+static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
+{
+	r->c->rest(r->c->arg);
+	futex_wait_shared(word, seen, r->nap_ns);
+	if (r->nap_ns < NAP_MAX_NS)
+		r->nap_ns *= 2;
+	if (!r->m->still_valid(r->m->arg))
+		return MOVE_STOPPED;
+	if (r->c->gone(r->c->arg))
+		return MOVE_GONE;
+	return clock_ns() - r->since >= r->c->patience_ns ? MOVE_LATE : MOVE_OK;
+}
+
+static bool take_slot(struct run *r)
+{
+	for (unsigned i = 0; i < AGENT_SLOTS; i++) {
+		uint32_t used;
+
+		if (!agent_take(&r->area->slot[i], r->c->owner))
+			continue;
+		used = atomic_load_explicit(&r->area->used, memory_order_relaxed);
+		while (used < i + 1 && !atomic_compare_exchange_weak_explicit(&r->area->used, &used,
+					       i + 1, memory_order_seq_cst, memory_order_relaxed))
+			;
+		r->index = i;
+		r->slot = &r->area->slot[i];
+		return true;
+	}
+	ring(r); /* it looks whether some belong to the dead */
+	return false;
+}
+
+/* Waits for the agent to start, and for a slot. */
+static enum move_result begin(struct run *r)
+{
+	_Atomic uint32_t never = 0;
+	enum move_result rc = MOVE_OK;
+
+	made_progress(r);
+	while (rc == MOVE_OK) {
+		r->area = r->c->area(r->c->arg);
+		if (r->area && take_slot(r))
+			return MOVE_OK;
+		rc = nap(r, &never, 0);
+	}
+	return rc;
+}
+
+static void end(struct run *r)
+{
+	if (agent_leave(r->slot))
+		ring(r);
+}
+
+static bool spin(struct agent_half *h)
+{
+	uint64_t patience = agent_spin_ns(), start = patience ? clock_ns() : 0;
+
+	do {
+		if (agent_collect(h))
+			return true;
+		cpu_relax();
+	} while (patience && clock_ns() - start < patience);
+	return false;
+}
+
+/* Waits until half h was served; its result. */
+static enum move_result await(struct run *r, struct agent_half *h)
+{
+	enum move_result rc = MOVE_OK;
+
+	if (spin(h))
+		goto served;
+	while (!agent_collect(h)) {
+		uint32_t seen = atomic_load_explicit(&h->phase, memory_order_relaxed);
+
+		if (seen != AGENT_DONE && agent_sleeps(h, seen))
+			rc = nap(r, &h->phase, seen);
+		agent_woke(h);
+		if (rc != MOVE_OK)
+			return rc;
+	}
+served:
+	made_progress(r);
+	/* What is not a result was never written by our agent. */
+	return h->result <= MOVE_LATE ? (enum move_result)h->result : MOVE_REFUSED;
+}
+
+/* Describes the next want bytes of the peer's list as pieces of h; consumes them. */
+static void describe(struct run *r, struct agent_half *h, uint64_t want)
+{
+	struct sgl *l = r->m->remote;
+
+	h->op = r->c->op;
+	h->qp = r->c->qp;
+	h->operand[0] = r->c->operand[0];
+	h->operand[1] = r->c->operand[1];
+	h->len = want;
+	h->n = 0;
+	while (want) {
+		const struct iovec *v = &l->v[l->at];
+		uint64_t step = v->iov_len < want ? v->iov_len : want;
+		struct agent_piece *p = &h->piece[h->n++];
+
+		p->addr = (uintptr_t)v->iov_base;
+		p->len = step;
+		p->key = r->c->key[l->at];
+		sgl_consume(l, step);
+		want -= step;
+	}
+}
+
+/* Copies between the bounce buffer and our list, which it consumes. */
+static void copy_bounce(struct sgl *l, uint8_t *bounce, uint64_t len, bool out)
+{
+	while (len) {
+		struct iovec *v = &l->v[l->at];
+		uint64_t step = v->iov_len < len ? v->iov_len : len;
+
+		copy_ordered(out ? v->iov_base : bounce, out ? bounce : v->iov_base, step);
+		bounce += step;
+		len -= step;
+		sgl_consume(l, step);
+	}
+}
+
+static void post(struct run *r, struct agent_half *h, uint64_t len)
+{
+	describe(r, h, len);
+	agent_post(h);
+	ring(r);
+	r->m->calls++;
+}
+
+/* The halves in turn: one is filled or emptied while the other is served. */
+static enum move_result carry(struct run *r)
+{
+	struct move *m = r->m;
+	uint64_t len[2];
+	unsigned posted = 0, finished = 0;
+
+	for (;;) {
+		uint64_t left = m->remote->left;
+		unsigned i = posted & 1;
+		enum move_result rc;
+
+		if (left && posted - finished < 2) {
+			len[i] = left < AGENT_HALF_BYTES ? left : AGENT_HALF_BYTES;
+			if (m->push)
+				copy_bounce(m->local, r->area->bounce[r->index][i], len[i], false);
+			post(r, &r->slot->half[i], len[i]);
+			posted++;
+			continue;
+		}
+		if (finished == posted)
+			return MOVE_OK;
+		i = finished & 1;
+		rc = await(r, &r->slot->half[i]);
+		if (rc != MOVE_OK)
+			return rc;
+		if (!m->push)
+			copy_bounce(m->local, r->area->bounce[r->index][i], len[i], true);
+		m->moved += len[i];
+		finished++;
+		if (m->remote->left && !m->still_valid(m->arg))
+			return MOVE_STOPPED;
+	}
+}
+
+static enum move_result update(struct run *r)
+{
+	struct agent_half *h = &r->slot->half[0];
+	enum move_result rc;
+
+	post(r, h, r->m->remote->left);
+	rc = await(r, h);
+	r->c->before = h->before;
+	return rc;
+}
+
+enum move_result agent_run(struct move *m)
+{
+	struct run r = {.m = m, .c = m->agent};
+	enum move_result rc = begin(&r);
+
+	if (rc != MOVE_OK)
+		return rc;
+	rc = r.c->op >= AGENT_ADD ? update(&r) : carry(&r);
+	end(&r);
+	return rc;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Transfers by agents, of which one side is stopped, killed, or takes its memory away: nobody
+ * hangs, nothing is written after it was taken away, and everybody else goes on.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/verbs_pair.h"
+
+enum { LEN = 48 << 20, SMALL = 4096, SOON_MS = 3000, KILLS = 20 };
+
+static struct vp_opts options(size_t len)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.len = len;
+	o.timeout = 14; /* 67 ms */
+	o.retry_cnt = 1;
+	return o;
+}
+
+/* ---- the other processes: each is told what to do over its socket ---- */
+
+enum word { WRITE_ON = 1, CONNECT, DEREG, DESTROY, CHECK_QUIET, REG, END };
+
+/* Writes without end until a request fails; tells its status. */
+static void write_on(struct vp_end *e, int fd, const struct vp_addr *peer)
+{
+	uint32_t len = LEN / 2;
+	struct ibv_wc wc;
+
+	vp_tell(fd, 1);
+	do {
+		CHECK_EQ(vp_post_send(e, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, len, peer, 0),
+			0);
+		if (!vp_poll(e->scq, &wc, 2 * VP_DEADLINE_MS))
+			die("a request never ended");
+	} while (wc.status == IBV_WC_SUCCESS);
+	vp_tell(fd, wc.status);
+}
+
+/* Milliseconds that a call takes which must wait for nobody that is stopped. */
+static void timed_dereg(struct vp_end *e, int fd)
+{
+	double start = now_ms();
+
+	CHECK_EQ(ibv_dereg_mr(e->mr), 0);
+	e->mr = NULL;
+	vp_tell(fd, now_ms() - start);
+	/* From here on not one byte changes. */
+	memset(e->buf, 0x5a, e->len);
+}
+
+static void obey(int fd, void *arg)
+{
+	size_t len = arg ? *(size_t *)arg : LEN;
+	struct vp_opts o = options(len);
+	struct vp_addr mine, peer;
+	struct vp_end e;
+
+	vp_make(&e, vp_open(), &o);
+	memset(e.buf, 1, e.len);
+	for (;;)
+		switch (vp_hear(fd)) {
+		case CONNECT:
+			if (vp_get_state(&e) != IBV_QPS_RESET)
+				CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
+			mine = vp_addr(&e);
+			peer = vp_swap(fd, &mine);
+			vp_connect(&e, &peer);
+			vp_sync(fd);
+			break;
+		case WRITE_ON:
+			write_on(&e, fd, &peer);
+			break;
+		case DEREG:
+			timed_dereg(&e, fd);
+			break;
+		case REG:
+			e.mr = ibv_reg_mr(e.pd, e.buf, e.len, e.opts.mr_access);
+			break;
+		case CHECK_QUIET:
+			CHECK(vp_all(e.buf, e.len, 0x5a));
+			vp_tell(fd, 1);
+			break;
+		case DESTROY:
+			CHECK_EQ(ibv_destroy_qp(e.qp), 0);
+			e.qp = NULL;
+			vp_tell(fd, 1);
+			break;
+		default:
+			vp_free(&e);
+			ibv_close_device(e.ctx);
+			return;
+		}
+}
+
+/* Two such processes connected with each other. */
+static void join(const struct vp_child *a, const struct vp_child *b)
+{
+	struct vp_addr x, y;
+
+	vp_tell(a->fd, CONNECT);
+	vp_tell(b->fd, CONNECT);
+	if (recv(a->fd, &x, sizeof x, MSG_WAITALL) != sizeof x ||
+		recv(b->fd, &y, sizeof y, MSG_WAITALL) != sizeof y ||
+		send(a->fd, &y, sizeof y, 0) != sizeof y ||
+		send(b->fd, &x, sizeof x, 0) != sizeof x)
+		die("addresses");
+	vp_hear(a->fd);
+	vp_hear(b->fd);
+	vp_tell(a->fd, 0x53594e43);
+	vp_tell(b->fd, 0x53594e43);
+}
+
+static void finish(struct vp_child *c)
+{
+	vp_tell(c->fd, END);
+	vp_join(c);
+}
+
+static void kill_off(struct vp_child *c)
+{
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, NULL, 0);
+	close(c->fd);
+}
+
+static void begin_writing(const struct vp_child *c)
+{
+	vp_tell(c->fd, WRITE_ON);
+	vp_hear(c->fd);
+	usleep(3000 + rand() % 20000);
+}
+
+/* ---- the cases ---- */
+
+/* The owner of the memory is stopped: as with an adapter that does not answer. */
+static void owner_stopped(void)
+{
+	struct vp_child w = vp_fork(obey, NULL), o = vp_fork(obey, NULL);
+	double start;
+
+	check_case("the owner is stopped");
+	join(&w, &o);
+	begin_writing(&w);
+	start = now_ms();
+	kill(o.pid, SIGSTOP);
+	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
+	CHECK_RANGE(now_ms() - start, 100, SOON_MS);
+	kill(o.pid, SIGCONT);
+	check_case("and goes on: both connect anew");
+	join(&w, &o);
+	begin_writing(&w);
+	kill_off(&o);
+	check_case("the owner is dead");
+	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
+	finish(&w);
+}
+
+/* While a request waits for a stopped process, those to another one pass. */
+static void third_party(void)
+{
+	static size_t small = SMALL;
+	struct vp_child stopped = vp_fork(obey, &small), other = vp_fork(obey, &small);
+	struct vp_opts o = options(SMALL);
+	struct vp_end a, b;
+	struct vp_addr mine, to_a, to_b;
+	struct ibv_wc wc;
+	double start, worst = 0;
+
+	o.timeout = 0; /* for ever */
+	check_case("two peers, one stopped");
+	vp_make(&a, vp_open(), &o);
+	vp_make(&b, a.ctx, &o);
+	mine = vp_addr(&a);
+	vp_tell(stopped.fd, CONNECT);
+	to_a = vp_swap(stopped.fd, &mine);
+	vp_connect(&a, &to_a);
+	vp_sync(stopped.fd);
+	mine = vp_addr(&b);
+	vp_tell(other.fd, CONNECT);
+	to_b = vp_swap(other.fd, &mine);
+	vp_connect(&b, &to_b);
+	vp_sync(other.fd);
+	kill(stopped.pid, SIGSTOP);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to_a, 0),
+			0);
+	for (int i = 0; i < 500; i++) {
+		start = now_ms();
+		CHECK_EQ(vp_post_send(
+				 &b, 2, IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, 0, SMALL, &to_b, 0),
+			0);
+		if (!vp_want(b.scq, &wc, IBV_WC_SUCCESS, 2))
+			break;
+		if (now_ms() - start > worst)
+			worst = now_ms() - start;
+	}
+	CHECK_RANGE(worst, 0, 500);
+	vp_quiet(a.scq, 300); /* timeout 0: it waits */
+	check_case("memory and QP of the one that waits can be taken away");
+	start = now_ms();
+	CHECK_EQ(ibv_dereg_mr(a.mr), 0);
+	a.mr = NULL;
+	CHECK_EQ(ibv_destroy_qp(a.qp), 0);
+	a.qp = NULL;
+	CHECK_RANGE(now_ms() - start, 0, 500);
+	kill(stopped.pid, SIGCONT);
+	finish(&stopped);
+	finish(&other);
+	vp_free(&a);
+	vp_free(&b);
+	ibv_close_device(b.ctx);
+}
+
+/* The requester is stopped in mid-transfer: the owner's memory is its own again at once. */
+static void requester_stopped(void)
+{
+	struct vp_child w = vp_fork(obey, NULL), o = vp_fork(obey, NULL);
+
+	for (int i = 0; i < 5; i++) {
+		check_case("the requester is stopped, round %d", i);
+		join(&w, &o);
+		begin_writing(&w);
+		kill(w.pid, SIGSTOP);
+		vp_tell(o.fd, DEREG);
+		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
+		kill(w.pid, SIGCONT);
+		CHECK_EQ(vp_hear(w.fd), IBV_WC_REM_ACCESS_ERR);
+		vp_tell(o.fd, CHECK_QUIET);
+		vp_hear(o.fd);
+		vp_tell(o.fd, REG);
+	}
+	finish(&w);
+	finish(&o);
+}
+
+/* Memory and QP are taken away under a transfer. */
+static void taken_away(void)
+{
+	struct vp_child w = vp_fork(obey, NULL), o = vp_fork(obey, NULL);
+
+	for (int i = 0; i < 10; i++) {
+		check_case("dereg under a transfer, round %d", i);
+		join(&w, &o);
+		begin_writing(&w);
+		vp_tell(o.fd, DEREG);
+		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
+		CHECK_EQ(vp_hear(w.fd), IBV_WC_REM_ACCESS_ERR);
+		vp_tell(o.fd, CHECK_QUIET);
+		vp_hear(o.fd);
+		vp_tell(o.fd, REG);
+	}
+	check_case("destroy_qp under a transfer");
+	join(&w, &o);
+	begin_writing(&w);
+	vp_tell(o.fd, DESTROY);
+	vp_hear(o.fd);
+	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
+	finish(&w);
+	finish(&o);
+}
+
+/* Requesters are killed at any instant; what they leave is given back. */
+static void requesters_killed(void)
+{
+	struct vp_child o = vp_fork(obey, NULL);
+	struct vp_child w;
+
+	for (int i = 0; i < KILLS; i++) {
+		check_case("the requester is killed, round %d", i);
+		w = vp_fork(obey, NULL);
+		join(&w, &o);
+		begin_writing(&w);
+		kill_off(&w);
+		vp_tell(o.fd, DEREG);
+		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
+		vp_tell(o.fd, CHECK_QUIET);
+		vp_hear(o.fd);
+		vp_tell(o.fd, REG);
+	}
+	check_case("and the next one is served");
+	w = vp_fork(obey, NULL);
+	join(&w, &o);
+	begin_writing(&w);
+	kill_off(&o);
+	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
+	finish(&w);
+}
+
+int main(void)
+{
+	setenv("WEFT_MOVER", "agent", 1);
+	signal(SIGPIPE, SIG_IGN);
+	srand(getpid());
+	owner_stopped();
+	requester_stopped();
+	taken_away();
+	requesters_killed();
+	third_party();
+	return check_result();
+}

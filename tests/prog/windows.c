@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Memory windows: binding, rights, the four ways of taking them away, and what is refused. */
+#include <errno.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/verbs_pair.h"
+
+enum {
+	LOCAL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND,
+	READ_WRITE = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+};
+
+static struct vp_end a, b; /* b has the windows, a uses them */
+static struct vp_addr at_b;
+
+static void setup(void)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.len = 65536;
+	o.mr_access = LOCAL;
+	o.qp_access = READ_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	vp_pair(&a, &b, &o);
+	at_b = vp_addr(&b);
+}
+
+static enum ibv_wc_status put(uint32_t rkey, uint64_t addr, uint32_t len)
+{
+	struct ibv_sge sge = vp_sge(&a, 0, len);
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {.remote_addr = addr, .rkey = rkey}};
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+	CHECK(vp_poll(a.scq, &wc, VP_DEADLINE_MS));
+	return wc.status;
+}
+
+/* Binds a type 2 window by a work request; the status of its completion. */
+static enum ibv_wc_status bind2(struct ibv_qp *qp, struct ibv_mw *mw, uint32_t rkey,
+	struct ibv_mr *mr, size_t off, uint64_t len, unsigned access)
+{
+	struct ibv_send_wr *bad,
+		wr = {.wr_id = 9, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = rkey;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr, .addr = (uintptr_t)b.buf + off, .length = len, .mw_access_flags = access};
+	CHECK_EQ(ibv_post_send(qp, &wr, &bad), 0);
+	CHECK(vp_poll(b.scq, &wc, VP_DEADLINE_MS));
+	CHECK_EQ(wc.wr_id, 9);
+	if (wc.status == IBV_WC_SUCCESS)
+		CHECK_EQ(wc.opcode, IBV_WC_BIND_MW);
+	return wc.status;
+}
+
+static int bind1(struct ibv_mw *mw, struct ibv_mr *mr, size_t off, uint64_t len, unsigned access)
+{
+	struct ibv_mw_bind bind = {.wr_id = 8, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc;
+	int rc;
+
+	bind.bind_info = (struct ibv_mw_bind_info){
+		.mr = mr, .addr = (uintptr_t)b.buf + off, .length = len, .mw_access_flags = access};
+	rc = ibv_bind_mw(b.qp, mw, &bind);
+	if (!rc)
+		CHECK(vp_want(b.scq, &wc, IBV_WC_SUCCESS, 8));
+	return rc;
+}
+
+static void type_1(void)
+{
+	struct ibv_mw *mw;
+	uint32_t first, second;
+
+	check_case("type 1: bound, bound elsewhere, unbound; the region cannot go meanwhile");
+	setup();
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
+	CHECK(mw);
+	CHECK_EQ(ibv_dealloc_pd(b.pd), EBUSY);
+	CHECK_EQ(bind1(mw, b.mr, 1000, 500, IBV_ACCESS_REMOTE_WRITE), 0);
+	first = mw->rkey;
+	vp_fill(a.buf, 100, 1);
+	CHECK_EQ(put(first, at_b.addr + 1400, 100), IBV_WC_SUCCESS);
+	CHECK(vp_filled(b.buf + 1400, 100, 1));
+	CHECK_EQ(ibv_dereg_mr(b.mr), EBUSY);
+	CHECK_EQ(bind1(mw, b.mr, 0, 100, IBV_ACCESS_REMOTE_WRITE), 0);
+	second = mw->rkey;
+	CHECK(first != second && first >> 8 == second >> 8);
+	CHECK_EQ(put(second, at_b.addr, 100), IBV_WC_SUCCESS);
+	CHECK_EQ(put(first, at_b.addr + 1000, 100), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(put(second, at_b.addr, 101), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(bind1(mw, b.mr, 0, 0, 0), 0);
+	CHECK_EQ(put(mw->rkey, at_b.addr, 1), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(put(second, at_b.addr, 1), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_pair_free(&a, &b);
+}
+
+static void rights(void)
+{
+	struct ibv_send_wr *bad,
+		wr = {.opcode = IBV_WR_RDMA_READ, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_sge sge;
+	struct ibv_mw *mw;
+	struct ibv_wc wc;
+
+	check_case("a window has its own rights, for its own addresses");
+	setup();
+	sge = vp_sge(&a, 0, 64);
+	wr.sg_list = &sge;
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
+	CHECK_EQ(bind1(mw, b.mr, 4096, 4096, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED), 0);
+	wr.wr.rdma.rkey = mw->rkey;
+	vp_fill(b.buf + 4096 + 10, 64, 2);
+	wr.wr.rdma.remote_addr = 10;
+	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 0));
+	CHECK(vp_filled(a.buf, 64, 2));
+	CHECK_EQ(put(mw->rkey, 10, 64), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_pair_free(&a, &b);
+}
+
+static void type_2(void)
+{
+	struct ibv_mw *mw;
+	uint32_t key;
+
+	check_case("type 2: its key is the program's choice, it is bound once, dealloc ends it");
+	setup();
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	CHECK(mw);
+	CHECK_EQ(bind1(mw, b.mr, 0, 10, 0), EINVAL); /* ibv_bind_mw is for type 1 */
+	key = (mw->rkey & ~0xffu) | 0x77;
+	CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 4096, READ_WRITE), IBV_WC_SUCCESS);
+	CHECK_EQ(put(key, at_b.addr, 4096), IBV_WC_SUCCESS);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	CHECK_EQ(put(key, at_b.addr, 1), IBV_WC_REM_ACCESS_ERR);
+	vp_pair_free(&a, &b);
+}
+
+static void other_qp(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end c;
+	struct vp_addr at_c;
+	struct ibv_mw *mw;
+	struct ibv_qp *own;
+	uint32_t key;
+
+	check_case("a type 2 window is for the QP it was bound on");
+	setup();
+	o.qp_access = READ_WRITE;
+	vp_make(&c, vp_open(), &o);
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	key = ibv_inc_rkey(mw->rkey);
+	CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 4096, READ_WRITE), IBV_WC_SUCCESS);
+	own = b.qp;
+	b.qp = vp_extra_qp(&b);
+	at_b = vp_addr(&b);
+	at_c = vp_addr(&c);
+	vp_connect(&b, &at_c);
+	vp_connect(&c, &at_b);
+	{
+		struct ibv_wc wc;
+
+		at_b.rkey = key;
+		CHECK_EQ(vp_post_send(&c, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 8, &at_b, 0),
+			0);
+		CHECK(vp_want(c.scq, &wc, IBV_WC_REM_ACCESS_ERR, 1));
+	}
+	CHECK_EQ(ibv_destroy_qp(b.qp), 0);
+	b.qp = own;
+	CHECK_EQ(put(key, at_b.addr, 8), IBV_WC_SUCCESS);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_free(&c);
+	ibv_close_device(c.ctx);
+	vp_pair_free(&a, &b);
+}
+
+static enum ibv_wc_status local_inv(uint32_t key)
+{
+	struct ibv_send_wr *bad, wr = {.wr_id = 7,
+					 .opcode = IBV_WR_LOCAL_INV,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .invalidate_rkey = key};
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+
+	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), 0);
+	CHECK(vp_poll(b.scq, &wc, VP_DEADLINE_MS));
+	if (wc.status == IBV_WC_SUCCESS)
+		CHECK_EQ(wc.opcode, IBV_WC_LOCAL_INV);
+	return wc.status;
+}
+
+static void invalidate_here(void)
+{
+	struct ibv_mw *mw;
+	uint32_t key;
+
+	check_case("LOCAL_INV: the key is void, the window can be bound again");
+	setup();
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	key = ibv_inc_rkey(mw->rkey);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 4096, READ_WRITE), IBV_WC_SUCCESS);
+		CHECK_EQ(put(key, at_b.addr, 64), IBV_WC_SUCCESS);
+		CHECK_EQ(local_inv(key), IBV_WC_SUCCESS);
+		key = ibv_inc_rkey(key);
+	}
+	CHECK_EQ(put(key - 1, at_b.addr, 64), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(local_inv(key), IBV_WC_LOC_QP_OP_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(local_inv(b.mr->rkey), IBV_WC_LOC_QP_OP_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_pair_free(&a, &b);
+}
+
+static int send_inv(uint32_t key)
+{
+	struct ibv_sge sge = vp_sge(&a, 0, 16);
+	struct ibv_send_wr *bad, wr = {.wr_id = 6,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND_WITH_INV,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .invalidate_rkey = key};
+
+	CHECK_EQ(vp_post_recv(&b, 5, 8192, 64), 0);
+	return ibv_post_send(a.qp, &wr, &bad);
+}
+
+static void invalidate_from_there(void)
+{
+	struct ibv_mw *mw;
+	struct ibv_wc wc;
+	uint32_t key;
+
+	check_case("SEND_WITH_INV: the receiver hears which key is void");
+	setup();
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	key = ibv_inc_rkey(mw->rkey);
+	CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 4096, READ_WRITE), IBV_WC_SUCCESS);
+	CHECK_EQ(send_inv(key), 0);
+	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 6));
+	CHECK_EQ(wc.opcode, IBV_WC_SEND);
+	CHECK(vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 5));
+	CHECK_EQ(wc.opcode, IBV_WC_RECV);
+	CHECK_EQ(wc.wc_flags, IBV_WC_WITH_INV);
+	CHECK_EQ(wc.invalidated_rkey, key);
+	CHECK_EQ(send_inv(key), 0); /* it is void already */
+	CHECK(vp_want(a.scq, &wc, IBV_WC_REM_ACCESS_ERR, 6));
+	CHECK(vp_want(b.rcq, &wc, IBV_WC_WR_FLUSH_ERR, 5));
+	vp_reconnect(&a, &b);
+	CHECK_EQ(put(key, at_b.addr, 8), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(send_inv(b.mr->rkey), 0); /* no window */
+	CHECK(vp_want(a.scq, &wc, IBV_WC_REM_ACCESS_ERR, 6));
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_pair_free(&a, &b);
+}
+
+static void refused_binds(void)
+{
+	static const struct {
+		const char *what;
+		size_t off;
+		uint64_t len;
+		unsigned access;
+		bool plain_region, other_index;
+	} cases[] = {
+		{"beyond the region", 65536 - 10, 11, IBV_ACCESS_REMOTE_READ, false, false},
+		{"length 0", 0, 0, IBV_ACCESS_REMOTE_READ, false, false},
+		{"no such right", 0, 64, IBV_ACCESS_ON_DEMAND, false, false},
+		{"a region without MW_BIND", 0, 64, IBV_ACCESS_REMOTE_READ, true, false},
+		{"a key of another window", 0, 64, IBV_ACCESS_REMOTE_READ, false, true},
+	};
+	struct ibv_mr *plain, *read_only;
+	struct ibv_mw *mw;
+
+	setup();
+	plain = ibv_reg_mr(b.pd, b.buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+	read_only = ibv_reg_mr(b.pd, b.buf, 4096, IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint32_t key = ibv_inc_rkey(mw->rkey) + (cases[i].other_index ? 256 : 0);
+
+		check_case("bind: %s", cases[i].what);
+		CHECK_EQ(bind2(b.qp, mw, key, cases[i].plain_region ? plain : b.mr, cases[i].off,
+				 cases[i].len, cases[i].access),
+			IBV_WC_MW_BIND_ERR);
+		CHECK_EQ(vp_get_state(&b), IBV_QPS_ERR);
+		vp_reconnect(&a, &b);
+	}
+	check_case("bind: remote write on a region without local write");
+	CHECK_EQ(bind2(b.qp, mw, ibv_inc_rkey(mw->rkey), read_only, 0, 64, READ_WRITE),
+		IBV_WC_MW_BIND_ERR);
+	vp_reconnect(&a, &b);
+	check_case("bind: a window that is bound");
+	CHECK_EQ(bind2(b.qp, mw, ibv_inc_rkey(mw->rkey), b.mr, 0, 64, READ_WRITE), IBV_WC_SUCCESS);
+	CHECK_EQ(bind2(b.qp, mw, ibv_inc_rkey(mw->rkey) + 1, b.mr, 0, 64, READ_WRITE),
+		IBV_WC_MW_BIND_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	CHECK(!ibv_alloc_mw(b.pd, 3) && errno == EINVAL);
+	CHECK_EQ(ibv_dereg_mr(plain), 0);
+	CHECK_EQ(ibv_dereg_mr(read_only), 0);
+	vp_pair_free(&a, &b);
+}
+
+/* ---- between processes: the owner binds and invalidates while the peer writes ---- */
+
+enum { ROUNDS = 500, LEN = 4096 };
+
+static void writer(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct ibv_wc wc;
+	struct vp_end e;
+
+	(void)arg;
+	vp_make(&e, vp_open(), &o);
+	mine = vp_addr(&e);
+	peer = vp_swap(fd, &mine);
+	vp_connect(&e, &peer);
+	for (int i = 0; i < ROUNDS; i++) {
+		peer.rkey = (uint32_t)vp_hear(fd);
+		CHECK_EQ(vp_post_send(&e, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &peer, 0),
+			0);
+		if (!vp_want(e.scq, &wc, IBV_WC_SUCCESS, i))
+			break;
+		vp_tell(fd, 1);
+	}
+	peer.rkey = (uint32_t)vp_hear(fd);
+	CHECK_EQ(vp_post_send(&e, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &peer, 0), 0);
+	vp_want(e.scq, &wc, IBV_WC_REM_ACCESS_ERR, 1);
+	vp_sync(fd);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
+static void two_processes(void)
+{
+	struct vp_child c = vp_fork(writer, NULL);
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct ibv_mw *mw;
+	uint32_t key;
+
+	check_case("two processes");
+	o.mr_access = LOCAL;
+	o.qp_access = READ_WRITE;
+	vp_make(&b, vp_open(), &o);
+	mine = vp_addr(&b);
+	peer = vp_swap(c.fd, &mine);
+	vp_connect(&b, &peer);
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	key = mw->rkey;
+	for (int i = 0; i < ROUNDS; i++) {
+		key = ibv_inc_rkey(key);
+		CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 64, READ_WRITE), IBV_WC_SUCCESS);
+		vp_tell(c.fd, key);
+		vp_hear(c.fd);
+		CHECK_EQ(local_inv(key), IBV_WC_SUCCESS);
+	}
+	vp_tell(c.fd, key);
+	vp_sync(c.fd);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_free(&b);
+	ibv_close_device(b.ctx);
+	vp_join(&c);
+}
+
+int main(void)
+{
+	two_processes();
+	type_1();
+	rights();
+	type_2();
+	other_qp();
+	invalidate_here();
+	invalidate_from_there();
+	refused_binds();
+	return check_result();
+}
