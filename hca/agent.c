@@ -81,19 +81,43 @@ static unsigned right_of(enum agent_op op)
 }
 
 /* Is it a request of the QP's own peer, and does the QP allow it now? */
-static bool qp_allows(const struct request *r, uint32_t attach, uint32_t *pd)
+static bool peer_may(const struct seg_qp *q, enum agent_op op, uint32_t attach)
 {
-	const struct seg_qp *q = &proc_seg()->qp[r->qp];
 	uint32_t word = atomic_load_explicit(&q->state, memory_order_acquire);
 	uint32_t state = word & QPS_STATE_MASK;
-	unsigned right = right_of(r->op);
 
-	*pd = q->pd;
 	if (!(word & QPS_LIVE) || q->peer_attach != attach)
 		return false;
 	if (state < IBV_QPS_RTR || state > IBV_QPS_SQE)
 		return false;
-	return r->op == AGENT_FILL || q->access & right;
+	return op == AGENT_FILL || q->access & right_of(op);
+}
+
+/* XRC names the shared receive queue: some target QP of its domain must allow it. */
+static bool target_may(const struct seg_qp *srq, enum agent_op op, uint32_t attach)
+{
+	const struct seg *seg = proc_seg();
+	uint32_t n = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < SEG_QPS; i++)
+		if (seg->qp[i].type == IBV_QPT_XRC_RECV && seg->qp[i].xrcd == srq->xrcd &&
+			peer_may(&seg->qp[i], op, attach))
+			return true;
+	return false;
+}
+
+/* *pd: the protection domain whose keys count. */
+static bool qp_allows(const struct request *r, uint32_t attach, uint32_t *pd)
+{
+	const struct seg *seg = proc_seg();
+	const struct seg_qp *q = &seg->qp[r->qp];
+
+	*pd = q->pd;
+	if (q->type == SEG_TYPE_XRC_SRQ)
+		return target_may(q, r->op, attach);
+	if (r->op == AGENT_FILL && q->srq)
+		*pd = seg->qp[q->srq & (SEG_QPS - 1)].pd;
+	return peer_may(q, r->op, attach);
 }
 
 static bool covers(uint64_t base, uint64_t length, const struct agent_piece *p)

@@ -78,13 +78,13 @@ enum move_result atomic_op_apply(struct work *w, uint64_t va, uint64_t *before)
 
 enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word)
 {
-	if (!w->resp->view.pid) {
+	if (!w->mem->view.pid) {
 		_Atomic uint64_t *target = (_Atomic uint64_t *)(uintptr_t)va;
 
 		atomic_store_explicit(target, word, memory_order_seq_cst);
 		return MOVE_OK;
 	}
-	if (!work_pid_valid(w, &w->resp->view))
+	if (!work_pid_valid(w, &w->mem->view))
 		return MOVE_GONE;
 	return word_move(w, va, &word, true);
 }

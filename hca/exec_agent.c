@@ -23,14 +23,14 @@ static struct agent_area *find_area(void *arg)
 {
 	const struct work *w = arg;
 
-	return agent_area(w->resp->view.seg);
+	return agent_area(w->mem->view.seg);
 }
 
 static bool gone(void *arg)
 {
 	const struct work *w = arg;
 
-	return view_died(&w->resp->view);
+	return view_died(&w->mem->view);
 }
 
 static void rest(void *arg)
@@ -69,10 +69,10 @@ static struct agent_call call_of(struct work *w, enum agent_op op, const uint32_
 {
 	return (struct agent_call){
 		.owner = w->x->owner,
-		.qp = w->resp->index,
+		.qp = w->req->type == IBV_QPT_XRC_SEND ? w->mem->index : w->resp->index,
 		.op = op,
 		.key = key,
-		.bell = &w->resp->view.seg->hdr.agent_bell,
+		.bell = &w->mem->view.seg->hdr.agent_bell,
 		.patience_ns = patience(w->req->qp),
 		.area = find_area,
 		.gone = gone,
@@ -107,7 +107,7 @@ static enum move_result run(
 		count_add(w->x, CTR_AGENT_LATE, 1);
 		log_line(LOG_LVL_WARN,
 			"the agent of process %d does not answer (stopped?); the request fails",
-			w->resp->view.pid);
+			w->mem->view.pid);
 	}
 	return r;
 }
