@@ -11,7 +11,9 @@
 enum {
 	CLOCK_KHZ = 1000000,
 	RC_ODP = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-		 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+		 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+	UD_ODP = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
+	UC_ODP = UD_ODP | IBV_ODP_SUPPORT_WRITE,
 };
 
 int hca_open(const struct fabric_page **page)
@@ -77,6 +79,9 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex 
 				 IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	a->odp_caps.per_transport_caps.rc_odp_caps = RC_ODP;
+	a->odp_caps.per_transport_caps.uc_odp_caps = UC_ODP;
+	a->odp_caps.per_transport_caps.ud_odp_caps = UD_ODP;
+	a->xrc_odp_caps = RC_ODP;
 	a->max_dm_size = HCA_DM_BYTES;
 	a->phys_port_cnt_ex = a->orig_attr.phys_port_cnt;
 	a->completion_timestamp_mask = UINT64_MAX;

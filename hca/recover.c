@@ -134,13 +134,21 @@ static void forget_guest(struct seg *seg, uint32_t dead_id)
 			atomic_store_explicit(&seg->guest[i], 0, memory_order_release);
 }
 
-static bool has_event(const struct seg *seg)
+static bool any_bit(const _Atomic uint64_t *map, uint32_t bits)
 {
-	for (uint32_t i = 0; i < SEG_QPS / 64; i++)
-		if (atomic_load_explicit(&seg->qp_event_map[i], memory_order_acquire) ||
-			atomic_load_explicit(&seg->cq_event_map[i], memory_order_acquire))
+	for (uint32_t i = 0; i * 64 < bits; i++)
+		if (atomic_load_explicit(&map[i], memory_order_acquire))
 			return true;
 	return false;
+}
+
+static bool has_event(const struct seg *seg)
+{
+	uint32_t qps = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
+	uint32_t cqs = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
+
+	return any_bit(seg->qp_event_map, qps < SEG_QPS ? qps : SEG_QPS) ||
+	       any_bit(seg->cq_event_map, cqs < SEG_CQS ? cqs : SEG_CQS);
 }
 
 void recover_death(

@@ -9,6 +9,7 @@ ALL_SIZES = [2 ** i for i in range(1, 24)]  # what -a measures
 DEFAULT_SIZE = {"ib_write_bw": 65536, "ib_read_bw": 65536, "ib_send_bw": 65536,
                 "ib_write_lat": 2, "ib_read_lat": 2, "ib_send_lat": 2,
                 "ib_atomic_bw": 8, "ib_atomic_lat": 8}
+MTU = 4096  # a datagram holds no more
 NUMBER = re.compile(r"^\d+(\.\d+)?$")
 
 
@@ -38,7 +39,10 @@ def table_rows(output):
 
 def check_perftest(program, args, client):
     """A row for each size, with the wanted iterations and a time or bandwidth above 0."""
-    sizes = ALL_SIZES if "-a" in args else [int(option(args, "-s", DEFAULT_SIZE[program]))]
+    default = DEFAULT_SIZE[program]
+    if "UD" in args:
+        default = min(default, MTU)
+    sizes = ALL_SIZES if "-a" in args else [int(option(args, "-s", default))]
     iterations = int(option(args, "-n")) * int(option(args, "-q", 1))
     rows = table_rows(client.output)
     expect([int(r[0]) for r in rows] == sizes,
@@ -53,10 +57,10 @@ def check_perftest(program, args, client):
             expect(row[4] > 0 and row[5] > 0, f"no latency: {row}")
 
 
-def check_pingpong(args, server, client):
+def check_pingpong(program, args, server, client):
     """Both ends moved all bytes in all iterations."""
     iterations = int(option(args, "-n", 1000))
-    size = int(option(args, "-s", 4096))
+    size = int(option(args, "-s", 1024 if program == "ibv_ud_pingpong" else 4096))
     for end in (server, client):
         expect(f"{2 * size * iterations} bytes in " in end.output, f"not all bytes moved: {end}")
         expect(f"{iterations} iters in " in end.output, f"not all iterations: {end}")
@@ -93,7 +97,10 @@ def check_alone(program, args, run):
 
 def check_pair(program, args, server, client):
     expect(server.status == 0 and client.status == 0, "an exit status is not 0")
-    if program == "ibv_rc_pingpong":
-        check_pingpong(args, server, client)
+    if program == "ibv_xsrq_pingpong":
+        for end in (server, client):
+            expect("success" in end.output.split("\n"), f"no word of success: {end}")
+    elif program.endswith("_pingpong"):
+        check_pingpong(program, args, server, client)
     else:
         check_perftest(program, args, client)
