@@ -155,6 +155,8 @@ int hca_cq_create(
 int hca_cq_resize(struct hca_cq *cq, int *cqe);
 /* -EBUSY while QPs use it. */
 int hca_cq_destroy(struct hca_cq *cq);
+/* Lets events wait for so many completions or us, whatever comes first; 0 and 0: not at all. */
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
 /*

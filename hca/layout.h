@@ -226,7 +226,17 @@ struct seg_cq {
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
 	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
 	struct ticket_ring ring[2];
+
+	/* the owner, in modify_cq: completions << 16 | us that an event may wait for; 0: not at all
+	 */
+	_Alignas(CACHE_LINE) _Atomic uint32_t moderation;
+	/* anybody: completions that wait for their event, and when it is due at the latest */
+	_Atomic uint32_t held;
+	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
 };
+
+/* In what weftd is asked to look at: a CQ, not a QP. */
+#define SEG_TIMER_CQ (1u << 31)
 
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
 enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };

@@ -101,6 +101,12 @@ struct hca_cq {
 	uint32_t fired_seen;
 };
 
+/*
+ * Fires the event of a moderated CQ that is due, or always; for our own waits, in which nobody
+ * depends on weftd.  True if the CQ is moderated.
+ */
+bool cq_moderated(struct hca_cq *cq, bool always);
+
 struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;

@@ -57,6 +57,7 @@ static const struct verbs_context extended_ops = {
 	.query_device_ex = verbs_query_device_ex,
 	.create_qp_ex = verbs_create_qp_ex,
 	.create_cq_ex = verbs_create_cq_ex,
+	.modify_cq = verbs_modify_cq,
 	.alloc_td = verbs_alloc_td,
 	.dealloc_td = verbs_dealloc_td,
 	.alloc_parent_domain = verbs_alloc_parent_domain,

@@ -266,6 +266,12 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	return take_error();
 }
 
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us)
+{
+	(void)cq, (void)count, (void)period_us;
+	return take_error();
+}
+
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 {
 	(void)cq, (void)solicited_only;
