@@ -37,6 +37,7 @@ struct verbs_device {
 };
 
 struct verbs_ctx {
+	struct hca_card *card;  /* imported: the process it is of, NULL our own */
 	struct verbs_context v; /* ends with the public ibv_context */
 };
 
@@ -101,6 +102,11 @@ struct verbs_qp {
 	struct event_source events;
 	struct qp_builder *builder; /* of a QP made with send_ops_flags: qp_ex.c */
 };
+
+static inline struct verbs_ctx *to_ctx(struct ibv_context *context)
+{
+	return container_of(context, struct verbs_ctx, v.context);
+}
 
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 {

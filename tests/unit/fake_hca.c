@@ -451,10 +451,21 @@ int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t l
 	return make(mr, sizeof(**mr));
 }
 
-int hca_dm_get(uint32_t handle, struct hca_dm **dm)
+int hca_dm_import(struct hca_card *card, uint32_t handle, struct hca_dm **dm)
 {
-	(void)handle, (void)dm;
+	(void)card, (void)handle, (void)dm;
 	return -ENOENT;
+}
+
+int hca_card_import(int fd, struct hca_card **card)
+{
+	(void)fd, (void)card;
+	return -EINVAL;
+}
+
+void hca_card_put(struct hca_card *card)
+{
+	(void)card;
 }
 
 void hca_dm_put(struct hca_dm *dm)
