@@ -32,11 +32,6 @@ static struct {
 	struct hca_pd *first;
 } pds;
 
-void mr_forked_child(void)
-{
-	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
-}
-
 int hca_pd_alloc(struct hca_pd **out)
 {
 	int rc = proc_attach(NULL);
@@ -242,6 +237,12 @@ static struct {
 	struct lock lock;
 	void *zeros, *sink;
 } nothing;
+
+void mr_forked_child(void)
+{
+	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&nothing.lock.word, 0, memory_order_relaxed);
+}
 
 static int map_sink(void)
 {
