@@ -171,7 +171,7 @@ static void landing_list(const struct hca_qp *qp, const struct seg_rqe *r, struc
 	sgl_reset(l);
 	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
 		const struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
-		const struct hca_mr *mr = table_mr(s->lkey >> 8);
+		const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
 
 		uint64_t off = mr ? s->addr - mr->iova : 0;
 

@@ -312,6 +312,15 @@ struct seg {
 	_Alignas(4096) uint8_t heap[];
 };
 
+/* A key is the index of its entry and a variant of 8 bits. */
+enum { KEY_VARIANT_BITS = 8 };
+
+/* The entry that a key is about, whether it has that key or not. */
+static inline struct seg_mr *seg_mr_of(struct seg *seg, uint32_t key)
+{
+	return &seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+}
+
 /* The process's total of one counter. */
 static inline uint64_t seg_counter(const struct seg *seg, enum seg_counter which)
 {
