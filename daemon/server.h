@@ -15,6 +15,7 @@
 
 struct process;
 struct session;
+struct connections;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -73,6 +74,7 @@ struct server {
 	uint32_t n_channels;
 	struct leases leases;
 	struct timers timers;
+	struct connections *connections; /* daemon/connections.h */
 	uint64_t refusals[REF_COUNT];
 };
 
