@@ -13,7 +13,8 @@ enum {
 	CM_PRIV_MAX = 224, /* private data of any message, whole */
 	CM_COOKIE_SIZE = 16,
 	CM_SUN_MAX = 32,
-	CM_WINDOW = 4, /* events of a channel that may lie unread in its socket */
+	CM_WINDOW = 64,   /* events of a channel that may lie unread in its socket */
+	CM_ACK_EVERY = 4, /* so many of them make one acknowledgement */
 };
 
 /* Handles of ids that weftd makes, for connection requests, have this bit; ours have not. */
@@ -76,7 +77,8 @@ struct cm_channel_call {
 
 /* Flags of an event. */
 enum cm_event_flags {
-	CM_E_ACK = 1 << 0, /* tell weftd with OP_CM_TAKEN that this one was taken */
+	CM_E_ACK = 1 << 0,   /* tell weftd with OP_CM_TAKEN that this one was taken */
+	CM_E_LOCAL = 1 << 1, /* the process's own */
 };
 
 /* An event: the datagram of a channel.  type is an enum rdma_cm_event_type. */

@@ -17,6 +17,7 @@
 #include "fabric/page.h"
 
 enum { CHANNEL_BUCKETS = 1 << 12, MADS_AT_A_TIME = 64, QUEUE_MAX = 1 << 16 };
+enum { STUCK_NS = 10 * NSEC_PER_MSEC };
 
 struct queued {
 	struct queued *next;
@@ -31,6 +32,7 @@ struct event_channel {
 	socklen_t addr_len;
 	uint8_t cookie[CM_COOKIE_SIZE];
 	uint32_t in_socket; /* events that may be unread there */
+	uint32_t unasked;   /* the last of them, after one that will be acknowledged */
 	uint32_t n_queued;
 	struct queued *head, **tail;
 };
@@ -50,6 +52,7 @@ struct connections {
 	struct event_channel *channels[CHANNEL_BUCKETS];
 	uint32_t n_channels;
 	struct orphan *orphans;
+	bool stuck; /* a channel waits for room that no acknowledgement will tell of */
 	uint64_t sent, queued, dropped;
 };
 
@@ -153,7 +156,7 @@ static int send_event(
 	int fd, ret = 0;
 
 	memcpy(e->cookie, ch->cookie, CM_COOKIE_SIZE);
-	if (ch->in_socket + 1 >= CM_WINDOW)
+	if (ch->unasked + 1 >= CM_ACK_EVERY)
 		e->flags |= CM_E_ACK;
 	if (sendto(k->sender, e, len, MSG_DONTWAIT | MSG_NOSIGNAL, to, ch->addr_len) >= 0)
 		return 0;
@@ -175,8 +178,11 @@ static void pump(struct connections *k, struct event_channel *ch)
 		struct queued *q = ch->head;
 		int ret = send_event(k, ch, &q->event, q->len);
 
-		if (ret == -EAGAIN && ch->in_socket)
-			return; /* goes on when those are taken */
+		if (ret == -EAGAIN && ch->in_socket) {
+			/* Goes on when those are taken, or soon, if nobody will tell. */
+			k->stuck |= ch->unasked >= ch->in_socket;
+			return;
+		}
 		ch->head = q->next;
 		if (!ch->head)
 			ch->tail = &ch->head;
@@ -185,6 +191,7 @@ static void pump(struct connections *k, struct event_channel *ch)
 			orphan(k, ch->owner, &q->event);
 		} else {
 			ch->in_socket++;
+			ch->unasked = q->event.flags & CM_E_ACK ? 0 : ch->unasked + 1;
 			k->sent++;
 		}
 		free(q);
@@ -221,6 +228,8 @@ static void taken(struct connections *k, uint32_t owner, const struct proto_msg 
 	if (!ch)
 		return;
 	ch->in_socket -= msg->size < ch->in_socket ? msg->size : ch->in_socket;
+	if (ch->unasked > ch->in_socket)
+		ch->unasked = ch->in_socket;
 	pump(k, ch);
 }
 
@@ -280,9 +289,21 @@ static void run(struct connections *k)
 		free(o);
 	}
 	when = earlier(mad_next(&k->port), cm_next(&k->cm));
+	if (k->stuck)
+		when = earlier(when, clock_ns() + STUCK_NS);
 	it.it_value.tv_sec = when / NSEC_PER_SEC;
 	it.it_value.tv_nsec = when % NSEC_PER_SEC;
 	timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &it, NULL);
+}
+
+static void pump_stuck(struct connections *k)
+{
+	if (!k->stuck)
+		return;
+	k->stuck = false;
+	for (int i = 0; i < CHANNEL_BUCKETS; i++)
+		for (struct event_channel *ch = k->channels[i]; ch; ch = ch->chain)
+			pump(k, ch);
 }
 
 static void on_timer(struct server *s, struct watch *w, uint32_t events)
@@ -291,6 +312,7 @@ static void on_timer(struct server *s, struct watch *w, uint32_t events)
 
 	(void)events;
 	(void)!read(w->fd, &expirations, sizeof expirations);
+	pump_stuck(of(s));
 	run(of(s));
 }
 
@@ -449,12 +471,22 @@ void connections_process_gone(struct server *s, uint32_t attach_id)
 	run(k);
 }
 
+static unsigned listeners(const struct cm *cm)
+{
+	unsigned n = 0;
+
+	for (const struct cm_id *id = cm->ids; id; id = id->next)
+		n += id->state == CM_LISTEN;
+	return n;
+}
+
 json_t *connections_status(const struct server *s)
 {
 	const struct connections *k = of(s);
 	json_t *o = json_object();
 
 	json_object_set_new(o, "ids", json_integer(k->cm.n_ids));
+	json_object_set_new(o, "listeners", json_integer(listeners(&k->cm)));
 	json_object_set_new(o, "event_channels", json_integer(k->n_channels));
 	json_object_set_new(o, "events_sent", json_integer(k->sent));
 	json_object_set_new(o, "events_dropped", json_integer(k->dropped));

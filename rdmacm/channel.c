@@ -179,18 +179,35 @@ int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len)
 	return ret;
 }
 
-/* Under the lock: an event of weftd was read from the socket. */
-static void acknowledge(struct event_channel *ch, const struct cm_event *e)
-{
-	struct proto_msg msg = {.op = OP_CM_TAKEN, .id = ch->id};
+/* What weftd is to be told, outside the lock: msg.op is 0 if it is nothing. */
+struct ack {
+	struct proto_msg msg;
+};
 
+/* Under the lock: an event leaves the channel. */
+static void taken(struct event_channel *ch, const struct cm_event *e, struct ack *ack)
+{
+	if (e->flags & CM_E_LOCAL)
+		return;
 	ch->unacked++;
 	if (!(e->flags & CM_E_ACK))
 		return;
-	msg.qpn = e->listen_handle ? e->handle : 0;
-	msg.size = ch->unacked;
-	if (weft_cm_post(&msg) == 0)
-		ch->unacked = 0;
+	ack->msg = (struct proto_msg){
+		.op = OP_CM_TAKEN,
+		.id = ch->id,
+		.qpn = e->listen_handle ? e->handle : 0,
+		.size = ack->msg.size + ch->unacked,
+	};
+	ch->unacked = 0;
+}
+
+static void send_ack(const struct ack *ack)
+{
+	struct proto_msg msg = ack->msg;
+
+	/* A weftd that does not read at the moment must learn of it all the same. */
+	if (msg.op && weft_cm_post(&msg, NULL, 0) == -EAGAIN)
+		(void)weft_cm_call(&msg, NULL, 0);
 }
 
 static bool well_formed(const struct cm_event *e, ssize_t n)
@@ -202,6 +219,7 @@ static bool well_formed(const struct cm_event *e, ssize_t n)
 /* What came from the socket: true if *e is an event for the program now. */
 static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_t n)
 {
+	struct ack ack = {0};
 	bool got;
 
 	lock_take(&ch->lock);
@@ -210,15 +228,15 @@ static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_
 		got = pop(ch, e);
 	} else {
 		got = well_formed(e, n);
-		if (got)
-			acknowledge(ch, e);
-		if (got && ch->head) { /* those are older */
-			if (append(ch, e, cm_event_size(e)) == 0)
-				pop(ch, e);
-		}
+		/* Those in the list are older. */
+		if (got && ch->head && append(ch, e, cm_event_size(e)) == 0)
+			pop(ch, e);
 	}
+	if (got)
+		taken(ch, e, &ack);
 	set_token(ch);
 	lock_drop(&ch->lock);
+	send_ack(&ack);
 	return got;
 }
 
@@ -268,7 +286,6 @@ static void drain(struct event_channel *ch)
 		if (n == CM_COOKIE_SIZE) {
 			ch->token = false;
 		} else if (well_formed(&e, n)) {
-			acknowledge(ch, &e);
 			(void)append(ch, &e, n);
 		}
 	}
@@ -278,6 +295,7 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 	bool (*pick)(const struct cm_event *e, const void *arg), const void *arg)
 {
 	struct local_event *picked = NULL, **end = &picked;
+	struct ack ack = {0};
 
 	lock_take(&ch->lock);
 	drain(ch);
@@ -294,9 +312,12 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 		l->next = NULL;
 		*end = l;
 		end = &l->next;
+		taken(ch, &l->e, &ack);
+		l->e.flags |= CM_E_LOCAL; /* told already */
 	}
 	set_token(ch);
 	lock_drop(&ch->lock);
+	send_ack(&ack);
 	while (picked) {
 		struct local_event *l = picked;
 		struct cm_call call = {.handle = l->e.handle};

@@ -290,7 +290,7 @@ int rdma_disconnect(struct rdma_cm_id *rdma_id)
 	qp_to_error(id);
 	if (id->state == ID_CONNECTED)
 		id->state = ID_DISCONNECTING;
-	ret = call_weftd(OP_CM_DISCONNECT, &call, NULL);
+	ret = tell_weftd(OP_CM_DISCONNECT, &call);
 	if (ret)
 		return fail(ret);
 	if (id->state == ID_DISCONNECTED)

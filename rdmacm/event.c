@@ -32,7 +32,8 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 
 int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status)
 {
-	struct cm_event e = {.type = type, .status = status, .handle = id->handle};
+	struct cm_event e = {
+		.type = type, .status = status, .handle = id->handle, .flags = CM_E_LOCAL};
 
 	return channel_put(to_channel(id->id.channel), &e, cm_event_size(&e));
 }
@@ -86,7 +87,7 @@ static void on_response(struct ident *id, struct rdma_cm_event *event)
 		return;
 	ret = qp_to_connected(id);
 	if (!ret)
-		ret = call_weftd(OP_CM_READY, &call, NULL);
+		ret = tell_weftd(OP_CM_READY, &call);
 	if (!ret) {
 		id->state = ID_CONNECTED;
 		event->event = RDMA_CM_EVENT_ESTABLISHED;

@@ -184,6 +184,8 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 struct cm_call call_for(const struct ident *id);
 /* Makes the call; *msg (may be NULL): the reply. */
 int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply);
+/* The same, without waiting for the answer where weftd takes it at once. */
+int tell_weftd(uint32_t op, const struct cm_call *call);
 int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max);
 
 /* ---- address.c ---- */

@@ -268,6 +268,14 @@ int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply)
 	return ret;
 }
 
+int tell_weftd(uint32_t op, const struct cm_call *call)
+{
+	struct proto_msg msg = {.op = op};
+	int ret = weft_cm_post(&msg, call, cm_call_size(call));
+
+	return ret ? call_weftd(op, call, NULL) : 0;
+}
+
 int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max)
 {
 	if (len > max || (len && !data))

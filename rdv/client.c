@@ -573,12 +573,16 @@ int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len)
 	return leave(cancel, ret);
 }
 
-int rdv_cm_post(struct proto_msg *msg)
+int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len)
 {
-	int cancel, ret;
+	int cancel, ret = -EPIPE;
 
+	msg->version = PROTO_VERSION;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	ret = post_once(msg);
+	lock_take(&client.post_lock);
+	if (own_fd_ok(&client.conn.sock))
+		ret = proto_send_data(client.conn.sock.fd, msg, data, len);
+	lock_drop(&client.post_lock);
 	pthread_setcancelstate(cancel, NULL);
 	return ret;
 }

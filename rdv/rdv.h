@@ -97,8 +97,11 @@ int rdv_fire(uint32_t attach_id, uint32_t id);
 struct proto_msg;
 int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len);
 
-/* Sends OP_CM_TAKEN and the like one way; weftd's death is somebody else's to find. */
-int rdv_cm_post(struct proto_msg *msg);
+/*
+ * The same one way: never blocks, and does not look for another weftd.  -EPIPE there is none,
+ * -EAGAIN it does not read.
+ */
+int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len);
 
 /*
  * Has publish called whenever this process comes to a new weftd, with a function that makes

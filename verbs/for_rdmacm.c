@@ -14,9 +14,9 @@ int weft_cm_call(struct proto_msg *msg, const void *data, size_t len)
 	return rdv_cm_call(msg, data, len);
 }
 
-int weft_cm_post(struct proto_msg *msg)
+int weft_cm_post(struct proto_msg *msg, const void *data, size_t len)
 {
-	return rdv_cm_post(msg);
+	return rdv_cm_post(msg, data, len);
 }
 
 void weft_cm_publish(int (*publish)(

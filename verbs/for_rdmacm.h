@@ -16,7 +16,7 @@ struct proto_msg;
 /* Attaches the process; its live fabric page. */
 int weft_cm_attach(const struct fabric_page **page);
 int weft_cm_call(struct proto_msg *msg, const void *data, size_t len);
-int weft_cm_post(struct proto_msg *msg);
+int weft_cm_post(struct proto_msg *msg, const void *data, size_t len);
 void weft_cm_publish(int (*publish)(
 	int (*send)(void *conn, struct proto_msg *msg, const void *data, size_t len), void *conn));
 
