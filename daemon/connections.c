@@ -427,6 +427,30 @@ static void move_events(struct connections *k, uint32_t owner, const struct prot
 	pump(k, to);
 }
 
+/* Events of an id that is no more are nobody's; requests to it are refused. */
+static void purge_events(struct connections *k, uint32_t owner, const struct proto_in *in)
+{
+	const struct cm_call *call = call_of(in);
+	struct event_channel *ch = call ? find_channel(k, owner, call->channel) : NULL;
+
+	if (!ch)
+		return;
+	for (struct queued **link = &ch->head; *link;) {
+		struct queued *q = *link;
+
+		if (q->event.handle != call->handle && q->event.listen_handle != call->handle) {
+			link = &q->next;
+			continue;
+		}
+		*link = q->next;
+		if (ch->tail == &q->next)
+			ch->tail = link;
+		ch->n_queued--;
+		orphan(k, owner, &q->event);
+		free(q);
+	}
+}
+
 int connections_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	struct connections *k = of(s);
@@ -446,6 +470,8 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 		ret = act(k, owner, in, r);
 		if (!ret && in->msg.op == OP_CM_MIGRATE)
 			move_events(k, owner, in);
+		if (!ret && in->msg.op == OP_CM_DESTROY)
+			purge_events(k, owner, in);
 	}
 	run(k);
 	return ret;
