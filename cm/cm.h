@@ -40,6 +40,7 @@ enum {
 	CM_MRA_TIMEOUT = 24, /* what a consumer gets */
 	CM_LIFETIME = 18,    /* of a packet, encoded */
 	CM_ACK_DELAY = 15,
+	CM_RECENT = 16,
 };
 
 struct cm;
@@ -103,6 +104,12 @@ enum cm_count {
 	CM_N_COUNT
 };
 
+/* A port whose listener has just gone. */
+struct cm_recent {
+	uint16_t ps, port;
+	uint64_t when; /* ns, 0: none */
+};
+
 struct cm {
 	struct cm_env env;
 	struct mad_agent agent;
@@ -116,6 +123,11 @@ struct cm {
 	uint32_t n_ids;
 	struct cm_id *by_handle[CM_BUCKETS], *by_comm[CM_BUCKETS], *by_remote[CM_BUCKETS];
 	struct cm_bind *binds[CM_BUCKETS];
+	struct held *held; /* requests that came too early */
+	unsigned n_held;
+	struct deadlines held_until;
+	struct cm_recent recent[CM_RECENT];
+	unsigned next_recent;
 	uint64_t counts[CM_N_COUNT];
 };
 

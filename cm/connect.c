@@ -311,18 +311,26 @@ static void req_event(struct cm_id *id, const struct cm_msg *m)
 
 void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
+	struct cm_id *id = id_by_remote(cm, m->req.local_comm_id, from->remote);
+
+	if (id)
+		on_duplicate_req(id, from, m);
+	else
+		cm_request(cm, from, m, true);
+}
+
+void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold)
+{
 	const struct cm_req *req = &m->req;
-	struct cm_id *id = id_by_remote(cm, req->local_comm_id, from->remote), *old;
 	uint16_t reason = CM_REJ_UNSUPPORTED;
+	struct cm_id *id = NULL, *old;
 	struct cm_ip_hdr ip;
 
-	if (id) {
-		on_duplicate_req(id, from, m);
-		return;
-	}
 	cm_ip_hdr_unpack(req->priv, &ip);
 	if (ip.version == 0 && (ip.ip_version == 4 || ip.ip_version == 6) && req->transport == RC)
 		id = cm_new_request(cm, from, req->service_id, &ip, 0, &reason);
+	if (!id && hold && reason == CM_REJ_INVALID_SERVICE_ID && cm_hold(cm, from, m))
+		return;
 	if (!id) {
 		cm_answer_rej(cm, from, m->hdr.tid, 0, req->local_comm_id, CM_ABOUT_REQ, reason);
 		return;

@@ -52,6 +52,8 @@ void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	struct cm_id *id = id_by_comm(cm, rej->remote_comm_id);
 	struct cm_event e = {.type = CM_EV_REJECTED, .status = rej->reason};
 
+	if (!id)
+		cm_unhold(cm, from, rej->local_comm_id);
 	/* A peer that gave up waiting may not know our id yet. */
 	if (!id && rej->reason == CM_REJ_TIMEOUT)
 		id = id_by_remote(cm, rej->local_comm_id, from->remote);

@@ -172,6 +172,8 @@ void id_free(struct cm_id *id)
 	struct cm *cm = id->cm;
 
 	id_cancel(id);
+	if (id->state == CM_LISTEN)
+		cm_listener_gone(cm, id);
 	bind_release(id);
 	deadline_clear(&cm->deadlines, &id->timewait);
 	unchain_handle(id);
@@ -309,6 +311,7 @@ void cm_run(struct cm *cm)
 	uint64_t now = cm->env.now(cm->env.arg);
 	struct deadline *d;
 
+	cm_run_held(cm);
 	while ((d = deadline_pop(&cm->deadlines, now))) {
 		struct cm_id *id = (struct cm_id *)d;
 
@@ -323,7 +326,9 @@ void cm_run(struct cm *cm)
 
 uint64_t cm_next(const struct cm *cm)
 {
-	return deadline_next(&cm->deadlines);
+	uint64_t a = deadline_next(&cm->deadlines), b = deadline_next(&cm->held_until);
+
+	return !a || (b && b < a) ? b : a;
 }
 
 void cm_channel_gone(struct cm *cm, uint32_t owner, uint32_t channel)

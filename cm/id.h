@@ -60,6 +60,8 @@ uint32_t cm_timeout_ms(uint8_t encoded);
 uint64_t cm_service_id(uint16_t ps, uint16_t port);
 /* The listener for a request to that port; *near: somebody else listens there. */
 struct cm_id *cm_find_listener(struct cm *cm, uint16_t ps, const struct cm_addr *dst, bool *near);
+/* Is an id bound there that does not listen? */
+bool cm_port_is_bound(struct cm *cm, uint16_t ps, uint16_t port);
 void bind_release(struct cm_id *id);
 int bind_take(struct cm_id *id, uint16_t ps, const struct cm_addr *addr, uint32_t flags);
 
@@ -82,6 +84,21 @@ struct cm_id *id_of(
 /* A new id for a request that came, NULL if it was refused; the listener's backlog is charged. */
 struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_t service_id,
 	const struct cm_ip_hdr *ip, uint32_t flags, uint16_t *reason);
+
+/* A REQ that is no duplicate: to its listener; hold: it may wait for one. */
+void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
+
+/* ---- held.c ---- */
+
+/* Lets a REQ wait a little for a listener; false: it has no reason to. */
+bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+/* Its sender has given up. */
+void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);
+/* A listener is there now. */
+void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);
+void cm_listener_gone(struct cm *cm, const struct cm_id *id);
+void cm_run_held(struct cm *cm);
+void cm_end_held(struct cm *cm);
 
 /* A connect of the datagram kind, and the answer to a request of it. */
 int sidr_connect(struct cm_id *id, const struct cm_call *call);

@@ -146,7 +146,16 @@ int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	id->channel = call->channel;
 	id->flags = call->flags;
 	id->backlog = all ? CM_BACKLOG_MAX : call->backlog;
+	cm_try_held(cm, id->bind.ps, id->bind.addr.port);
 	return 0;
+}
+
+bool cm_port_is_bound(struct cm *cm, uint16_t ps, uint16_t port)
+{
+	for (struct cm_bind *b = *bucket(cm, ps, port); b; b = b->next)
+		if (b->ps == ps && b->addr.port == port && id_of_bind(b)->state == CM_IDLE)
+			return true;
+	return false;
 }
 
 uint64_t cm_service_id(uint16_t ps, uint16_t port)

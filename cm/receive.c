@@ -115,6 +115,7 @@ void cm_end(struct cm *cm)
 {
 	while (cm->ids)
 		id_free(cm->ids);
+	cm_end_held(cm);
 	deadlines_free(&cm->deadlines);
 	mad_unregister(&cm->agent);
 }

@@ -60,7 +60,7 @@ int device_gid_index(const uint8_t gid[16])
 {
 	const struct device *dev;
 	int ret = device_get(&dev);
-	static __thread struct fabric_page page;
+	struct fabric_page page;
 
 	if (ret)
 		return ret;
@@ -81,7 +81,7 @@ static bool is_v4(const uint8_t gid[16])
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
 {
 	const struct device *dev;
-	static __thread struct fabric_page page;
+	struct fabric_page page;
 	int ret = device_get(&dev);
 
 	if (ret)

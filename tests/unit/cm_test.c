@@ -331,6 +331,40 @@ static void no_listener(void **state)
 	end();
 }
 
+/* A request that comes while its server listens anew waits a little, and no longer. */
+static void too_early(void **state)
+{
+	struct cm_call c = {0};
+	uint16_t port;
+
+	(void)state;
+	begin();
+	listen_at(0);
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	assert_int_equal(world.side[0].n_events, 0);
+	listen_at(0);
+	passive_handle();
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0);
+	cm_destroy(world.side[0].cm, OWNER, ACTIVE + 1); /* gives up before */
+	fly();
+	listen_at(0);
+	assert_int_equal(world.side[1].n_events, 1);
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	wait_ms(2000);
+	c = call_of(1, LISTENER); /* bound alone */
+	c.src.port = PORT;
+	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
+	assert_int_equal(connect_to(PORT, ACTIVE + 2), 0);
+	fly();
+	assert_int_equal(world.side[0].n_events, 0);
+	wait_ms(500);
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
+	end();
+}
+
 static void backlog(void **state)
 {
 	(void)state;
@@ -507,6 +541,7 @@ int main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(no_listener),
+		cmocka_unit_test(too_early),
 		cmocka_unit_test(backlog),
 		cmocka_unit_test(slow_consumer),
 		cmocka_unit_test(rejected),
