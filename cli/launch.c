@@ -133,7 +133,7 @@ int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]
 		return cli_fail("the dynamic linker cannot use the directory '%s'; move it to a "
 				"path without ':', ';' and '$'",
 			dirs.lib);
-	if (need_file(dirs.lib, "libibverbs.so.1") ||
+	if (need_file(dirs.lib, "libibverbs.so.1") || need_file(dirs.lib, "librdmacm.so.1") ||
 		(!launch->no_paths && need_file(dirs.lib, shim)))
 		return EXIT_FAILED;
 	vars[0] = (struct launch_var){"LD_LIBRARY_PATH", library_path(dirs.lib)};

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/connections.h"
 #include "daemon/session.h"
 #include "rdv/segment.h"
 
@@ -284,6 +285,7 @@ void process_died(struct server *s, struct process *p)
 	timers_drop(&s->timers, p->id);
 	lease_drop(&s->leases, p->id);
 	members_drop(&s->members, s->env.hub, p->id);
+	connections_process_gone(s, p->id);
 	for (struct process *q = s->processes; q; q = q->next)
 		recover_death(&s->env, q->seg, q->id, p->id);
 	release(s, p);

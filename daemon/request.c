@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/connections.h"
 #include "daemon/session.h"
 #include "daemon/status.h"
 
@@ -309,6 +310,20 @@ static const struct request {
 	[OP_STATUS] = {do_status, 0, 0, false},
 	[OP_STAY] = {do_stay, 0, 0, false},
 	[OP_SHUTDOWN] = {do_shutdown, 0, 0, false},
+	[OP_CM_ADD_CHANNEL] = {connections_request, 0, 0, true},
+	[OP_CM_DEL_CHANNEL] = {connections_request, 0, 0, true},
+	[OP_CM_TAKEN] = {connections_request, 0, 0, true},
+	[OP_CM_BIND] = {connections_request, 0, 0, true},
+	[OP_CM_LISTEN] = {connections_request, 0, 0, true},
+	[OP_CM_CONNECT] = {connections_request, 0, 0, true},
+	[OP_CM_ACCEPT] = {connections_request, 0, 0, true},
+	[OP_CM_READY] = {connections_request, 0, 0, true},
+	[OP_CM_REJECT] = {connections_request, 0, 0, true},
+	[OP_CM_NOTIFY] = {connections_request, 0, 0, true},
+	[OP_CM_DISCONNECT] = {connections_request, 0, 0, true},
+	[OP_CM_MIGRATE] = {connections_request, 0, 0, true},
+	[OP_CM_DESTROY] = {connections_request, 0, 0, true},
+	[OP_CM_PUBLISH] = {connections_request, 0, 0, true},
 };
 
 int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r)

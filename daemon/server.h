@@ -16,6 +16,7 @@
 
 struct process;
 struct session;
+struct connections;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -76,6 +77,7 @@ struct server {
 	struct leases leases;
 	struct members members;
 	struct timers timers;
+	struct connections *connections; /* daemon/connections.h */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/addrs.h"
+#include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/identity.h"
 #include "daemon/session.h"
@@ -319,6 +320,8 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 		ret = listen_at(s, &f);
 	if (!ret)
 		ret = make_events(s, &f);
+	if (!ret)
+		ret = connections_start(s);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;

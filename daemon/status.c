@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/connections.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
 #include "hca/reach.h"
@@ -172,6 +173,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "processes", all_processes(s));
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
+	json_object_set_new(o, "connections", connections_status(s));
 	json_object_set_new(o, "gids", gids(&s->page->port));
 	return o;
 }

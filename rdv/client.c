@@ -173,6 +173,18 @@ static int send_members(struct conn *conn)
 	return ret;
 }
 
+static int send_cm(void *conn, struct proto_msg *msg, const void *data, size_t len)
+{
+	struct proto_in in;
+	int ret = conn_call_data(conn, msg, data, len, &in);
+
+	if (!ret) {
+		proto_close(&in);
+		*msg = in.msg;
+	}
+	return ret;
+}
+
 /* Tells a new weftd what its predecessor knew of us. */
 static int publish(struct client *c, struct conn *conn)
 {
@@ -182,7 +194,11 @@ static int publish(struct client *c, struct conn *conn)
 		ret = send_lease(conn, c->leases[i]);
 	for (size_t i = 0; !ret && i < c->n_channels; i++)
 		ret = send_channel(conn, &c->channels[i]);
-	return ret ? ret : send_members(conn);
+	if (!ret)
+		ret = send_members(conn);
+	if (!ret && c->attached && c->publish_cm)
+		ret = c->publish_cm(send_cm, conn);
+	return ret;
 }
 
 static int attach_over(struct client *c, struct conn *conn)
@@ -560,4 +576,52 @@ int rdv_fire(uint32_t attach_id, uint32_t id)
 	struct proto_msg msg = {.op = OP_FIRE, .attach_id = attach_id, .id = id};
 
 	return post(&msg);
+}
+
+int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len)
+{
+	int cancel = enter(), ret = -ENOTCONN;
+
+	for (int i = 0; i < CALL_TRIES; i++) {
+		ret = ensure(&client);
+		if (!ret)
+			ret = send_cm(&client.conn, msg, data, len);
+		if (ret != -EPIPE)
+			break;
+		disconnect(&client);
+		ret = -ENOTCONN;
+	}
+	return leave(cancel, ret);
+}
+
+int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len)
+{
+	int cancel, ret = -EPIPE;
+
+	msg->version = PROTO_VERSION;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&client.post_lock);
+	if (own_fd_ok(&client.conn.sock))
+		ret = proto_send_data(client.conn.sock.fd, msg, data, len);
+	lock_drop(&client.post_lock);
+	pthread_setcancelstate(cancel, NULL);
+	return ret;
+}
+
+void rdv_cm_publish(int (*publish)(rdv_cm_send send, void *conn))
+{
+	int cancel = enter();
+
+	client.publish_cm = publish;
+	leave(cancel, 0);
+}
+
+int rdv_socket(void)
+{
+	int fd;
+
+	lock_take(&client.post_lock);
+	fd = own_fd_ok(&client.conn.sock) ? client.conn.sock.fd : -1;
+	lock_drop(&client.post_lock);
+	return fd;
 }

@@ -26,6 +26,7 @@ struct client {
 	size_t n_channels, channels_room;
 	uint32_t *leases; /* first numbers of our blocks */
 	size_t n_leases, leases_room;
+	int (*publish_cm)(rdv_cm_send send, void *conn);
 };
 
 extern struct client client;

@@ -155,20 +155,17 @@ static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto
 	}
 }
 
-int conn_call(struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+static void stamp(struct conn *c, struct proto_msg *msg)
 {
-	uint64_t until = deadline();
-	int ret;
-
 	msg->version = PROTO_VERSION;
 	if (++c->cookie == 0)
 		c->cookie = 1;
 	msg->cookie = c->cookie;
-	while ((ret = proto_send(c->sock.fd, msg, fds, n_fds)) == -EAGAIN) {
-		ret = wait_sock(c, POLLOUT, until);
-		if (ret)
-			return ret;
-	}
+}
+
+/* Once msg was sent, or the attempt ended in ret. */
+static int finish(struct conn *c, const struct proto_msg *msg, int ret, struct proto_in *in)
+{
 	/* Before it closes, weftd may have left a reply that says why. */
 	if (ret && ret != -EPIPE)
 		return ret;
@@ -179,6 +176,35 @@ int conn_call(struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, 
 		tell_shortage(c, ret);
 	}
 	return ret;
+}
+
+int conn_call(struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+{
+	uint64_t until = deadline();
+	int ret;
+
+	stamp(c, msg);
+	while ((ret = proto_send(c->sock.fd, msg, fds, n_fds)) == -EAGAIN) {
+		ret = wait_sock(c, POLLOUT, until);
+		if (ret)
+			return ret;
+	}
+	return finish(c, msg, ret, in);
+}
+
+int conn_call_data(
+	struct conn *c, struct proto_msg *msg, const void *data, size_t len, struct proto_in *in)
+{
+	uint64_t until = deadline();
+	int ret;
+
+	stamp(c, msg);
+	while ((ret = proto_send_data(c->sock.fd, msg, data, len)) == -EAGAIN) {
+		ret = wait_sock(c, POLLOUT, until);
+		if (ret)
+			return ret;
+	}
+	return finish(c, msg, ret, in);
 }
 
 int conn_post(const struct conn *c, struct proto_msg *msg)

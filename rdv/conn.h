@@ -63,6 +63,10 @@ void conn_close(struct conn *c);
 int conn_call(
 	struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in);
 
+/* The same with data and without fds. */
+int conn_call_data(
+	struct conn *c, struct proto_msg *msg, const void *data, size_t len, struct proto_in *in);
+
 /* Sends a one-way message, never blocks.  -EPIPE, -EAGAIN. */
 int conn_post(const struct conn *c, struct proto_msg *msg);
 

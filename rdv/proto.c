@@ -2,6 +2,7 @@
 #include "rdv/proto.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -21,6 +22,23 @@ static int gone(int err)
 	       err == ENOTSOCK;
 }
 
+static int send_all(int sock, const struct msghdr *mh)
+{
+	while (sendmsg(sock, mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (errno != EINTR)
+			return gone(errno) ? -EPIPE : -errno;
+	}
+	return 0;
+}
+
+int proto_send_data(int sock, const struct proto_msg *msg, const void *data, size_t len)
+{
+	struct iovec iov[2] = {{(void *)msg, sizeof *msg}, {(void *)data, len}};
+	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 2};
+
+	return send_all(sock, &mh);
+}
+
 int proto_send(int sock, const struct proto_msg *msg, const int *fds, int n_fds)
 {
 	struct iovec iov = {.iov_base = (void *)msg, .iov_len = sizeof *msg};
@@ -38,11 +56,7 @@ int proto_send(int sock, const struct proto_msg *msg, const int *fds, int n_fds)
 		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
 	}
-	while (sendmsg(sock, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-		if (errno != EINTR)
-			return gone(errno) ? -EPIPE : -errno;
-	}
-	return 0;
+	return send_all(sock, &mh);
 }
 
 /* Moves the fds of mh into in; closes those beyond PROTO_MAX_FDS.  Returns how many came. */
@@ -67,11 +81,18 @@ static int collect_fds(struct msghdr *mh, struct proto_in *in)
 	return came;
 }
 
+static bool has_data(uint32_t op)
+{
+	return op == OP_CM_ADD_CHANNEL || (op >= OP_CM_BIND && op <= OP_CM_PUBLISH);
+}
+
 static int check(const struct proto_in *in, ssize_t n, int came, int msg_flags)
 {
 	if ((size_t)n >= offsetof(struct proto_msg, cookie) && in->msg.version != PROTO_VERSION)
 		return -EPROTO;
-	if (n != sizeof in->msg || msg_flags & MSG_TRUNC || came > PROTO_MAX_FDS)
+	if (n < (ssize_t)sizeof in->msg || msg_flags & MSG_TRUNC || came > PROTO_MAX_FDS)
+		return -EBADMSG;
+	if (n > (ssize_t)sizeof in->msg && !has_data(in->msg.op))
 		return -EBADMSG;
 	if (msg_flags & MSG_CTRUNC)
 		return -EMFILE;
@@ -81,17 +102,17 @@ static int check(const struct proto_in *in, ssize_t n, int came, int msg_flags)
 int proto_recv(int sock, struct proto_in *in)
 {
 	union fd_control ctl;
-	struct iovec iov = {.iov_base = &in->msg, .iov_len = sizeof in->msg};
+	struct iovec iov[2] = {{&in->msg, sizeof in->msg}, {in->data, sizeof in->data}};
 	struct msghdr mh = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
+		.msg_iov = iov,
+		.msg_iovlen = 2,
 		.msg_control = ctl.buf,
 		.msg_controllen = sizeof ctl.buf,
 	};
 	ssize_t n;
 	int came, ret;
 
-	memset(in, 0, sizeof *in);
+	memset(in, 0, offsetof(struct proto_in, data));
 	do {
 		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
@@ -102,6 +123,8 @@ int proto_recv(int sock, struct proto_in *in)
 	ret = n == 0 ? -EPIPE : check(in, n, came, mh.msg_flags);
 	if (ret)
 		proto_close(in);
+	else
+		in->len = n - sizeof in->msg;
 	return ret;
 }
 

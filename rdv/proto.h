@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages between a process and weftd: one struct proto_msg per SOCK_SEQPACKET packet, fds
- * beside it by SCM_RIGHTS.  A call carries a cookie that its one reply repeats; cookie 0 is one
- * way and has no reply.  Fields that an op does not name are 0.
+ * beside it by SCM_RIGHTS, or data behind it where an op has some.  A call carries a cookie that
+ * its one reply repeats; cookie 0 is one way and has no reply.  Fields that an op does not name are
+ * 0.
  */
 #pragma once
 
@@ -13,6 +14,7 @@ enum {
 	PROTO_VERSION = 1,
 	PROTO_MAX_FDS = 4,
 	PROTO_TIMEOUT_MS = 5000,
+	PROTO_DATA_MAX = 512,
 };
 
 enum proto_op {
@@ -38,6 +40,25 @@ enum proto_op {
 	OP_STATUS,   /* reply: size, fds {memfd with the text} */
 	OP_STAY,     /* never leave for want of work */
 	OP_SHUTDOWN, /* the reply comes first, the end of the connection tells that weftd left */
+	/*
+	 * Connections, of attached processes: data struct cm_call of cm/cm_proto.h, that of
+	 * OP_CM_ADD_CHANNEL struct cm_channel_call.  Replies of BIND, LISTEN and CONNECT: id the
+	 * communication id, qpn the port.
+	 */
+	OP_CM_ADD_CHANNEL,
+	OP_CM_DEL_CHANNEL, /* id; no data */
+	OP_CM_TAKEN,       /* one way: id the channel, qpn a handle or 0, size events; no data */
+	OP_CM_BIND,
+	OP_CM_LISTEN,
+	OP_CM_CONNECT,
+	OP_CM_ACCEPT,
+	OP_CM_READY,
+	OP_CM_REJECT,
+	OP_CM_NOTIFY,
+	OP_CM_DISCONNECT,
+	OP_CM_MIGRATE,
+	OP_CM_DESTROY,
+	OP_CM_PUBLISH,
 	OP_COUNT
 };
 
@@ -67,6 +88,8 @@ struct proto_in {
 	struct proto_msg msg;
 	int fds[PROTO_MAX_FDS];
 	int n_fds;
+	size_t len; /* of data; 0 but for the ops that have some */
+	_Alignas(8) uint8_t data[PROTO_DATA_MAX];
 };
 
 /*
@@ -74,6 +97,9 @@ struct proto_in {
  * does not read; -EPIPE: it is gone.
  */
 int proto_send(int sock, const struct proto_msg *msg, const int *fds, int n_fds);
+
+/* The same with data behind the message, at most PROTO_DATA_MAX, and no fds. */
+int proto_send_data(int sock, const struct proto_msg *msg, const void *data, size_t len);
 
 /*
  * Receives one message without blocking; fds come CLOEXEC.  Returns 0, -EAGAIN none there,

@@ -94,6 +94,29 @@ int rdv_set_timer(uint32_t attach_id, uint32_t qp_index);
 int rdv_fire(uint32_t attach_id, uint32_t id);
 
 /*
+ * A call of OP_CM_*: *msg with len bytes of data behind it; on 0 the reply is in *msg.  Blocks
+ * for the round trip.  Errors: common ones, or what weftd answered.
+ */
+struct proto_msg;
+int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len);
+
+/*
+ * The same one way: never blocks, and does not look for another weftd.  -EPIPE there is none,
+ * -EAGAIN it does not read.
+ */
+int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len);
+
+/*
+ * Has publish called whenever this process comes to a new weftd, with a function that makes
+ * further calls to it as rdv_cm_call() does.  It may call nothing else of rdv/.
+ */
+typedef int (*rdv_cm_send)(void *conn, struct proto_msg *msg, const void *data, size_t len);
+void rdv_cm_publish(int (*publish)(rdv_cm_send send, void *conn));
+
+/* The socket to weftd, only to be watched for its end; -1 if there is none. */
+int rdv_socket(void);
+
+/*
  * Checks and maps the segment behind a peer's seg_fd, whole, DONTFORK and DONTDUMP, registered
  * as by rdv_note_mapping().  The fd stays the caller's and may be closed.  -EPROTO: not a sealed
  * segment of the right size; -ENOMEM: no address space.  Does not block.

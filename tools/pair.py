@@ -4,6 +4,7 @@
 Each World has its own runtime directory, and so its own weftd, and ends all it started.
 """
 
+import json
 import os
 import random
 import shutil
@@ -156,6 +157,38 @@ class World:
         return self.run_both(self.weft_run(server_command),
                              self.weft_run(server_command + ["127.0.0.1"]),
                              int(server_command[2]), timeout, cpus)
+
+    def run_cm(self, server_command, client_command, timeout=60, stays=False):
+        """The same for commands that meet through rdma_cm.  stays: the server never ends."""
+        deadline = time.monotonic() + timeout
+        server = self.start(self.weft_run(server_command))
+        self._wait_for_listener(server, server_command)
+        client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
+        if client_end.status != 0 or stays:
+            deadline = time.monotonic() + (1 if stays else 5)
+        try:
+            server_end = self._end(server, server_command, deadline)
+        except Failure as e:
+            if not stays:
+                raise Failure(f"{e}\nclient: {client_end}") from None
+            server_end = Run(server_command, 0, str(e))
+        return server_end, client_end
+
+    def _wait_for_listener(self, server, command):
+        """Until weftd knows a listener."""
+        deadline = time.monotonic() + LISTEN_TIME
+        status = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
+        while time.monotonic() < deadline:
+            out = subprocess.run(status, env=self.env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, text=True).stdout
+            if out and json.loads(out)["connections"]["listeners"]:
+                return
+            if server.poll() is not None:
+                output, _ = server.communicate()
+                raise Failure(f"server ended before it listened: "
+                              f"{Run(command, server.returncode, output)}")
+            time.sleep(0.05)
+        raise Failure(f"server did not listen: {self._abort(server, command)}")
 
     def run_both(self, server_command, client_command, port, timeout=60, cpus=(None, None)):
         """The same for any two commands of which the server listens on a TCP port."""

@@ -95,9 +95,48 @@ def check_alone(program, args, run):
     {"ibv_devices": check_devices, "ibv_devinfo": check_devinfo}[program](args, run)
 
 
+def check_rping(args, server, client):
+    """Every ping came back with what was sent."""
+    count = int(option(args, "-C"))
+    lines = [line for line in client.output.split("\n") if "ping data: rdma-ping-" in line]
+    expect(len(lines) == count, f"{len(lines)} pings instead of {count}")
+    for i, line in enumerate(lines):
+        expect(f"rdma-ping-{i}: " in line, f"ping {i} reads {line}")
+
+
+def check_ucmatose(args, server, client):
+    for end in (server, client):
+        expect("return status 0" in end.output, f"ended badly: {end}")
+        expect("data transfers complete" in end.output, f"no data: {end}")
+
+
+def check_rdma_client(args, server, client):
+    expect("rdma_client: end 0" in client.output, "the client failed")
+    expect("rdma_server: end 0" in server.output, "the server failed")
+
+
+def check_cmtime(args, server, client):
+    rows = [line.split(":")[0].strip() for line in client.output.split("\n") if ":" in line]
+    for step in ("connect", "disconnect", "destroy"):
+        expect(step in rows, f"no row {step}")
+
+
+def check_qperf(args, server, client):
+    tests = [a for a in args if a.startswith(("rc_", "ver_rc_"))]
+    for test in tests:
+        expect(re.search(rf"^{test}:\n(    .*=  *[0-9.]+ .*\n?)+", client.output, re.M),
+               f"no result of {test}")
+
+
+CM_CHECKS = {"rping": check_rping, "ucmatose": check_ucmatose, "rdma_client": check_rdma_client,
+             "cmtime": check_cmtime, "qperf": check_qperf}
+
+
 def check_pair(program, args, server, client):
     expect(server.status == 0 and client.status == 0, "an exit status is not 0")
-    if program == "ibv_xsrq_pingpong":
+    if program in CM_CHECKS:
+        CM_CHECKS[program](args, server, client)
+    elif program == "ibv_xsrq_pingpong":
         for end in (server, client):
             expect("success" in end.output.split("\n"), f"no word of success: {end}")
     elif program.endswith("_pingpong"):

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a process and weftd tell each other about connections: the payload of the OP_CM_* calls
+ * of rdv/proto.h, and of the events that weftd sends into the socket of an event channel.  Host
+ * order but for addresses.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	CM_PRIV_MAX = 224, /* private data of any message, whole */
+	CM_COOKIE_SIZE = 16,
+	CM_SUN_MAX = 32,
+	CM_WINDOW = 64,   /* events of a channel that may lie unread in its socket */
+	CM_ACK_EVERY = 4, /* so many of them make one acknowledgement */
+};
+
+/* Handles of ids that weftd makes, for connection requests, have this bit; ours have not. */
+#define CM_HANDLE_PASSIVE 0x80000000u
+
+/* An address in the form of a GID: IPv4 as ::ffff:a.b.c.d. */
+struct cm_addr {
+	uint8_t gid[16];
+	uint16_t port;  /* host order */
+	uint8_t family; /* 4 or 6, 0: none */
+	uint8_t pad;
+};
+
+enum cm_flags {
+	CM_F_REUSEADDR = 1 << 0,
+	CM_F_AFONLY = 1 << 1,
+	CM_F_DATAGRAM = 1 << 2, /* UD: SIDR instead of a connection */
+	CM_F_HAS_QP = 1 << 3,   /* events only: weftd waits for the user's RTU */
+};
+
+struct cm_params {
+	uint32_t qpn;
+	uint32_t sq_psn, rq_psn; /* events: with which the id starts to send and to receive */
+	uint32_t qkey;
+	uint32_t ece_vendor, ece_options;
+	uint8_t responder_resources, initiator_depth; /* as the receiver of the struct sees them */
+	uint8_t flow_control;
+	uint8_t retry_count, rnr_retry;
+	uint8_t srq;
+	uint8_t mtu;         /* enum ibv_mtu */
+	uint8_t ack_timeout; /* of a QP, encoded */
+	uint8_t tclass;
+	uint8_t priv_len;
+	uint8_t pad[2];
+};
+
+/* The payload of a call; what an op does not name is 0. */
+struct cm_call {
+	uint32_t handle;
+	uint32_t channel;
+	uint32_t flags; /* enum cm_flags */
+	uint16_t ps;    /* enum rdma_port_space */
+	uint16_t reason;
+	int32_t backlog;
+	uint32_t local_comm, remote_comm; /* to publish again */
+	uint8_t state;                    /* the same: enum cm_state */
+	uint8_t pad[3];
+	struct cm_addr src, dst;
+	struct cm_params param;
+	uint8_t priv[CM_PRIV_MAX]; /* sent up to param.priv_len */
+};
+
+/* The same for OP_CM_ADD_CHANNEL. */
+struct cm_channel_call {
+	uint32_t channel;
+	uint32_t addr_len;
+	uint8_t addr[CM_SUN_MAX]; /* sun_path of the channel's socket */
+	uint8_t cookie[CM_COOKIE_SIZE];
+};
+
+/* Flags of an event. */
+enum cm_event_flags {
+	CM_E_ACK = 1 << 0,   /* tell weftd with OP_CM_TAKEN that this one was taken */
+	CM_E_LOCAL = 1 << 1, /* the process's own */
+};
+
+/* An event: the datagram of a channel.  type is an enum rdma_cm_event_type. */
+struct cm_event {
+	uint8_t cookie[CM_COOKIE_SIZE];
+	uint32_t type;
+	int32_t status;
+	uint32_t handle;
+	uint32_t listen_handle; /* CONNECT_REQUEST: of the listener; handle is a new one */
+	uint32_t flags;
+	uint32_t local_comm, remote_comm;
+	uint16_t ps;
+	uint16_t datagram;
+	struct cm_addr src, dst; /* CONNECT_REQUEST: ours and theirs */
+	struct cm_params param;
+	uint8_t priv[CM_PRIV_MAX]; /* up to param.priv_len */
+};
+
+static inline size_t cm_call_size(const struct cm_call *c)
+{
+	return offsetof(struct cm_call, priv) + c->param.priv_len;
+}
+
+static inline size_t cm_event_size(const struct cm_event *e)
+{
+	return offsetof(struct cm_event, priv) + e->param.priv_len;
+}

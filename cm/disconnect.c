@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Ending connections: REJ, DREQ, DREP, and ids that are destroyed in the middle of something. */
+#include "cm/id.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* So long after its start weftd may not know connections that exist. */
+#define ADOPT_NS (20 * NSEC_PER_SEC)
+
+/* A backlog that a request has taken up is free again. */
+static void give_back(struct cm_id *id)
+{
+	if (id->owner)
+		cm_taken(id->cm, id->owner, id->handle);
+}
+
+int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call)
+{
+	struct cm_id *id = id_find(cm, owner, call->handle);
+	uint16_t reason = call->reason ? call->reason : CM_REJ_CONSUMER_DEFINED;
+
+	if (!id)
+		return -EINVAL;
+	give_back(id);
+	if (call->param.priv_len > CM_REJ_PRIV)
+		return -EINVAL;
+	switch (id->state) {
+	case CM_REQ_RCVD:
+		id_reject(id, CM_ABOUT_REQ, reason, call->priv, call->param.priv_len);
+		break;
+	case CM_REP_RCVD:
+		id_reject(id, CM_ABOUT_REP, reason, call->priv, call->param.priv_len);
+		break;
+	case CM_SIDR_REQ_RCVD:
+		return sidr_answer(id, call, CM_SIDR_REJECTED);
+	case CM_ENDED:
+	case CM_TIMEWAIT:
+		return -ECONNRESET;
+	default:
+		return -EINVAL;
+	}
+	id_timewait(id);
+	return 0;
+}
+
+void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_rej *rej = &m->rej;
+	struct cm_id *id = id_by_comm(cm, rej->remote_comm_id);
+	struct cm_event e = {.type = CM_EV_REJECTED, .status = rej->reason};
+
+	if (!id)
+		cm_unhold(cm, from, rej->local_comm_id);
+	/* A peer that gave up waiting may not know our id yet. */
+	if (!id && rej->reason == CM_REJ_TIMEOUT)
+		id = id_by_remote(cm, rej->local_comm_id, from->remote);
+	if (!id || memcmp(id->addr.remote, from->remote, 16) != 0) {
+		cm->counts[CM_N_UNEXPECTED]++;
+		return;
+	}
+	switch (id->state) {
+	case CM_REQ_SENT:
+	case CM_REQ_RCVD:
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		break;
+	case CM_DREQ_SENT:
+		id_event_simple(id, CM_EV_DISCONNECTED, 0);
+		id_timewait(id);
+		return;
+	default:
+		cm->counts[CM_N_DUPLICATE]++;
+		return;
+	}
+	id_cancel(id);
+	if (id->state == CM_REQ_SENT)
+		id->state = CM_ENDED;
+	else
+		id_timewait(id);
+	e.param.priv_len = CM_REJ_PRIV;
+	memcpy(e.priv, rej->priv, CM_REJ_PRIV);
+	id_event(id, &e);
+}
+
+static void send_dreq(struct cm_id *id, bool repeat)
+{
+	struct cm_msg m = id_msg(id, CM_DREQ);
+
+	m.hdr.tid = mad_tid(&id->cm->agent, id->local_comm);
+	m.dreq.remote_qpn = id->remote_qpn;
+	id_send(id, &m, repeat);
+}
+
+static void send_drep(struct cm_id *id)
+{
+	struct cm_msg m = id_msg(id, CM_DREP);
+
+	id_send(id, &m, false);
+}
+
+int cm_disconnect(struct cm *cm, uint32_t owner, const struct cm_call *call)
+{
+	struct cm_id *id = id_find(cm, owner, call->handle);
+
+	if (!id)
+		return -EINVAL;
+	switch (id->state) {
+	case CM_ESTABLISHED:
+		id->state = CM_DREQ_SENT;
+		send_dreq(id, true);
+		return 0;
+	case CM_DREQ_RCVD:
+		send_drep(id);
+		id_timewait(id);
+		return 0;
+	case CM_DREQ_SENT:
+	case CM_TIMEWAIT:
+	case CM_ENDED:
+		return 0; /* it is on its way, or over */
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Its owner may not have published it again yet: the peer tries again. */
+static bool is_of_earlier_weftd(struct cm *cm, const struct mad_addr *from, uint32_t local_comm)
+{
+	uint64_t age = cm->env.now(cm->env.arg) - cm->started;
+
+	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS &&
+	       cm->env.is_local(cm->env.arg, from->remote);
+}
+
+void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_dreq *dreq = &m->dreq;
+	struct cm_id *id = id_of(cm, from, dreq->remote_comm_id, dreq->local_comm_id);
+
+	if (!id && is_of_earlier_weftd(cm, from, dreq->remote_comm_id)) {
+		cm->counts[CM_N_UNEXPECTED]++;
+		return;
+	}
+	if (!id || id->state == CM_TIMEWAIT || id->state == CM_ENDED) {
+		struct cm_msg drep = {.hdr = {.attr = CM_DREP, .tid = m->hdr.tid}};
+
+		cm->counts[CM_N_DUPLICATE]++;
+		drep.drep.local_comm_id = dreq->remote_comm_id;
+		drep.drep.remote_comm_id = dreq->local_comm_id;
+		cm_post(cm, from, &drep);
+		return;
+	}
+	switch (id->state) {
+	case CM_REP_SENT: /* the RTU was lost */
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		id_cancel(id);
+		id->tid = m->hdr.tid;
+		id->state = CM_DREQ_RCVD;
+		id_event_simple(id, CM_EV_DISCONNECTED, 0);
+		break;
+	case CM_DREQ_SENT: /* both at the same time */
+		id->tid = m->hdr.tid;
+		send_drep(id);
+		id_event_simple(id, CM_EV_DISCONNECTED, 0);
+		id_timewait(id);
+		break;
+	default:
+		cm->counts[CM_N_DUPLICATE]++;
+	}
+}
+
+void on_drep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	struct cm_id *id = id_of(cm, from, m->drep.remote_comm_id, m->drep.local_comm_id);
+
+	if (!id || id->state != CM_DREQ_SENT) {
+		cm->counts[CM_N_UNEXPECTED]++;
+		return;
+	}
+	id_event_simple(id, CM_EV_DISCONNECTED, 0);
+	id_timewait(id);
+}
+
+/* Tells the peer what it must know when our side vanishes. */
+static void farewell(struct cm_id *id)
+{
+	switch (id->state) {
+	case CM_REQ_SENT:
+		id_reject(id, CM_ABOUT_REQ, CM_REJ_TIMEOUT, NULL, 0);
+		break;
+	case CM_REQ_RCVD:
+		id_reject(id, CM_ABOUT_REQ, CM_REJ_CONSUMER_DEFINED, NULL, 0);
+		break;
+	case CM_REP_SENT:
+		id_reject(id, CM_ABOUT_OTHER, CM_REJ_CONSUMER_DEFINED, NULL, 0);
+		break;
+	case CM_REP_RCVD:
+		id_reject(id, CM_ABOUT_REP, CM_REJ_CONSUMER_DEFINED, NULL, 0);
+		break;
+	case CM_ESTABLISHED:
+		send_dreq(id, false);
+		break;
+	case CM_DREQ_RCVD:
+		send_drep(id);
+		break;
+	case CM_SIDR_REQ_RCVD:
+		(void)sidr_answer(id, &(struct cm_call){0}, CM_SIDR_REJECTED);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * What an id that was known to a peer on another machine leaves behind: for a while its messages,
+ * if they come again, find somebody.  Nothing gets lost between our own.
+ */
+static bool lingers(const struct cm_id *id)
+{
+	const struct cm *cm = id->cm;
+
+	return id->remote_comm && !cm->env.is_local(cm->env.arg, id->addr.remote);
+}
+
+int cm_destroy(struct cm *cm, uint32_t owner, uint32_t handle)
+{
+	struct cm_id *id = id_find(cm, owner, handle), *ghost;
+
+	if (!id)
+		return 0;
+	give_back(id);
+	farewell(id);
+	if (lingers(id)) {
+		ghost = id_new(cm, 0, 0, 0);
+		if (ghost) {
+			ghost->addr = id->addr;
+			ghost->local_ack = id->local_ack;
+			ghost->tid = id->tid;
+			id_set_remote(ghost, id->remote_comm);
+			id_timewait(ghost);
+		}
+	}
+	id_free(id);
+	return 0;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Requests that come a moment too early: to a port that is bound but does not listen yet, or
+ * whose listener has just gone.  Between machines a request is under way for some time, and
+ * programs that listen anew for a second connection rely on that; here it would arrive at once.
+ * So such a request waits a little, as if it were still on the wire.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cm/id.h"
+
+enum { HELD_MAX = 256, HOLD_MS = 250, RECENT_MS = 1000 };
+
+struct held {
+	struct deadline until; /* first member */
+	struct held *next;
+	struct mad_addr from;
+	struct cm_msg m;
+};
+
+void cm_listener_gone(struct cm *cm, const struct cm_id *id)
+{
+	struct cm_recent *r = &cm->recent[cm->next_recent++ % CM_RECENT];
+
+	*r = (struct cm_recent){id->bind.ps, id->bind.addr.port, cm->env.now(cm->env.arg)};
+}
+
+static bool was_listening(const struct cm *cm, uint16_t ps, uint16_t port)
+{
+	uint64_t now = cm->env.now(cm->env.arg);
+
+	for (int i = 0; i < CM_RECENT; i++) {
+		const struct cm_recent *r = &cm->recent[i];
+
+		if (r->when && r->ps == ps && r->port == port &&
+			now - r->when < (uint64_t)RECENT_MS * NSEC_PER_MSEC)
+			return true;
+	}
+	return false;
+}
+
+bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	uint16_t ps = m->req.service_id >> 16, port = m->req.service_id;
+	struct held *h;
+
+	if (m->req.service_id >> 32 || cm->n_held >= HELD_MAX ||
+		!(cm_port_is_bound(cm, ps, port) || was_listening(cm, ps, port)))
+		return false;
+	h = calloc(1, sizeof *h);
+	if (!h)
+		return false;
+	h->from = *from;
+	h->m = *m;
+	if (deadline_set(&cm->held_until, &h->until,
+		    cm->env.now(cm->env.arg) + (uint64_t)HOLD_MS * NSEC_PER_MSEC)) {
+		free(h);
+		return false;
+	}
+	h->next = cm->held;
+	cm->held = h;
+	cm->n_held++;
+	return true;
+}
+
+static void drop(struct cm *cm, struct held *h)
+{
+	struct held **link = &cm->held;
+
+	while (*link != h)
+		link = &(*link)->next;
+	*link = h->next;
+	cm->n_held--;
+	deadline_clear(&cm->held_until, &h->until);
+	free(h);
+}
+
+void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm)
+{
+	for (struct held *h = cm->held; h; h = h->next) {
+		if (h->m.req.local_comm_id == remote_comm &&
+			memcmp(h->from.remote, from->remote, sizeof from->remote) == 0) {
+			drop(cm, h);
+			return;
+		}
+	}
+}
+
+void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port)
+{
+	for (struct held *h = cm->held, *next; h; h = next) {
+		struct mad_addr from = h->from;
+		struct cm_msg m = h->m;
+
+		next = h->next;
+		if (m.req.service_id != cm_service_id(ps, port))
+			continue;
+		drop(cm, h);
+		cm_request(cm, &from, &m, false);
+	}
+}
+
+void cm_run_held(struct cm *cm)
+{
+	uint64_t now = cm->env.now(cm->env.arg);
+	struct deadline *d;
+
+	while ((d = deadline_pop(&cm->held_until, now))) {
+		struct held *h = (struct held *)d;
+		struct mad_addr from = h->from;
+		struct cm_msg m = h->m;
+
+		drop(cm, h);
+		cm_request(cm, &from, &m, false);
+	}
+}
+
+void cm_end_held(struct cm *cm)
+{
+	while (cm->held)
+		drop(cm, cm->held);
+	deadlines_free(&cm->held_until);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared by the files of cm/, not for others. */
+#pragma once
+
+#include "cm/cm.h"
+
+/* Values of enum rdma_cm_event_type, which belongs to a layer above. */
+enum cm_event_type {
+	CM_EV_CONNECT_REQUEST = 4,
+	CM_EV_CONNECT_RESPONSE = 5,
+	CM_EV_UNREACHABLE = 7,
+	CM_EV_REJECTED = 8,
+	CM_EV_ESTABLISHED = 9,
+	CM_EV_DISCONNECTED = 10,
+	CM_EV_TIMEWAIT_EXIT = 15,
+};
+
+/* ---- id.c ---- */
+
+/* NULL without memory, or when the owner has too many. */
+struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
+void id_free(struct cm_id *id);
+struct cm_id *id_find(const struct cm *cm, uint32_t owner, uint32_t handle);
+/* Gives it a communication id of its own and enters it. */
+void id_set_comm(struct cm_id *id, uint32_t comm);
+uint32_t id_new_comm(struct cm *cm);
+struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm);
+/* Enters it under its peer's communication id. */
+void id_set_remote(struct cm_id *id, uint32_t remote_comm);
+struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint8_t remote_gid[16]);
+/* Another id that is connected to that QP of that adapter. */
+struct cm_id *id_by_remote_qp(const struct cm *cm, uint64_t guid, uint32_t qpn);
+
+/* Tells the owner.  e: type, status and, where they matter, param and priv are filled in. */
+void id_event(struct cm_id *id, struct cm_event *e);
+void id_event_simple(struct cm_id *id, uint32_t type, int status);
+
+/* Sends m along the path of id; repeat: until it is answered.  It replaces what was pending. */
+void id_send(struct cm_id *id, struct cm_msg *m, bool repeat);
+void id_cancel(struct cm_id *id);
+/* Stays known for a while after its end. */
+void id_timewait(struct cm_id *id);
+/* Fills in attr, tid and the communication ids of an answer. */
+struct cm_msg id_msg(const struct cm_id *id, uint16_t attr);
+
+/* Sends REJ; about: enum cm_about. */
+void id_reject(struct cm_id *id, uint8_t about, uint16_t reason, const uint8_t *priv, uint8_t len);
+/* Answers a message that no id belongs to. */
+void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uint32_t local_comm,
+	uint32_t remote_comm, uint8_t about, uint16_t reason);
+/* Packs and sends without an id. */
+void cm_post(struct cm *cm, const struct mad_addr *to, struct cm_msg *m);
+
+/* Milliseconds of an encoded timeout. */
+uint32_t cm_timeout_ms(uint8_t encoded);
+
+/* ---- ports.c ---- */
+
+/* The lowest bits of a service id are the port. */
+uint64_t cm_service_id(uint16_t ps, uint16_t port);
+/* The listener for a request to that port; *near: somebody else listens there. */
+struct cm_id *cm_find_listener(struct cm *cm, uint16_t ps, const struct cm_addr *dst, bool *near);
+/* Is an id bound there that does not listen? */
+bool cm_port_is_bound(struct cm *cm, uint16_t ps, uint16_t port);
+void bind_release(struct cm_id *id);
+int bind_take(struct cm_id *id, uint16_t ps, const struct cm_addr *addr, uint32_t flags);
+
+/* ---- messages, by what they are ---- */
+
+void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_rtu(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_mra(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_drep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_lap(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+
+/* The id that m names as the receiver's own, if m comes from its peer. */
+struct cm_id *id_of(
+	struct cm *cm, const struct mad_addr *from, uint32_t local_comm, uint32_t remote_comm);
+/* A new id for a request that came, NULL if it was refused; the listener's backlog is charged. */
+struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_t service_id,
+	const struct cm_ip_hdr *ip, uint32_t flags, uint16_t *reason);
+
+/* A REQ that is no duplicate: to its listener; hold: it may wait for one. */
+void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
+
+/* ---- held.c ---- */
+
+/* Lets a REQ wait a little for a listener; false: it has no reason to. */
+bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+/* Its sender has given up. */
+void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);
+/* A listener is there now. */
+void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);
+void cm_listener_gone(struct cm *cm, const struct cm_id *id);
+void cm_run_held(struct cm *cm);
+void cm_end_held(struct cm *cm);
+
+/* A connect of the datagram kind, and the answer to a request of it. */
+int sidr_connect(struct cm_id *id, const struct cm_call *call);
+int sidr_answer(struct cm_id *id, const struct cm_call *call, uint8_t status);
+/* The IP header of a request from id. */
+void cm_fill_ip_hdr(const struct cm_id *id, uint8_t *priv);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Datagrams: which QP serves a service id. */
+#include "cm/id.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PKEY_DEFAULT = 0xffff };
+
+int sidr_connect(struct cm_id *id, const struct cm_call *call)
+{
+	struct cm_msg m = {.hdr = {.attr = CM_SIDR_REQ, .tid = id->tid}};
+	struct cm_sidr_req *req = &m.sidr_req;
+
+	if (call->param.priv_len > CM_SIDR_REQ_PRIV - CM_IP_HDR_SIZE)
+		return -EINVAL;
+	req->request_id = id->local_comm;
+	req->pkey = PKEY_DEFAULT;
+	req->service_id = id->service_id;
+	cm_fill_ip_hdr(id, req->priv);
+	memcpy(req->priv + CM_IP_HDR_SIZE, call->priv, call->param.priv_len);
+	id->state = CM_SIDR_REQ_SENT;
+	id_send(id, &m, true);
+	return 0;
+}
+
+static void refuse(struct cm *cm, const struct mad_addr *to, const struct cm_msg *m, uint8_t status)
+{
+	struct cm_msg rep = {.hdr = {.attr = CM_SIDR_REP, .tid = m->hdr.tid}};
+
+	rep.sidr_rep.request_id = m->sidr_req.request_id;
+	rep.sidr_rep.service_id = m->sidr_req.service_id;
+	rep.sidr_rep.status = status;
+	cm_post(cm, to, &rep);
+}
+
+void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_sidr_req *req = &m->sidr_req;
+	struct cm_event e = {.type = CM_EV_CONNECT_REQUEST};
+	struct cm_ip_hdr ip;
+	struct cm_id *id = id_by_remote(cm, req->request_id, from->remote);
+	uint16_t reason;
+
+	if (id) {
+		cm->counts[CM_N_DUPLICATE]++;
+		return;
+	}
+	cm_ip_hdr_unpack(req->priv, &ip);
+	if (ip.version == 0 && (ip.ip_version == 4 || ip.ip_version == 6))
+		id = cm_new_request(cm, from, req->service_id, &ip, CM_F_DATAGRAM, &reason);
+	if (!id) {
+		refuse(cm, from, m, CM_SIDR_UNSUPPORTED);
+		return;
+	}
+	id_set_remote(id, req->request_id);
+	id->tid = m->hdr.tid;
+	id->state = CM_SIDR_REQ_RCVD;
+	e.listen_handle = id->listen_handle;
+	e.src = id->src;
+	e.dst = id->dst;
+	e.param.priv_len = CM_SIDR_REQ_PRIV - CM_IP_HDR_SIZE;
+	memcpy(e.priv, req->priv + CM_IP_HDR_SIZE, e.param.priv_len);
+	id_event(id, &e);
+}
+
+int sidr_answer(struct cm_id *id, const struct cm_call *call, uint8_t status)
+{
+	struct cm_msg m = {.hdr = {.attr = CM_SIDR_REP, .tid = id->tid}};
+	struct cm_sidr_rep *rep = &m.sidr_rep;
+
+	if (call->param.priv_len > CM_SIDR_REP_PRIV)
+		return -EINVAL;
+	rep->request_id = id->remote_comm;
+	rep->status = status;
+	rep->qpn = call->param.qpn;
+	rep->qkey = call->param.qkey;
+	rep->service_id = id->service_id;
+	memcpy(rep->priv, call->priv, call->param.priv_len);
+	id_send(id, &m, false);
+	if (status == CM_SIDR_OK)
+		id_event_simple(id, CM_EV_ESTABLISHED, 0);
+	id->state = CM_ENDED;
+	return 0;
+}
+
+void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_sidr_rep *rep = &m->sidr_rep;
+	struct cm_id *id = id_by_comm(cm, rep->request_id);
+	struct cm_event e = {.type = CM_EV_ESTABLISHED};
+
+	if (!id || id->state != CM_SIDR_REQ_SENT ||
+		memcmp(id->addr.remote, from->remote, 16) != 0) {
+		cm->counts[CM_N_UNEXPECTED]++;
+		return;
+	}
+	id_cancel(id);
+	id->state = CM_ENDED;
+	if (rep->status != CM_SIDR_OK) {
+		e.type = CM_EV_UNREACHABLE;
+		e.status = rep->status;
+	}
+	e.param.qpn = rep->qpn;
+	e.param.qkey = rep->qkey;
+	e.param.priv_len = CM_SIDR_REP_PRIV;
+	memcpy(e.priv, rep->priv, CM_SIDR_REP_PRIV);
+	id_event(id, &e);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mad/mad.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+struct mad_loop {
+	struct mad_loop *next;
+	struct mad_addr from;
+	uint8_t mad[MAD_SIZE];
+};
+
+void mad_port_init(struct mad_port *port)
+{
+	port->loop_tail = &port->loop_head;
+}
+
+void mad_port_end(struct mad_port *port)
+{
+	while (port->agents)
+		mad_unregister(port->agents);
+	while (port->loop_head) {
+		struct mad_loop *l = port->loop_head;
+
+		port->loop_head = l->next;
+		free(l);
+	}
+	deadlines_free(&port->deadlines);
+}
+
+/* ---- agents ---- */
+
+static bool same_class(const struct mad_agent *a, uint8_t mgmt_class, uint8_t version)
+{
+	return a->mgmt_class == mgmt_class && a->class_version == version;
+}
+
+int mad_register(struct mad_port *port, struct mad_agent *a)
+{
+	for (struct mad_agent *b = port->agents; b; b = b->next)
+		if (same_class(b, a->mgmt_class, a->class_version) &&
+			(b->methods[0] & a->methods[0] || b->methods[1] & a->methods[1]))
+			return -EEXIST;
+	a->port = port;
+	a->hi_tid = ++port->next_hi_tid;
+	a->next = port->agents;
+	port->agents = a;
+	return 0;
+}
+
+void mad_unregister(struct mad_agent *a)
+{
+	struct mad_agent **link = &a->port->agents;
+
+	for (struct mad_send *s = a->port->sends, *next; s; s = next) {
+		next = s->next;
+		if (s->agent == a)
+			mad_cancel(s);
+	}
+	while (*link != a)
+		link = &(*link)->next;
+	*link = a->next;
+}
+
+uint64_t mad_tid(const struct mad_agent *a, uint32_t low)
+{
+	return (uint64_t)a->hi_tid << 32 | low;
+}
+
+/* ---- sending ---- */
+
+int mad_post(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	a->port->sent++;
+	return a->port->transmit(a->port->arg, to, mad);
+}
+
+static void unlink_send(struct mad_send *s)
+{
+	struct mad_port *port = s->agent->port;
+
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		port->sends = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	deadline_clear(&port->deadlines, &s->deadline);
+}
+
+int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE],
+	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out)
+{
+	struct mad_port *port = a->port;
+	struct mad_send *s = calloc(1, sizeof *s);
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct mad_send){.agent = a,
+		.addr = *to,
+		.context = context,
+		.timeout_ms = timeout_ms,
+		.retries = retries,
+		.response = response,
+		.next = port->sends};
+	memcpy(s->mad, mad, MAD_SIZE);
+	ret = deadline_set(&port->deadlines, &s->deadline,
+		port->now(port->arg) + (uint64_t)timeout_ms * NSEC_PER_MSEC);
+	if (ret) {
+		free(s);
+		return ret;
+	}
+	if (s->next)
+		s->next->prev = s;
+	port->sends = s;
+	*out = s;
+	(void)mad_post(a, to, mad);
+	return 0;
+}
+
+void mad_cancel(struct mad_send *s)
+{
+	unlink_send(s);
+	free(s);
+}
+
+void mad_extend(struct mad_send *s, uint32_t timeout_ms)
+{
+	struct mad_port *port = s->agent->port;
+
+	deadline_set(&port->deadlines, &s->deadline,
+		port->now(port->arg) + (uint64_t)timeout_ms * NSEC_PER_MSEC);
+}
+
+static void finish(struct mad_send *s, int status, const uint8_t *response)
+{
+	unlink_send(s);
+	s->agent->done(s->agent, s, status, response);
+	free(s);
+}
+
+static void timed_out(struct mad_port *port, struct mad_send *s)
+{
+	if (!s->retries) {
+		port->timed_out++;
+		finish(s, -ETIMEDOUT, NULL);
+		return;
+	}
+	s->retries--;
+	port->resent++;
+	mad_extend(s, s->timeout_ms);
+	(void)mad_post(s->agent, &s->addr, s->mad);
+}
+
+/* ---- receiving ---- */
+
+static bool is_response(const struct mad_hdr *hdr)
+{
+	return hdr->method & MAD_RESPONSE || hdr->method == MAD_TRAP_REPRESS;
+}
+
+static void receive_response(struct mad_port *port, const struct mad_addr *from,
+	const struct mad_hdr *hdr, const uint8_t *mad)
+{
+	for (struct mad_send *s = port->sends; s; s = s->next) {
+		struct mad_hdr sent;
+
+		wire_unpack(&mad_hdr_format, s->mad, &sent);
+		if (!s->response || sent.tid != hdr->tid || sent.mgmt_class != hdr->mgmt_class ||
+			memcmp(s->addr.remote, from->remote, sizeof from->remote) != 0)
+			continue;
+		finish(s, 0, mad);
+		return;
+	}
+	port->drops[MAD_DROP_NO_REQUEST]++;
+}
+
+/* Nobody is there who knows the class or method. */
+static void refuse(struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr,
+	const uint8_t *mad)
+{
+	struct mad_hdr answer = *hdr;
+	uint8_t out[MAD_SIZE];
+
+	port->drops[MAD_DROP_NO_AGENT]++;
+	if (hdr->method != MAD_GET && hdr->method != MAD_SET)
+		return;
+	answer.method = MAD_GET_RESP;
+	answer.status = MAD_STATUS_UNSUPPORTED;
+	memcpy(out, mad, MAD_SIZE);
+	wire_pack(&mad_hdr_format, &answer, out);
+	port->sent++;
+	(void)port->transmit(port->arg, from, out);
+}
+
+void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8_t mad[MAD_SIZE])
+{
+	struct mad_hdr hdr;
+
+	port->received++;
+	wire_unpack(&mad_hdr_format, mad, &hdr);
+	if (hdr.base_version != MAD_BASE_VERSION) {
+		port->drops[MAD_DROP_VERSION]++;
+		return;
+	}
+	if (is_response(&hdr)) {
+		receive_response(port, from, &hdr, mad);
+		return;
+	}
+	for (struct mad_agent *a = port->agents; a; a = a->next) {
+		if (same_class(a, hdr.mgmt_class, hdr.class_version) &&
+			a->methods[hdr.method / 64] >> hdr.method % 64 & 1) {
+			a->receive(a, from, mad);
+			return;
+		}
+	}
+	refuse(port, from, &hdr, mad);
+}
+
+int mad_loopback(struct mad_port *port, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	struct mad_loop *l = malloc(sizeof *l);
+
+	if (!l) {
+		port->drops[MAD_DROP_MEMORY]++;
+		return -ENOMEM;
+	}
+	l->next = NULL;
+	/* What we sent from our local to their remote GID comes the other way round. */
+	memcpy(l->from.local, to->remote, sizeof l->from.local);
+	memcpy(l->from.remote, to->local, sizeof l->from.remote);
+	memcpy(l->mad, mad, MAD_SIZE);
+	*port->loop_tail = l;
+	port->loop_tail = &l->next;
+	return 0;
+}
+
+void mad_run(struct mad_port *port, unsigned n)
+{
+	uint64_t now = port->now(port->arg);
+	struct deadline *d;
+
+	while (n-- && port->loop_head) {
+		struct mad_loop *l = port->loop_head;
+
+		port->loop_head = l->next;
+		if (!port->loop_head)
+			port->loop_tail = &port->loop_head;
+		mad_receive(port, &l->from, l->mad);
+		free(l);
+	}
+	while ((d = deadline_pop(&port->deadlines, now)))
+		timed_out(port, (struct mad_send *)d);
+}
+
+uint64_t mad_next(const struct mad_port *port)
+{
+	return port->loop_head ? 1 : deadline_next(&port->deadlines);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Addresses: bind, resolution, what the program sees in id->route. */
+#include "rdmacm/rdmacm.h"
+
+#include <arpa/inet.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fabric/gid_table.h"
+
+enum {
+	PKEY_DEFAULT = 0xffff,
+	HOP_LIMIT = 64,
+	SELECT_EXACTLY = 2, /* of a path record's mtu, rate, lifetime */
+	RATE_100_GBPS = 16,
+	PACKET_LIFETIME = 18,
+};
+
+int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)sa;
+
+	*a = (struct cm_addr){0};
+	if (!sa)
+		return -EINVAL;
+	switch (sa->sa_family) {
+	case AF_INET:
+		a->family = 4;
+		a->port = ntohs(sin->sin_port);
+		gid_from_ipv4(a->gid, &sin->sin_addr);
+		return 0;
+	case AF_INET6:
+		a->family = 6;
+		a->port = ntohs(sin6->sin6_port);
+		memcpy(a->gid, &sin6->sin6_addr, 16);
+		return 0;
+	default:
+		return -EAFNOSUPPORT;
+	}
+}
+
+void addr_to_sockaddr(const struct cm_addr *a, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+
+	memset(ss, 0, sizeof *ss);
+	if (a->family == 4) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(a->port);
+		memcpy(&sin->sin_addr, a->gid + 12, 4);
+	} else if (a->family == 6) {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = htons(a->port);
+		memcpy(&sin6->sin6_addr, a->gid, 16);
+	}
+}
+
+bool addr_is_any(const struct cm_addr *a)
+{
+	static const uint8_t zero[16];
+
+	return memcmp(a->gid + (a->family == 4 ? 12 : 0), zero, a->family == 4 ? 4 : 16) == 0;
+}
+
+static bool is_multicast(const struct cm_addr *a)
+{
+	return a->family == 4 ? (a->gid[12] & 0xf0) == 0xe0 : a->gid[0] == 0xff;
+}
+
+void ident_show_addresses(struct ident *id)
+{
+	struct rdma_addr *addr = &id->id.route.addr;
+
+	if (id->src.family)
+		addr_to_sockaddr(&id->src, &addr->src_storage);
+	if (id->dst.family)
+		addr_to_sockaddr(&id->dst, &addr->dst_storage);
+	if (!id->id.verbs)
+		return;
+	memcpy(addr->addr.ibaddr.sgid.raw, id->src.gid, 16);
+	memcpy(addr->addr.ibaddr.dgid.raw, id->dst.gid, 16);
+	addr->addr.ibaddr.pkey = htons(PKEY_DEFAULT);
+}
+
+int ident_attach_device(struct ident *id)
+{
+	const struct device *dev;
+	int ret = device_get(&dev);
+
+	if (ret)
+		return ret;
+	id->id.verbs = dev->verbs;
+	id->id.port_num = 1;
+	if (!id->id.pd)
+		id->id.pd = dev->pd;
+	return 0;
+}
+
+static unsigned first_free_for_all(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	unsigned start = 1024;
+
+	if (f) {
+		if (fscanf(f, "%u", &start) != 1)
+			start = 1024;
+		fclose(f);
+	}
+	return start;
+}
+
+static bool may_bind_low(void)
+{
+	struct __user_cap_header_struct hdr = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	return syscall(SYS_capget, &hdr, data) == 0 &&
+	       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
+}
+
+int ident_bind(struct ident *id, const struct cm_addr *addr)
+{
+	struct cm_call call;
+	struct proto_msg reply;
+	int ret = 0;
+
+	if (id->state != ID_IDLE)
+		return -EINVAL;
+	if (!addr_is_any(addr)) {
+		if (device_gid_index(addr->gid) < 0)
+			return -EADDRNOTAVAIL;
+		ret = ident_attach_device(id);
+	}
+	if (!ret && addr->port && addr->port < 1024 && addr->port < first_free_for_all() &&
+		!may_bind_low())
+		ret = -EACCES;
+	if (ret)
+		return ret;
+	call = call_for(id);
+	call.src = *addr;
+	ret = call_weftd(OP_CM_BIND, &call, &reply);
+	if (ret)
+		return ret;
+	id->src = *addr;
+	id->src.port = reply.qpn;
+	id->has_port = true;
+	id->state = ID_BOUND;
+	ident_show_addresses(id);
+	return 0;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *rdma_id, struct sockaddr *sa)
+{
+	struct cm_addr addr;
+	int ret = addr_from_sockaddr(sa, &addr);
+
+	if (!ret)
+		ret = ident_bind(to_ident(rdma_id), &addr);
+	return result(ret);
+}
+
+/* ---- resolution ---- */
+
+/* The source of packets to dst: an address of ours is reached from itself. */
+static int choose_source(struct ident *id, const struct cm_addr *dst)
+{
+	struct cm_addr src = id->src;
+	int ret;
+
+	if (src.family && src.family != dst->family && !addr_is_any(&src))
+		return -EINVAL;
+	if (src.family && !addr_is_any(&src))
+		return 0;
+	if (is_multicast(dst)) {
+		ret = device_address(dst->family, false, &src);
+		if (ret)
+			ret = device_address(dst->family, true, &src);
+		if (ret)
+			return ret;
+	} else {
+		memcpy(src.gid, dst->gid, 16);
+		src.family = dst->family;
+	}
+	src.port = id->src.port;
+	id->src = src;
+	return 0;
+}
+
+static int take_source(struct ident *id, const struct sockaddr *sa)
+{
+	struct cm_addr src;
+	int ret;
+
+	if (!sa || id->state != ID_IDLE)
+		return 0;
+	ret = addr_from_sockaddr(sa, &src);
+	return ret ? ret : ident_bind(id, &src);
+}
+
+static int resolve_addr(struct ident *id, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	struct cm_addr to;
+	int ret = addr_from_sockaddr(dst, &to);
+
+	if (ret)
+		return ret;
+	ret = take_source(id, src);
+	if (ret)
+		return ret;
+	if (id->state != ID_IDLE && id->state != ID_BOUND)
+		return -EINVAL;
+	if (addr_is_any(&to)) /* ourselves, as with sockets */
+		ret = device_address(to.family, true, &to);
+	if (ret)
+		return ret;
+	if (!is_multicast(&to) && device_gid_index(to.gid) < 0)
+		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+	ret = choose_source(id, &to);
+	if (!ret && id->state == ID_IDLE) {
+		ret = ident_bind(id, &id->src);
+		if (ret)
+			return ret;
+	}
+	if (!ret)
+		ret = ident_attach_device(id);
+	if (ret)
+		return ret;
+	id->dst = to;
+	ident_show_addresses(id);
+	id->state = ID_ADDR_QUERY;
+	return ident_put_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *rdma_id, struct sockaddr *src_addr,
+	struct sockaddr *dst_addr, int timeout_ms)
+{
+	struct ident *id = to_ident(rdma_id);
+	int ret = resolve_addr(id, src_addr, dst_addr);
+
+	(void)timeout_ms; /* we know at once */
+	return ret ? fail(ret) : ident_complete(id);
+}
+
+static void fill_path(struct ident *id)
+{
+	const struct device *dev;
+
+	if (device_get(&dev))
+		return;
+	id->path = (struct ibv_sa_path_rec){
+		.hop_limit = HOP_LIMIT,
+		.traffic_class = id->tos,
+		.reversible = 1,
+		.numb_path = 1,
+		.pkey = htons(PKEY_DEFAULT),
+		.mtu_selector = SELECT_EXACTLY,
+		.mtu = dev->mtu,
+		.rate_selector = SELECT_EXACTLY,
+		.rate = RATE_100_GBPS,
+		.packet_life_time_selector = SELECT_EXACTLY,
+		.packet_life_time = PACKET_LIFETIME,
+	};
+	memcpy(id->path.sgid.raw, id->src.gid, 16);
+	memcpy(id->path.dgid.raw, id->dst.gid, 16);
+	id->id.route.path_rec = &id->path;
+	id->id.route.num_paths = 1;
+}
+
+int rdma_resolve_route(struct rdma_cm_id *rdma_id, int timeout_ms)
+{
+	struct ident *id = to_ident(rdma_id);
+	int ret;
+
+	(void)timeout_ms;
+	if (id->state != ID_ADDR_RESOLVED)
+		return fail(EINVAL);
+	fill_path(id);
+	id->state = ID_ROUTE_QUERY;
+	ret = ident_put_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return ret ? fail(ret) : ident_complete(id);
+}
+
+static uint16_t port_of(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)sa)->sin_port;
+	return sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port : 0;
+}
+
+__be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return port_of(&id->route.addr.src_addr);
+}
+
+__be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return port_of(&id->route.addr.dst_addr);
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Listen, connect, accept, reject, disconnect. */
+#include "rdmacm/rdmacm.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	MAX_RETRIES = 7,
+	PRIV_CONNECT = 56,
+	PRIV_ACCEPT = 196,
+	PRIV_REJECT = 148,
+	PRIV_UD_CONNECT = 180,
+	PRIV_UD_ACCEPT = 136,
+	REASON_CONSUMER = 28,
+	REASON_VENDOR_OPTION = 35,
+};
+
+static bool is_ud(const struct ident *id)
+{
+	return id->flags & CM_F_DATAGRAM;
+}
+
+/* ---- listening ---- */
+
+static int listen_at(struct ident *id, int backlog)
+{
+	struct cm_addr any = {.family = 4, .gid = {[10] = 0xff, [11] = 0xff}};
+	struct cm_call call;
+	int ret = 0;
+
+	if (id->state == ID_IDLE)
+		ret = ident_bind(id, &any);
+	if (!ret)
+		ret = channel_register(to_channel(id->id.channel));
+	if (ret)
+		return ret;
+	if (id->state != ID_BOUND && id->state != ID_LISTEN)
+		return -EINVAL;
+	call = call_for(id);
+	call.backlog = backlog;
+	ret = call_weftd(OP_CM_LISTEN, &call, NULL);
+	if (ret)
+		return ret;
+	id->backlog = backlog;
+	id->state = ID_LISTEN;
+	return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *rdma_id, int backlog)
+{
+	return result(listen_at(to_ident(rdma_id), backlog));
+}
+
+/* ---- parameters ---- */
+
+/* What the program asks for of the device's limits; 255 means all of it. */
+static int choose_depth(uint8_t wanted, uint8_t max, uint8_t *out)
+{
+	if (wanted != RDMA_MAX_RESP_RES && wanted > max)
+		return -EINVAL;
+	*out = wanted == RDMA_MAX_RESP_RES ? max : wanted;
+	return 0;
+}
+
+static int choose_depths(struct ident *id, const struct rdma_conn_param *p)
+{
+	const struct device *dev;
+	int ret = device_get(&dev);
+
+	if (!ret && p)
+		ret = choose_depth(
+			p->responder_resources, dev->max_responder, &id->responder_resources);
+	if (!ret && p)
+		ret = choose_depth(p->initiator_depth, dev->max_initiator, &id->initiator_depth);
+	if (id->responder_resources > dev->max_responder)
+		id->responder_resources = dev->max_responder;
+	if (id->initiator_depth > dev->max_initiator)
+		id->initiator_depth = dev->max_initiator;
+	return ret;
+}
+
+static uint8_t at_most_7(uint8_t n)
+{
+	return n < MAX_RETRIES ? n : MAX_RETRIES;
+}
+
+static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct cm_call *call)
+{
+	struct cm_params *c = &call->param;
+	const struct device *dev;
+	int ret = device_get(&dev);
+
+	if (ret)
+		return ret;
+	c->qpn = id->id.qp ? id->id.qp->qp_num : (p ? p->qp_num : 0);
+	c->srq = id->id.qp ? !!id->id.qp->srq : (p ? p->srq : 0);
+	c->responder_resources = id->responder_resources;
+	c->initiator_depth = id->initiator_depth;
+	c->flow_control = p ? !!p->flow_control : 1;
+	c->retry_count = p ? at_most_7(p->retry_count) : MAX_RETRIES;
+	c->rnr_retry = p ? at_most_7(p->rnr_retry_count) : MAX_RETRIES;
+	c->mtu = dev->mtu;
+	c->ack_timeout = id->ack_timeout;
+	c->tclass = id->tos;
+	c->ece_vendor = id->local_ece.vendor_id;
+	c->ece_options = id->local_ece.options;
+	return 0;
+}
+
+/* ---- the active side ---- */
+
+/* rdma_create_ep() may have left data that comes before the program's. */
+static int connect_data(
+	const struct ident *id, const struct rdma_conn_param *p, struct cm_call *call, size_t max)
+{
+	uint8_t data[CM_PRIV_MAX];
+	size_t more = p ? p->private_data_len : 0;
+
+	if (id->connect_len + more > max || (more && !p->private_data))
+		return -EINVAL;
+	if (id->connect_len)
+		memcpy(data, id->connect, id->connect_len);
+	if (more)
+		memcpy(data + id->connect_len, p->private_data, more);
+	return set_private_data(call, data, id->connect_len + more, max);
+}
+
+static int connect_id(struct ident *id, const struct rdma_conn_param *p)
+{
+	struct cm_call call = call_for(id);
+	enum ident_state before = id->state;
+	struct proto_msg reply;
+	int ret = 0;
+
+	if (id->state != ID_ROUTE_RESOLVED)
+		return -EINVAL;
+	if (!is_ud(id))
+		ret = choose_depths(id, p);
+	if (!ret)
+		ret = fill_params(id, p, &call);
+	if (!ret)
+		ret = connect_data(id, p, &call, is_ud(id) ? PRIV_UD_CONNECT : PRIV_CONNECT);
+	if (!ret)
+		ret = channel_register(to_channel(id->id.channel));
+	if (ret)
+		return ret;
+	id->retry_count = call.param.retry_count;
+	id->state = ID_CONNECTING; /* the answer may come before the call returns */
+	ret = call_weftd(OP_CM_CONNECT, &call, &reply);
+	if (ret) {
+		id->state = before;
+		return ret;
+	}
+	id->local_comm = reply.id;
+	return 0;
+}
+
+int rdma_connect(struct rdma_cm_id *rdma_id, struct rdma_conn_param *conn_param)
+{
+	struct ident *id = to_ident(rdma_id);
+	int ret = connect_id(id, conn_param);
+
+	return ret ? fail(ret) : ident_complete(id);
+}
+
+int rdma_establish(struct rdma_cm_id *rdma_id)
+{
+	struct ident *id = to_ident(rdma_id);
+	struct cm_call call = call_for(id);
+	int ret;
+
+	if (rdma_id->qp || id->state != ID_RESPONDED)
+		return fail(EINVAL);
+	ret = call_weftd(OP_CM_READY, &call, NULL);
+	if (!ret)
+		id->state = ID_CONNECTED;
+	return result(ret);
+}
+
+/* ---- the passive side ---- */
+
+static int accept_datagram(struct ident *id, const struct rdma_conn_param *p)
+{
+	struct cm_call call = call_for(id);
+	int ret = fill_params(id, p, &call);
+
+	if (!ret && p)
+		ret = set_private_data(&call, p->private_data, p->private_data_len, PRIV_UD_ACCEPT);
+	if (ret)
+		return ret;
+	call.param.qkey = RDMA_UDP_QKEY;
+	ret = call_weftd(OP_CM_ACCEPT, &call, NULL);
+	if (!ret)
+		id->state = ID_ENDED;
+	return ret;
+}
+
+static int accept_id(struct ident *id, const struct rdma_conn_param *p)
+{
+	struct cm_call call = call_for(id);
+	int ret;
+
+	if (id->state != ID_REQUESTED)
+		return id->state == ID_ENDED ? -ECONNRESET : -EINVAL;
+	if (is_ud(id))
+		return accept_datagram(id, p);
+	ret = choose_depths(id, p);
+	if (!ret)
+		ret = fill_params(id, p, &call);
+	if (!ret && p)
+		ret = set_private_data(&call, p->private_data, p->private_data_len, PRIV_ACCEPT);
+	if (!ret && id->id.qp)
+		ret = qp_to_connected(id);
+	if (ret)
+		return ret;
+	id->state = ID_ACCEPTING;
+	ret = call_weftd(OP_CM_ACCEPT, &call, NULL);
+	if (ret) {
+		id->state = ID_ENDED;
+		qp_to_error(id);
+	}
+	return ret;
+}
+
+int rdma_accept(struct rdma_cm_id *rdma_id, struct rdma_conn_param *conn_param)
+{
+	struct ident *id = to_ident(rdma_id);
+	int ret = accept_id(id, conn_param);
+
+	if (ret)
+		return fail(ret);
+	return is_ud(id) ? 0 : ident_complete(id);
+}
+
+static int reject(struct rdma_cm_id *rdma_id, const void *data, uint8_t len, uint16_t reason)
+{
+	struct ident *id = to_ident(rdma_id);
+	struct cm_call call = call_for(id);
+	int ret = set_private_data(&call, data, len, is_ud(id) ? PRIV_UD_ACCEPT : PRIV_REJECT);
+
+	if (ret)
+		return ret;
+	call.reason = reason;
+	ret = call_weftd(OP_CM_REJECT, &call, NULL);
+	if (!ret)
+		id->state = ID_ENDED;
+	return ret;
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	return result(reject(id, private_data, private_data_len, REASON_CONSUMER));
+}
+
+int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	return result(reject(id, private_data, private_data_len, REASON_VENDOR_OPTION));
+}
+
+int rdma_notify(struct rdma_cm_id *rdma_id, enum ibv_event_type event)
+{
+	struct cm_call call = call_for(to_ident(rdma_id));
+
+	if (event == IBV_EVENT_PATH_MIG)
+		return 0;
+	if (event != IBV_EVENT_COMM_EST)
+		return fail(EINVAL);
+	return result(call_weftd(OP_CM_NOTIFY, &call, NULL));
+}
+
+/* ---- the end ---- */
+
+static bool was_connected(const struct ident *id)
+{
+	return id->state == ID_CONNECTED || id->state == ID_ACCEPTING ||
+	       id->state == ID_DISCONNECTED || id->state == ID_DISCONNECTING ||
+	       id->state == ID_ENDED;
+}
+
+int rdma_disconnect(struct rdma_cm_id *rdma_id)
+{
+	struct ident *id = to_ident(rdma_id);
+	struct cm_call call = call_for(id);
+	bool waits = id->state == ID_CONNECTED;
+	int ret;
+
+	if (!was_connected(id) || is_ud(id))
+		return fail(EINVAL);
+	qp_to_error(id);
+	if (id->state == ID_CONNECTED)
+		id->state = ID_DISCONNECTING;
+	ret = tell_weftd(OP_CM_DISCONNECT, &call);
+	if (ret)
+		return fail(ret);
+	if (id->state == ID_DISCONNECTED)
+		id->state = ID_ENDED;
+	return waits ? ident_complete(id) : 0;
+}
+
+/* ---- ECE: carried for the program, our device has none ---- */
+
+int rdma_set_local_ece(struct rdma_cm_id *rdma_id, struct ibv_ece *ece)
+{
+	struct ident *id = to_ident(rdma_id);
+
+	if (!ece || !ece->vendor_id)
+		return fail(EINVAL);
+	id->local_ece = (struct ibv_ece){.vendor_id = ece->vendor_id, .options = ece->options};
+	return 0;
+}
+
+int rdma_get_remote_ece(struct rdma_cm_id *rdma_id, struct ibv_ece *ece)
+{
+	if (rdma_id->qp || !ece)
+		return fail(EINVAL);
+	*ece = to_ident(rdma_id)->remote_ece;
+	return 0;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The device: one context for all ids, which outlives them. */
+#include "rdmacm/rdmacm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/for_rdmacm.h"
+
+static struct device device;
+static struct lock device_lock;
+
+static uint8_t clamp(int n)
+{
+	return n > 0xff ? 0xff : n;
+}
+
+static int open_device(struct device *d)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+
+	if (!list)
+		return -errno;
+	d->verbs = list[0] ? ibv_open_device(list[0]) : NULL;
+	ibv_free_device_list(list);
+	if (!d->verbs)
+		return errno ? -errno : -ENODEV;
+	d->pd = ibv_alloc_pd(d->verbs);
+	if (!d->pd || ibv_query_device(d->verbs, &attr) || ibv_query_port(d->verbs, 1, &port)) {
+		int err = errno ? errno : EIO;
+
+		if (d->pd)
+			ibv_dealloc_pd(d->pd);
+		ibv_close_device(d->verbs);
+		*d = (struct device){0};
+		return -err;
+	}
+	d->max_responder = clamp(attr.max_qp_rd_atom);
+	d->max_initiator = clamp(attr.max_qp_init_rd_atom);
+	d->mtu = port.active_mtu;
+	return 0;
+}
+
+int device_get(const struct device **dev)
+{
+	int ret;
+
+	lock_take(&device_lock);
+	ret = weft_cm_attach(&device.page);
+	if (!ret && !device.verbs)
+		ret = open_device(&device);
+	lock_drop(&device_lock);
+	*dev = &device;
+	return ret;
+}
+
+int device_gid_index(const uint8_t gid[16])
+{
+	const struct device *dev;
+	int ret = device_get(&dev);
+	struct fabric_page page;
+
+	if (ret)
+		return ret;
+	fabric_read(dev->page, &page);
+	for (uint32_t i = 0; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (page.port.gid[i].type && memcmp(page.port.gid[i].raw, gid, 16) == 0)
+			return i;
+	return -ENOENT;
+}
+
+static bool is_v4(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid, prefix, sizeof prefix) == 0;
+}
+
+int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
+{
+	const struct device *dev;
+	struct fabric_page page;
+	int ret = device_get(&dev);
+
+	if (ret)
+		return ret;
+	fabric_read(dev->page, &page);
+	for (uint32_t i = 1; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++) {
+		const uint8_t *gid = page.port.gid[i].raw;
+		bool is_loopback = is_v4(gid) ? gid[12] == 127 : gid[0] == 0;
+
+		if (!page.port.gid[i].type || is_v4(gid) != (family == 4) ||
+			is_loopback != loopback)
+			continue;
+		memcpy(addr->gid, gid, 16);
+		addr->family = family;
+		return 0;
+	}
+	return -ENETUNREACH;
+}
+
+struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	const struct device *dev;
+	struct ibv_context **list = calloc(2, sizeof *list);
+	int ret;
+
+	if (!list) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	ret = device_get(&dev);
+	if (ret) {
+		free(list);
+		errno = -ret;
+		return NULL;
+	}
+	list[0] = dev->verbs;
+	if (num_devices)
+		*num_devices = 1;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

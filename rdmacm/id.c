@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Ids: creation, options, migration, end. */
+#include "rdmacm/rdmacm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool known_port_space(enum rdma_port_space ps)
+{
+	return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, void *context,
+	enum rdma_port_space ps)
+{
+	struct event_channel *own = NULL;
+	const struct device *dev;
+	struct ident *id;
+	int ret = device_get(&dev);
+
+	if (!ret && !known_port_space(ps))
+		ret = -EPROTONOSUPPORT;
+	if (!ret && !channel)
+		ret = channel_create(&own);
+	if (ret)
+		return fail(ret);
+	id = ident_new(channel ? channel : &own->ch, context, ps, 0);
+	if (!id) {
+		if (own)
+			channel_destroy(own);
+		return fail(ENOMEM);
+	}
+	id->sync = !channel;
+	*out = &id->id;
+	return 0;
+}
+
+static bool of_ident(const struct cm_event *e, const void *arg)
+{
+	const struct ident *id = arg;
+
+	return e->handle == id->handle || e->listen_handle == id->handle;
+}
+
+/* Does weftd know it? */
+static bool is_published(const struct ident *id)
+{
+	return id->has_port || id->handle & CM_HANDLE_PASSIVE;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *rdma_id)
+{
+	struct ident *id = to_ident(rdma_id);
+	struct event_channel *ch = to_channel(rdma_id->channel);
+	struct cm_call call = call_for(id);
+	int ret = 0;
+
+	ident_remove(id);
+	if (is_published(id))
+		ret = call_weftd(OP_CM_DESTROY, &call, NULL);
+	channel_sift(ch, NULL, of_ident, id);
+	if (rdma_id->event)
+		rdma_ack_cm_event(rdma_id->event);
+	if (id->sync)
+		channel_destroy(ch);
+	ident_free(id);
+	return result(ret);
+}
+
+/* ---- moving to another channel ---- */
+
+int rdma_migrate_id(struct rdma_cm_id *rdma_id, struct rdma_event_channel *channel)
+{
+	struct ident *id = to_ident(rdma_id);
+	struct event_channel *from = to_channel(rdma_id->channel), *to;
+	bool was_sync = id->sync;
+	struct cm_call call;
+	int ret = 0;
+
+	if (id->sync && !channel)
+		return fail(EINVAL);
+	if (channel)
+		to = to_channel(channel);
+	else
+		ret = channel_create(&to);
+	if (!ret && is_published(id))
+		ret = channel_register(to);
+	if (ret)
+		return fail(ret);
+	call = call_for(id);
+	call.channel = to->id;
+	call.backlog = from->id; /* whose events go along */
+	if (is_published(id))
+		ret = call_weftd(OP_CM_MIGRATE, &call, NULL);
+	if (ret) {
+		if (!channel)
+			channel_destroy(to);
+		return fail(ret);
+	}
+	channel_sift(from, to, of_ident, id);
+	rdma_id->channel = &to->ch;
+	id->sync = !channel;
+	if (was_sync) {
+		if (rdma_id->event) {
+			rdma_ack_cm_event(rdma_id->event);
+			rdma_id->event = NULL;
+		}
+		channel_destroy(from);
+	}
+	return 0;
+}
+
+/* ---- options ---- */
+
+static int get_flag(const void *optval, size_t optlen, uint32_t flag, uint32_t *flags)
+{
+	int on;
+
+	if (optlen != sizeof on)
+		return -EINVAL;
+	memcpy(&on, optval, sizeof on);
+	*flags = on ? *flags | flag : *flags & ~flag;
+	return 0;
+}
+
+static int set_id_option(struct ident *id, int optname, const void *optval, size_t optlen)
+{
+	switch (optname) {
+	case RDMA_OPTION_ID_TOS:
+		if (optlen != 1)
+			return -EINVAL;
+		id->tos = *(const uint8_t *)optval;
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (id->state != ID_IDLE)
+			return -EINVAL;
+		return get_flag(optval, optlen, CM_F_REUSEADDR, &id->flags);
+	case RDMA_OPTION_ID_AFONLY:
+		if (id->state != ID_IDLE)
+			return -EINVAL;
+		return get_flag(optval, optlen, CM_F_AFONLY, &id->flags);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (optlen != 1 || *(const uint8_t *)optval > 31 || id->id.qp_type != IBV_QPT_RC)
+			return -EINVAL;
+		id->ack_timeout = *(const uint8_t *)optval;
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+int rdma_set_option(struct rdma_cm_id *rdma_id, int level, int optname, void *optval, size_t optlen)
+{
+	if (level == RDMA_OPTION_ID)
+		return result(set_id_option(to_ident(rdma_id), optname, optval, optlen));
+	/* The path of an InfiniBand subnet; ours is an Ethernet. */
+	return fail(level == RDMA_OPTION_IB ? EOPNOTSUPP : ENOSYS);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The QP of an id: made with what it needs, driven through its states. */
+#include "rdmacm/rdmacm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOP_LIMIT = 64, DEFAULT_ACK_TIMEOUT = 19 };
+
+/* ---- completion queues of our own ---- */
+
+static void destroy_send_cq(struct ident *id)
+{
+	if (!id->own_send_cq)
+		return;
+	ibv_destroy_cq(id->id.send_cq);
+	if (id->id.send_cq_channel)
+		ibv_destroy_comp_channel(id->id.send_cq_channel);
+	id->id.send_cq = NULL;
+	id->id.send_cq_channel = NULL;
+	id->own_send_cq = false;
+}
+
+static void destroy_recv_cq(struct ident *id)
+{
+	if (!id->own_recv_cq)
+		return;
+	ibv_destroy_cq(id->id.recv_cq);
+	if (id->id.recv_cq_channel)
+		ibv_destroy_comp_channel(id->id.recv_cq_channel);
+	id->id.recv_cq = NULL;
+	id->id.recv_cq_channel = NULL;
+	id->own_recv_cq = false;
+}
+
+/* A CQ whose context is the id, as <rdma/rdma_verbs.h> expects, and its channel. */
+static int make_cq(struct ident *id, uint32_t cqe, struct ibv_cq **cq, struct ibv_comp_channel **ch)
+{
+	*ch = ibv_create_comp_channel(id->id.verbs);
+	if (!*ch)
+		return -errno;
+	*cq = ibv_create_cq(id->id.verbs, cqe ? cqe : 1, id, *ch, 0);
+	if (*cq)
+		return 0;
+	ibv_destroy_comp_channel(*ch);
+	*ch = NULL;
+	return -errno;
+}
+
+static int make_cqs(struct ident *id, uint32_t send_wr, uint32_t recv_wr, struct ibv_cq **send_cq,
+	struct ibv_cq **recv_cq, bool srq)
+{
+	struct rdma_cm_id *r = &id->id;
+	int ret;
+
+	if (!*send_cq) {
+		ret = make_cq(id, send_wr, &r->send_cq, &r->send_cq_channel);
+		if (ret)
+			return ret;
+		id->own_send_cq = true;
+	} else {
+		r->send_cq = *send_cq;
+	}
+	if (!*recv_cq && !(srq && r->recv_cq)) {
+		ret = make_cq(id, recv_wr, &r->recv_cq, &r->recv_cq_channel);
+		if (ret) {
+			destroy_send_cq(id);
+			return ret;
+		}
+		id->own_recv_cq = true;
+	} else if (*recv_cq) {
+		r->recv_cq = *recv_cq;
+	}
+	*send_cq = r->send_cq;
+	*recv_cq = r->recv_cq;
+	return 0;
+}
+
+/* ---- creation ---- */
+
+static int to_init(struct ident *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
+	int mask = 0, ret;
+
+	ret = qp_attributes(id, &attr, &mask);
+	if (!ret)
+		ret = -ibv_modify_qp(qp, &attr, mask);
+	if (ret || id->id.qp_type != IBV_QPT_UD)
+		return ret;
+	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR};
+	ret = -ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	return ret ? ret : -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+static int create_qp(struct ident *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp;
+	int ret;
+
+	if (!id->id.verbs || id->id.qp)
+		return -EINVAL;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = id->id.pd;
+	} else if (attr->pd->context != id->id.verbs) {
+		return -EINVAL;
+	}
+	ret = make_cqs(id, attr->cap.max_send_wr, attr->cap.max_recv_wr, &attr->send_cq,
+		&attr->recv_cq, attr->srq || id->id.srq);
+	if (ret)
+		return ret;
+	if (!attr->srq)
+		attr->srq = id->id.srq;
+	qp = ibv_create_qp_ex(id->id.verbs, attr);
+	ret = qp ? to_init(id, qp) : -errno;
+	if (ret) {
+		if (qp)
+			ibv_destroy_qp(qp);
+		destroy_send_cq(id);
+		destroy_recv_cq(id);
+		return ret;
+	}
+	id->id.pd = attr->pd;
+	id->id.qp = qp;
+	return 0;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	return result(create_qp(to_ident(id), attr));
+}
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {0};
+	int ret;
+
+	memcpy(&attr, init, sizeof *init);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr.pd = pd ? pd : id->pd;
+	ret = create_qp(to_ident(id), &attr);
+	memcpy(init, &attr, sizeof *init);
+	return result(ret);
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *rdma_id)
+{
+	struct ident *id = to_ident(rdma_id);
+
+	if (rdma_id->qp)
+		ibv_destroy_qp(rdma_id->qp);
+	rdma_id->qp = NULL;
+	destroy_send_cq(id);
+	if (!rdma_id->srq)
+		destroy_recv_cq(id);
+}
+
+/* ---- states ---- */
+
+static int init_attributes(const struct ident *id, struct ibv_qp_attr *attr, int *mask)
+{
+	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	attr->qp_state = IBV_QPS_INIT;
+	attr->pkey_index = 0;
+	attr->port_num = 1;
+	if (id->id.qp_type == IBV_QPT_UD) {
+		attr->qkey = RDMA_UDP_QKEY;
+		*mask |= IBV_QP_QKEY;
+		return 0;
+	}
+	attr->qp_access_flags =
+		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	*mask |= IBV_QP_ACCESS_FLAGS;
+	return 0;
+}
+
+static uint8_t path_mtu(const struct ident *id)
+{
+	const struct device *dev;
+	uint8_t mtu = device_get(&dev) ? IBV_MTU_1024 : dev->mtu;
+
+	return id->peer.mtu && id->peer.mtu < mtu ? id->peer.mtu : mtu;
+}
+
+static int rtr_attributes(const struct ident *id, struct ibv_qp_attr *attr, int *mask)
+{
+	int index = device_gid_index(id->src.gid);
+
+	if (index < 0)
+		return index;
+	*mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS;
+	attr->qp_state = IBV_QPS_RTR;
+	attr->path_mtu = path_mtu(id);
+	attr->dest_qp_num = id->peer.qpn;
+	attr->rq_psn = id->peer.rq_psn;
+	attr->max_dest_rd_atomic = id->responder_resources;
+	attr->min_rnr_timer = 0;
+	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	if (id->responder_resources)
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	attr->ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
+	attr->ah_attr.grh.sgid_index = index;
+	attr->ah_attr.grh.hop_limit = HOP_LIMIT;
+	attr->ah_attr.grh.traffic_class = id->tos;
+	memcpy(attr->ah_attr.grh.dgid.raw, id->dst.gid, 16);
+	return 0;
+}
+
+static int rts_attributes(const struct ident *id, struct ibv_qp_attr *attr, int *mask)
+{
+	uint8_t told = id->peer.ack_timeout;
+
+	*mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	attr->qp_state = IBV_QPS_RTS;
+	attr->timeout = id->ack_timeout ? id->ack_timeout : (told ? told : DEFAULT_ACK_TIMEOUT);
+	attr->retry_cnt = id->retry_count;
+	attr->rnr_retry = id->peer.rnr_retry;
+	attr->sq_psn = id->peer.sq_psn;
+	attr->max_rd_atomic = id->initiator_depth;
+	return 0;
+}
+
+int qp_attributes(struct ident *id, struct ibv_qp_attr *attr, int *mask)
+{
+	switch (attr->qp_state) {
+	case IBV_QPS_INIT:
+		return init_attributes(id, attr, mask);
+	case IBV_QPS_RTR:
+		return rtr_attributes(id, attr, mask);
+	case IBV_QPS_RTS:
+		return rts_attributes(id, attr, mask);
+	default:
+		return -EINVAL;
+	}
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *rdma_id, struct ibv_qp_attr *attr, int *mask)
+{
+	struct ident *id = to_ident(rdma_id);
+
+	if (!attr || !mask)
+		return fail(EINVAL);
+	if (!rdma_id->verbs || (attr->qp_state != IBV_QPS_INIT && !id->peer.qpn))
+		return fail(EINVAL);
+	return result(qp_attributes(id, attr, mask));
+}
+
+static int step(struct ident *id, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask = 0;
+	int ret = qp_attributes(id, &attr, &mask);
+
+	return ret ? ret : -ibv_modify_qp(id->id.qp, &attr, mask);
+}
+
+int qp_to_connected(struct ident *id)
+{
+	int ret = step(id, IBV_QPS_RTR);
+
+	return ret ? ret : step(id, IBV_QPS_RTS);
+}
+
+void qp_to_error(struct ident *id)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (id->id.qp && id->id.qp_type != IBV_QPT_UD)
+		(void)ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE);
+}
+
+/* ---- shared receive queues ---- */
+
+int rdma_create_srq_ex(struct rdma_cm_id *rdma_id, struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq *srq;
+
+	if (!rdma_id->verbs || rdma_id->srq)
+		return fail(EINVAL);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->pd = rdma_id->pd;
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+	}
+	srq = ibv_create_srq_ex(rdma_id->verbs, attr);
+	if (!srq)
+		return -1;
+	rdma_id->pd = attr->pd;
+	rdma_id->srq = srq;
+	return 0;
+}
+
+int rdma_create_srq(struct rdma_cm_id *rdma_id, struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	struct ibv_srq *srq;
+
+	if (!rdma_id->verbs || rdma_id->srq)
+		return fail(EINVAL);
+	srq = ibv_create_srq(pd ? pd : rdma_id->pd, init);
+	if (!srq)
+		return -1;
+	rdma_id->pd = pd ? pd : rdma_id->pd;
+	rdma_id->srq = srq;
+	return 0;
+}
+
+void rdma_destroy_srq(struct rdma_cm_id *rdma_id)
+{
+	ibv_destroy_srq(rdma_id->srq);
+	rdma_id->srq = NULL;
+	if (!rdma_id->qp)
+		destroy_recv_cq(to_ident(rdma_id));
+}

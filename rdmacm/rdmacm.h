@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * librdmacm: ids and event channels of this process.  Include this header first: it gives the
+ * public functions default visibility.  Internal functions return 0 or a negative errno; only
+ * the public ones set errno.
+ *
+ * The process holds the truth of each id; what weftd knows of it is published again when a new
+ * weftd starts.  Most work is weftd's (cm/): here are addresses, the QP's transitions, and the
+ * order of events.
+ *
+ * Locks: table.lock (which ids and channels exist) is taken before a channel's lock; neither is
+ * held in a call to weftd, which may call publish() back.
+ */
+#pragma once
+
+#pragma GCC visibility push(default)
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <rdma/rsocket.h>
+#pragma GCC visibility pop
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "base/lock.h"
+#include "cm/cm_proto.h"
+#include "fabric/page.h"
+#include "rdv/proto.h"
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* How far an id is, as we know it. */
+enum ident_state {
+	ID_IDLE,
+	ID_BOUND,
+	ID_ADDR_QUERY,
+	ID_ADDR_RESOLVED,
+	ID_ROUTE_QUERY,
+	ID_ROUTE_RESOLVED,
+	ID_LISTEN,
+	ID_CONNECTING, /* REQ was sent */
+	ID_REQUESTED,  /* a request that the program has to answer */
+	ID_RESPONDED,  /* REP has come, the program has to say rdma_establish() */
+	ID_ACCEPTING,  /* REP was sent */
+	ID_CONNECTED,
+	ID_DISCONNECTING, /* by us */
+	ID_DISCONNECTED,  /* by the peer; our answer is due */
+	ID_ENDED,
+};
+
+struct local_event {
+	struct local_event *next;
+	struct cm_event e;
+};
+
+struct event_channel {
+	struct rdma_event_channel ch; /* first member */
+	uint32_t id;
+	struct sockaddr_un addr;
+	socklen_t addr_len;
+	uint8_t cookie[CM_COOKIE_SIZE];
+	bool registered; /* weftd knows it */
+	struct event_channel *next, *prev;
+
+	struct lock lock; /* the rest */
+	struct local_event *head, **tail;
+	bool token;       /* a datagram without contents lies in the socket: head has something */
+	uint32_t unacked; /* events of weftd taken since it was told */
+};
+
+struct ident {
+	struct rdma_cm_id id; /* first member */
+	uint32_t handle;
+	enum ident_state state;
+	bool sync; /* has a channel of its own */
+	bool own_send_cq, own_recv_cq;
+	bool has_port;  /* weftd knows the port as ours */
+	uint32_t flags; /* enum cm_flags */
+	uint8_t tos, ack_timeout;
+	int backlog;
+	struct cm_addr src, dst;
+	uint32_t local_comm, remote_comm;
+	struct cm_params peer; /* from REQ or REP */
+	uint8_t responder_resources, initiator_depth;
+	uint8_t retry_count;
+	struct ibv_ece local_ece, remote_ece;
+	struct ibv_sa_path_rec path;
+	struct ibv_qp_init_attr *ep_qp_attr; /* rdma_create_ep() of a listener */
+	struct ibv_pd *ep_pd;
+	void *connect; /* private data of rdma_create_ep() */
+	size_t connect_len;
+	struct ident *by_handle, *next, *prev;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t acked;
+	uint32_t n_events, n_acked;
+};
+
+struct got_event {
+	struct rdma_cm_event event; /* first member */
+	struct ident *owner;        /* whose count it is in */
+	uint8_t priv[CM_PRIV_MAX];
+};
+
+static inline struct ident *to_ident(struct rdma_cm_id *id)
+{
+	return (struct ident *)id;
+}
+
+static inline struct event_channel *to_channel(struct rdma_event_channel *ch)
+{
+	return (struct event_channel *)ch;
+}
+
+static inline int fail(int err)
+{
+	errno = err < 0 ? -err : err;
+	return -1;
+}
+
+/* 0, or -1 with errno, of 0 or a negative errno. */
+static inline int result(int ret)
+{
+	return ret ? fail(ret) : 0;
+}
+
+/* ---- device.c ---- */
+
+struct device {
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	const struct fabric_page *page; /* live */
+	uint8_t max_responder, max_initiator;
+	uint8_t mtu;
+};
+
+/* The one device, opened once for the life of the process. */
+int device_get(const struct device **dev);
+/* Index of one of our GIDs, -ENOENT. */
+int device_gid_index(const uint8_t gid[16]);
+/* The first address of that family; loopback: that one. */
+int device_address(uint8_t family, bool loopback, struct cm_addr *addr);
+
+/* ---- table.c ---- */
+
+struct ident *ident_new(
+	struct rdma_event_channel *ch, void *context, enum rdma_port_space ps, uint32_t handle);
+/* Out of the table: no event finds it any more. */
+void ident_remove(struct ident *id);
+/* Frees it once all its events are acknowledged; may block for that. */
+void ident_free(struct ident *id);
+/* Finds it and counts an event for it. */
+struct ident *ident_count_event(uint32_t handle);
+void ident_ack_event(struct ident *id);
+void channel_enter(struct event_channel *ch);
+void channel_leave(struct event_channel *ch);
+
+/* ---- channel.c ---- */
+
+int channel_create(struct event_channel **out);
+void channel_destroy(struct event_channel *ch);
+/* Makes it known to weftd, once. */
+int channel_register(struct event_channel *ch);
+/* The call that does so. */
+int channel_describe(const struct event_channel *ch, struct cm_channel_call *call);
+/* An event of our own making; ENOMEM. */
+int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len);
+/* Takes the next event, blocking by the fd's flag: -EAGAIN, -EINTR. */
+int channel_take(struct event_channel *ch, struct cm_event *e);
+/*
+ * Calls pick for each event that waits; those for which it returns true are taken out and go to
+ * `to`, if that is not NULL.
+ */
+void channel_sift(struct event_channel *ch, struct event_channel *to,
+	bool (*pick)(const struct cm_event *e, const void *arg), const void *arg);
+
+/* ---- calls to weftd, call.c ---- */
+
+/* What all calls about id begin with. */
+struct cm_call call_for(const struct ident *id);
+/* Makes the call; *msg (may be NULL): the reply. */
+int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply);
+/* The same, without waiting for the answer where weftd takes it at once. */
+int tell_weftd(uint32_t op, const struct cm_call *call);
+int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max);
+
+/* ---- address.c ---- */
+
+int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a);
+void addr_to_sockaddr(const struct cm_addr *a, struct sockaddr_storage *ss);
+bool addr_is_any(const struct cm_addr *a);
+/* Shows the addresses of the id to the program. */
+void ident_show_addresses(struct ident *id);
+int ident_attach_device(struct ident *id);
+int ident_bind(struct ident *id, const struct cm_addr *addr);
+
+/* ---- qp.c ---- */
+
+int qp_to_connected(struct ident *id);
+void qp_to_error(struct ident *id);
+/* Attributes of the next state; mask is set. */
+int qp_attributes(struct ident *id, struct ibv_qp_attr *attr, int *mask);
+
+/* ---- event.c ---- */
+
+/* For synchronous ids: waits for the next event and keeps it in id->event. */
+int ident_complete(struct ident *id);
+/* An event of id's own making. */
+int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status);

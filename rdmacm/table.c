@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Which ids and channels this process has; telling a new weftd of them; fork. */
+#include "rdmacm/rdmacm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/cm.h"
+#include "verbs/for_rdmacm.h"
+
+enum { BUCKETS = 1 << 12 };
+
+static struct {
+	struct lock lock;
+	struct ident *by_handle[BUCKETS];
+	struct ident *idents;
+	struct event_channel *channels;
+	uint32_t last_handle;
+} table;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct ident **bucket(uint32_t handle)
+{
+	return &table.by_handle[handle % BUCKETS];
+}
+
+/* ---- a new weftd ---- */
+
+static struct cm_call publish_call(const struct ident *id, uint8_t state)
+{
+	struct cm_call call = call_for(id);
+
+	call.local_comm = id->local_comm;
+	call.remote_comm = id->remote_comm;
+	call.param.qpn = id->peer.qpn;
+	call.state = state;
+	call.backlog = id->backlog;
+	if (!id->has_port)
+		call.src.port = 0;
+	return call;
+}
+
+/* What was under way through the old weftd is lost: says so to the program. */
+static void tell_lost(struct ident *id)
+{
+	switch (id->state) {
+	case ID_CONNECTING:
+	case ID_ACCEPTING:
+		(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
+		id->state = ID_ENDED;
+		break;
+	case ID_DISCONNECTED:
+		break;
+	default:
+		break;
+	}
+}
+
+static int publish_ident(
+	struct ident *id, int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
+{
+	struct proto_msg msg = {.op = OP_CM_PUBLISH};
+	struct cm_call call;
+	bool again = id->state == ID_DISCONNECTING;
+	uint8_t state = CM_IDLE;
+	int ret;
+
+	tell_lost(id);
+	if (id->state == ID_LISTEN)
+		state = CM_LISTEN;
+	else if (id->state == ID_CONNECTED || again)
+		state = CM_ESTABLISHED;
+	else if (id->state == ID_DISCONNECTED)
+		state = CM_DREQ_RCVD;
+	else if (!id->has_port)
+		return 0;
+	call = publish_call(id, state);
+	if (state == CM_IDLE)
+		call.local_comm = call.remote_comm = 0;
+	ret = send(conn, &msg, &call, cm_call_size(&call));
+	if (!ret && again) {
+		msg = (struct proto_msg){.op = OP_CM_DISCONNECT};
+		ret = send(conn, &msg, &call, cm_call_size(&call));
+	}
+	/* Another process took the port, or the like: this id alone is lost. */
+	return ret == -EPIPE || ret == -ETIMEDOUT ? ret : 0;
+}
+
+static int publish_channel(struct event_channel *ch,
+	int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
+{
+	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL};
+	struct cm_channel_call call;
+	int ret = channel_describe(ch, &call);
+
+	if (!ret && ch->registered)
+		ret = send(conn, &msg, &call, sizeof call);
+	return ret == -EEXIST ? 0 : ret;
+}
+
+static int publish(int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
+{
+	int ret = 0;
+
+	lock_take(&table.lock);
+	for (struct event_channel *ch = table.channels; ch && !ret; ch = ch->next)
+		ret = publish_channel(ch, send, conn);
+	for (struct ident *id = table.idents; id && !ret; id = id->next)
+		ret = publish_ident(id, send, conn);
+	lock_drop(&table.lock);
+	return ret;
+}
+
+/* The parent's ids are not the child's; it may only destroy what it inherited. */
+static void forked_child(void)
+{
+	memset(&table.by_handle, 0, sizeof table.by_handle);
+	table.idents = NULL;
+	table.channels = NULL;
+	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
+}
+
+static void set_up(void)
+{
+	pthread_atfork(NULL, NULL, forked_child);
+	weft_cm_publish(publish);
+}
+
+/* ---- ids ---- */
+
+struct ident *ident_new(
+	struct rdma_event_channel *ch, void *context, enum rdma_port_space ps, uint32_t handle)
+{
+	struct ident *id = calloc(1, sizeof *id);
+
+	pthread_once(&once, set_up);
+	if (!id)
+		return NULL;
+	id->id.channel = ch;
+	id->id.context = context;
+	id->id.ps = ps;
+	id->id.qp_type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
+	id->responder_resources = id->initiator_depth = RDMA_MAX_RESP_RES;
+	if (id->id.qp_type == IBV_QPT_UD)
+		id->flags |= CM_F_DATAGRAM;
+	pthread_mutex_init(&id->mutex, NULL);
+	pthread_cond_init(&id->acked, NULL);
+	lock_take(&table.lock);
+	if (!handle)
+		handle = table.last_handle = (table.last_handle % (CM_HANDLE_PASSIVE - 1)) + 1;
+	id->handle = handle;
+	id->by_handle = *bucket(handle);
+	*bucket(handle) = id;
+	id->next = table.idents;
+	if (id->next)
+		id->next->prev = id;
+	table.idents = id;
+	lock_drop(&table.lock);
+	return id;
+}
+
+void ident_remove(struct ident *id)
+{
+	struct ident **link = bucket(id->handle);
+
+	lock_take(&table.lock);
+	while (*link && *link != id)
+		link = &(*link)->by_handle;
+	if (*link) { /* else it was the parent's */
+		*link = id->by_handle;
+		if (id->prev)
+			id->prev->next = id->next;
+		else
+			table.idents = id->next;
+		if (id->next)
+			id->next->prev = id->prev;
+	}
+	lock_drop(&table.lock);
+}
+
+void ident_free(struct ident *id)
+{
+	pthread_mutex_lock(&id->mutex);
+	while (id->n_acked < id->n_events)
+		pthread_cond_wait(&id->acked, &id->mutex);
+	pthread_mutex_unlock(&id->mutex);
+	pthread_mutex_destroy(&id->mutex);
+	pthread_cond_destroy(&id->acked);
+	free(id->ep_qp_attr);
+	free(id->connect);
+	free(id);
+}
+
+struct ident *ident_count_event(uint32_t handle)
+{
+	struct ident *id;
+
+	lock_take(&table.lock);
+	id = *bucket(handle);
+	while (id && id->handle != handle)
+		id = id->by_handle;
+	if (id) {
+		pthread_mutex_lock(&id->mutex);
+		id->n_events++;
+		pthread_mutex_unlock(&id->mutex);
+	}
+	lock_drop(&table.lock);
+	return id;
+}
+
+void ident_ack_event(struct ident *id)
+{
+	pthread_mutex_lock(&id->mutex);
+	id->n_acked++;
+	pthread_cond_signal(&id->acked);
+	pthread_mutex_unlock(&id->mutex);
+}
+
+/* ---- channels ---- */
+
+void channel_enter(struct event_channel *ch)
+{
+	pthread_once(&once, set_up);
+	lock_take(&table.lock);
+	ch->next = table.channels;
+	if (ch->next)
+		ch->next->prev = ch;
+	table.channels = ch;
+	lock_drop(&table.lock);
+}
+
+void channel_leave(struct event_channel *ch)
+{
+	lock_take(&table.lock);
+	if (table.channels == ch || ch->prev) {
+		if (ch->prev)
+			ch->prev->next = ch->next;
+		else
+			table.channels = ch->next;
+		if (ch->next)
+			ch->next->prev = ch->prev;
+	}
+	lock_drop(&table.lock);
+}
+
+/* ---- calls to weftd ---- */
+
+struct cm_call call_for(const struct ident *id)
+{
+	return (struct cm_call){
+		.handle = id->handle,
+		.channel = id->id.channel ? to_channel(id->id.channel)->id : 0,
+		.flags = id->flags,
+		.ps = id->id.ps,
+		.src = id->src,
+		.dst = id->dst,
+	};
+}
+
+int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply)
+{
+	struct proto_msg msg = {.op = op};
+	int ret = weft_cm_call(&msg, call, cm_call_size(call));
+
+	if (reply)
+		*reply = msg;
+	return ret;
+}
+
+int tell_weftd(uint32_t op, const struct cm_call *call)
+{
+	struct proto_msg msg = {.op = op};
+	int ret = weft_cm_post(&msg, call, cm_call_size(call));
+
+	return ret ? call_weftd(op, call, NULL) : 0;
+}
+
+int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max)
+{
+	if (len > max || (len && !data))
+		return -EINVAL;
+	if (len)
+		memcpy(call->priv, data, len);
+	call->param.priv_len = len;
+	return 0;
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Connections within one process: which events come in which order, and what is refused. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/cm_ends.h"
+
+static struct rdma_event_channel *ach, *pch;
+
+#define REFUSED(call, err)                                                                         \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		CHECK_EQ(call, -1);                                                                \
+		CHECK_EQ(errno, err);                                                              \
+	} while (0)
+
+static void fd_is_real(void)
+{
+	struct rdma_cm_event *e;
+	struct rdma_cm_id *id = cm_id(ach);
+
+	check_case("fd");
+	CHECK(!cm_readable(ach, 0));
+	CHECK_EQ(fcntl(ach->fd, F_SETFL, fcntl(ach->fd, F_GETFL) | O_NONBLOCK), 0);
+	REFUSED(rdma_get_cm_event(ach, &e), EAGAIN);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(1), 100), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK(!cm_readable(ach, 0));
+	REFUSED(rdma_get_cm_event(ach, &e), EAGAIN);
+	CHECK_EQ(fcntl(ach->fd, F_SETFL, fcntl(ach->fd, F_GETFL) & ~O_NONBLOCK), 0);
+	CHECK(id->verbs && id->port_num == 1 && id->pd);
+	cm_end(id);
+	/* Events of an id that is gone do not make the fd readable. */
+	id = cm_id(ach);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(1), 100), 0);
+	CHECK(cm_readable(ach, 0));
+	cm_end(id);
+	CHECK(!cm_readable(ach, 0));
+}
+
+static void life(bool qp)
+{
+	struct rdma_cm_id *listener;
+	struct cm_conn c;
+	uint16_t port;
+
+	check_case("life, %s QP", qp ? "with" : "without");
+	listener = cm_listener(pch, 0, &port);
+	c = cm_connect(ach, pch, port, qp);
+	CHECK(c.active->verbs == c.passive->verbs);
+	CHECK_EQ(ntohs(rdma_get_dst_port(c.active)), port);
+	CHECK_EQ(rdma_get_src_port(c.active), rdma_get_dst_port(c.passive));
+	CHECK_EQ(ntohs(rdma_get_src_port(c.passive)), port);
+	if (qp)
+		CHECK_EQ(c.active->qp->state, IBV_QPS_RTS);
+	CHECK_EQ(rdma_disconnect(c.active), 0);
+	CHECK_EQ(cm_expect(pch, RDMA_CM_EVENT_DISCONNECTED), 0);
+	CHECK(!cm_readable(ach, 20)); /* the answer is the other side's to give */
+	CHECK_EQ(rdma_disconnect(c.passive), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_DISCONNECTED), 0);
+	if (qp)
+		CHECK_EQ(c.active->qp->state, IBV_QPS_ERR);
+	cm_end(c.active);
+	cm_end(c.passive);
+	cm_end(listener);
+	CHECK(!cm_readable(ach, 20) && !cm_readable(pch, 0));
+}
+
+static void private_data(void)
+{
+	struct rdma_conn_param p = {.retry_count = 7, .rnr_retry_count = 7};
+	struct rdma_cm_id *listener, *id, *passive;
+	struct rdma_cm_event *e;
+	uint8_t data[256];
+	uint16_t port;
+
+	check_case("private data");
+	for (int i = 0; i < 256; i++)
+		data[i] = i;
+	listener = cm_listener(pch, 0, &port);
+	id = cm_resolved(ach, cm_addr4(port), true);
+	p.private_data = data;
+	p.private_data_len = 57;
+	REFUSED(rdma_connect(id, &p), EINVAL);
+	p.private_data_len = 56;
+	CHECK_EQ(rdma_connect(id, &p), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK(e->listen_id == listener);
+	CHECK_EQ(e->param.conn.private_data_len, 56);
+	CHECK(!memcmp(e->param.conn.private_data, data, 56));
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	cm_make_qp(passive);
+	p.private_data_len = 197;
+	REFUSED(rdma_accept(passive, &p), EINVAL);
+	p.private_data_len = 196;
+	CHECK_EQ(rdma_accept(passive, &p), 0);
+	e = cm_take(ach, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK_EQ(e->param.conn.private_data_len, 196);
+	CHECK(!memcmp(e->param.conn.private_data, data, 196));
+	rdma_ack_cm_event(e);
+	cm_expect(pch, RDMA_CM_EVENT_ESTABLISHED);
+	cm_end(id);
+	cm_expect(pch, RDMA_CM_EVENT_DISCONNECTED); /* destroyed without a word */
+	cm_end(passive);
+
+	id = cm_resolved(ach, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK_EQ(e->param.conn.retry_count, 7);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	REFUSED(rdma_reject(passive, data, 149), EINVAL);
+	CHECK_EQ(rdma_reject(passive, data, 148), 0);
+	e = cm_take(ach, RDMA_CM_EVENT_REJECTED);
+	CHECK_EQ(e->status, 28);
+	CHECK_EQ(e->param.conn.private_data_len, 148);
+	CHECK(!memcmp(e->param.conn.private_data, data, 148));
+	rdma_ack_cm_event(e);
+	cm_end(id);
+	cm_end(passive);
+	cm_end(listener);
+}
+
+static void unreachable(void)
+{
+	struct rdma_cm_id *id = cm_resolved(ach, cm_addr4(9), true);
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
+	double start;
+
+	check_case("nobody there");
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	start = now_ms();
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 8);
+	CHECK_RANGE(now_ms() - start, 0, 1000);
+	CHECK(!cm_readable(ach, 20));
+	cm_end(id);
+
+	far.sin_addr.s_addr = htonl(0xc6336401); /* 198.51.100.1, of a documentation network */
+	id = cm_id(ach);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&far, 200), 0);
+	CHECK(cm_expect(ach, RDMA_CM_EVENT_ADDR_ERROR) < 0);
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&far), EADDRNOTAVAIL);
+	cm_end(id);
+}
+
+static void wrong_order(void)
+{
+	struct rdma_cm_id *id = cm_id(ach), *other = cm_id(ach);
+	struct sockaddr_in6 unknown = {.sin6_family = AF_UNIX};
+	uint16_t port;
+
+	check_case("wrong order");
+	REFUSED(rdma_connect(id, NULL), EINVAL);
+	REFUSED(rdma_accept(id, NULL), EINVAL);
+	REFUSED(rdma_disconnect(id), EINVAL);
+	REFUSED(rdma_resolve_route(id, 100), EINVAL);
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&unknown), EAFNOSUPPORT);
+	CHECK_EQ(rdma_bind_addr(id, cm_addr4(0)), 0);
+	port = ntohs(rdma_get_src_port(id));
+	CHECK(port);
+	REFUSED(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
+	REFUSED(rdma_bind_addr(other, cm_addr4(port)), EADDRINUSE);
+	CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
+	cm_end(id);
+	cm_end(other);
+	REFUSED(rdma_create_id(ach, &id, NULL, 0x9999), EPROTONOSUPPORT);
+}
+
+static void versions(void)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	struct rdma_cm_id *listener = cm_id(pch), *id;
+	uint16_t port;
+	int one = 1;
+
+	check_case("IPv6");
+	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&any), 0);
+	CHECK(!listener->verbs);
+	CHECK_EQ(rdma_listen(listener, 1), 0);
+	port = ntohs(rdma_get_src_port(listener));
+	for (int v6 = 0; v6 < 2; v6++) { /* it serves both */
+		id = cm_resolved(ach, v6 ? cm_addr6(port) : cm_addr4(port), true);
+		CHECK_EQ(rdma_connect(id, NULL), 0);
+		struct rdma_cm_event *e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+		struct rdma_cm_id *passive = e->id;
+
+		CHECK_EQ(rdma_get_local_addr(passive)->sa_family, v6 ? AF_INET6 : AF_INET);
+		rdma_ack_cm_event(e);
+		cm_end(passive);
+		CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+		cm_end(id);
+	}
+	cm_end(listener);
+
+	listener = cm_id(pch);
+	CHECK_EQ(rdma_set_option(listener, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, sizeof one),
+		0);
+	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&any), 0);
+	CHECK_EQ(rdma_listen(listener, 1), 0);
+	port = ntohs(rdma_get_src_port(listener));
+	id = cm_resolved(ach, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+	cm_end(id);
+	cm_end(listener);
+}
+
+static void migrate(void)
+{
+	struct rdma_event_channel *third = cm_channel();
+	struct rdma_cm_id *id = cm_id(ach), *listener, *active[20];
+	uint16_t port;
+	struct rdma_cm_event *e;
+
+	check_case("migrate");
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(9), 100), 0);
+	CHECK_EQ(rdma_migrate_id(id, third), 0);
+	CHECK(!cm_readable(ach, 0));
+	CHECK(id->channel == third);
+	CHECK_EQ(cm_expect(third, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	cm_end(id);
+
+	/* A listener goes with the requests that wait. */
+	listener = cm_listener(pch, 0, &port);
+	for (int i = 0; i < 20; i++) {
+		active[i] = cm_resolved(ach, cm_addr4(port), false);
+		CHECK_EQ(rdma_connect(active[i], NULL), 0);
+	}
+	CHECK(cm_readable(pch, CM_WAIT_MS));
+	CHECK_EQ(rdma_migrate_id(listener, third), 0);
+	CHECK(!cm_readable(pch, 0));
+	for (int i = 0; i < 20; i++) {
+		e = cm_take(third, RDMA_CM_EVENT_CONNECT_REQUEST);
+		id = e->id;
+		rdma_ack_cm_event(e);
+		cm_end(id);
+		CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+	}
+	CHECK(!cm_readable(third, 20));
+	for (int i = 0; i < 20; i++)
+		cm_end(active[i]);
+	cm_end(listener);
+	rdma_destroy_event_channel(third);
+}
+
+static void *ack_later(void *arg)
+{
+	usleep(100000);
+	rdma_ack_cm_event(arg);
+	return NULL;
+}
+
+static void destroy_waits(void)
+{
+	struct rdma_cm_id *id = cm_id(ach);
+	struct rdma_cm_event *e;
+	pthread_t t;
+	double start;
+
+	check_case("destroy waits");
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(9), 100), 0);
+	e = cm_take(ach, RDMA_CM_EVENT_ADDR_RESOLVED);
+	start = now_ms();
+	pthread_create(&t, NULL, ack_later, e);
+	CHECK_EQ(rdma_destroy_id(id), 0);
+	CHECK_RANGE(now_ms() - start, 90, CM_WAIT_MS);
+	pthread_join(t, NULL);
+}
+
+/* ---- synchronous ids ---- */
+
+static void *sync_client(void *arg)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *res;
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1}};
+	static char text[32] = "synchronous";
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	if (rdma_getaddrinfo("127.0.0.1", arg, &hints, &res) ||
+		rdma_create_ep(&id, res, NULL, &init))
+		die("client endpoint");
+	rdma_freeaddrinfo(res);
+	mr = rdma_reg_msgs(id, text, sizeof text);
+	if (rdma_connect(id, NULL))
+		die("client connect");
+	CHECK_EQ(rdma_post_send(id, NULL, text, sizeof text, mr, IBV_SEND_SIGNALED), 0);
+	CHECK_EQ(rdma_get_send_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(rdma_disconnect(id), 0);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void synchronous(void)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_flags = RAI_PASSIVE}, *res;
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct rdma_cm_id *listener, *id;
+	char port[8], text[32] = "";
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	pthread_t t;
+
+	check_case("synchronous");
+	if (rdma_getaddrinfo("127.0.0.1", NULL, &hints, &res) &&
+		rdma_getaddrinfo("127.0.0.1", "0", &hints, &res))
+		die("rdma_getaddrinfo");
+	if (rdma_create_ep(&listener, res, NULL, &init) || rdma_listen(listener, 0))
+		die("listener endpoint");
+	rdma_freeaddrinfo(res);
+	snprintf(port, sizeof port, "%d", ntohs(rdma_get_src_port(listener)));
+	pthread_create(&t, NULL, sync_client, port);
+	if (rdma_get_request(listener, &id))
+		die("rdma_get_request");
+	CHECK(id->qp && id->recv_cq && id->recv_cq_channel);
+	mr = rdma_reg_msgs(id, text, sizeof text);
+	CHECK_EQ(rdma_post_recv(id, NULL, text, sizeof text, mr), 0);
+	CHECK_EQ(rdma_accept(id, NULL), 0);
+	CHECK_EQ(rdma_get_recv_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK(!strcmp(text, "synchronous"));
+	CHECK_EQ(rdma_disconnect(id), 0);
+	pthread_join(t, NULL);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+
+static void refusals_of_connections(void)
+{
+	struct ibv_sa_path_rec *path;
+	struct rdma_cm_id *id = cm_resolved(ach, cm_addr4(9), false);
+	struct rdma_conn_param p = {.responder_resources = 200};
+	struct ibv_context **list;
+	uint8_t timeout = 32;
+	int n = 0;
+
+	check_case("limits");
+	path = id->route.path_rec;
+	CHECK(path && id->route.num_paths == 1 && path->mtu);
+	REFUSED(rdma_connect(id, &p), EINVAL);
+	REFUSED(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1),
+		EINVAL);
+	REFUSED(rdma_set_option(id, RDMA_OPTION_ID, 99, &timeout, 1), ENOSYS);
+	list = rdma_get_devices(&n);
+	CHECK(list && n == 1 && list[0] == id->verbs && !list[1]);
+	rdma_free_devices(list);
+	cm_end(id);
+}
+
+int main(void)
+{
+	ach = cm_channel();
+	pch = cm_channel();
+	fd_is_real();
+	life(true);
+	life(false);
+	private_data();
+	unreachable();
+	wrong_order();
+	versions();
+	migrate();
+	destroy_waits();
+	synchronous();
+	refusals_of_connections();
+	rdma_destroy_event_channel(ach);
+	rdma_destroy_event_channel(pch);
+	return check_result();
+}

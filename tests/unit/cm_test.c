@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Two communication managers on a wire that loses what it is told to, with a clock of its own:
+ * a connection is made and ended, and whichever message is lost on the way, both sides see the
+ * same events, once, in the same order.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cm/cm.h"
+
+enum { SIDES = 2, EVENTS = 16, OWNER = 7, LISTENER = 1, ACTIVE = 2, PORT = 4711 };
+
+enum {
+	EV_REQUEST = 4,
+	EV_RESPONSE = 5,
+	EV_UNREACHABLE = 7,
+	EV_REJECTED = 8,
+	EV_ESTABLISHED = 9,
+	EV_DISCONNECTED = 10,
+	EV_TIMEWAIT = 15,
+};
+
+struct side {
+	struct mad_port port;
+	struct cm *cm;
+	uint8_t gid[16];
+	struct side *other;
+	struct cm_event events[EVENTS];
+	unsigned n_events;
+};
+
+struct flying {
+	struct flying *next;
+	struct side *to;
+	uint8_t mad[MAD_SIZE];
+};
+
+static struct {
+	struct side side[SIDES];
+	uint64_t now;
+	struct flying *head, **tail;
+	int sent;        /* messages so far */
+	int lose, times; /* the number of the first one that is lost, and how many */
+	int last_attr;
+} world;
+
+static uint64_t now(void *arg)
+{
+	(void)arg;
+	return world.now;
+}
+
+static uint32_t random_word(void *arg)
+{
+	(void)arg;
+	return 12345;
+}
+
+static bool is_local(void *arg, const uint8_t gid[16])
+{
+	struct side *s = arg;
+
+	return memcmp(gid, s->gid, 16) == 0;
+}
+
+static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	struct side *s = arg;
+	struct flying *f;
+	int number = world.sent++;
+
+	assert_memory_equal(to->remote, s->other->gid, 16);
+	if (number >= world.lose && number < world.lose + world.times)
+		return 0;
+	f = calloc(1, sizeof *f);
+	f->to = s->other;
+	memcpy(f->mad, mad, MAD_SIZE);
+	*world.tail = f;
+	world.tail = &f->next;
+	return 0;
+}
+
+static void on_event(void *arg, uint32_t owner, uint32_t channel, struct cm_event *e, size_t len)
+{
+	struct side *s = arg;
+
+	assert_int_equal(owner, OWNER);
+	assert_int_equal(channel, 1);
+	assert_true(s->n_events < EVENTS);
+	memcpy(&s->events[s->n_events++], e, len);
+}
+
+static void fly(void)
+{
+	while (world.head) {
+		struct flying *f = world.head;
+		struct mad_addr from;
+
+		world.head = f->next;
+		if (!world.head)
+			world.tail = &world.head;
+		memcpy(from.local, f->to->gid, 16);
+		memcpy(from.remote, f->to->other->gid, 16);
+		mad_receive(&f->to->port, &from, f->mad);
+		free(f);
+	}
+}
+
+static void wait_ms(uint64_t ms)
+{
+	uint64_t end = world.now + ms * NSEC_PER_MSEC;
+
+	while (world.now < end) {
+		world.now += 100 * NSEC_PER_MSEC;
+		for (int i = 0; i < SIDES; i++) {
+			mad_run(&world.side[i].port, 64);
+			cm_run(world.side[i].cm);
+		}
+		fly();
+	}
+}
+
+static void begin(void)
+{
+	memset(&world, 0, sizeof world);
+	world.now = NSEC_PER_SEC;
+	world.tail = &world.head;
+	world.lose = -1;
+	for (int i = 0; i < SIDES; i++) {
+		struct side *s = &world.side[i];
+
+		s->other = &world.side[!i];
+		s->gid[10] = s->gid[11] = 0xff;
+		s->gid[12] = 10;
+		s->gid[15] = i + 1;
+		s->port = (struct mad_port){.transmit = transmit, .now = now, .arg = s};
+		mad_port_init(&s->port);
+		s->cm = calloc(1, sizeof *s->cm);
+		s->cm->env = (struct cm_env){on_event, is_local, now, random_word, s};
+		s->cm->ca_guid = 100 + i;
+		s->cm->epoch = 3;
+		assert_int_equal(cm_init(s->cm, &s->port), 0);
+	}
+}
+
+static void end(void)
+{
+	for (int i = 0; i < SIDES; i++) {
+		cm_owner_gone(world.side[i].cm, OWNER);
+		cm_end(world.side[i].cm);
+		mad_port_end(&world.side[i].port);
+		free(world.side[i].cm);
+	}
+	while (world.head) {
+		struct flying *f = world.head;
+
+		world.head = f->next;
+		free(f);
+	}
+}
+
+static struct cm_call call_of(int side, uint32_t handle)
+{
+	struct cm_call c = {.handle = handle, .channel = 1, .ps = 0x0106};
+
+	c.src.family = c.dst.family = 4;
+	memcpy(c.src.gid, world.side[side].gid, 16);
+	memcpy(c.dst.gid, world.side[!side].gid, 16);
+	return c;
+}
+
+static void listen_at(int backlog)
+{
+	struct cm_call c = call_of(1, LISTENER);
+	uint16_t port;
+
+	c.src.port = PORT;
+	c.backlog = backlog;
+	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
+	assert_int_equal(port, PORT);
+	assert_int_equal(cm_listen(world.side[1].cm, OWNER, &c), 0);
+}
+
+static int connect_to(uint16_t port, uint32_t handle)
+{
+	struct cm_call c = call_of(0, handle);
+	uint32_t comm;
+	uint16_t own;
+
+	c.dst.port = port;
+	c.param.qpn = 17;
+	c.param.responder_resources = 3;
+	c.param.initiator_depth = 2;
+	c.param.retry_count = 5;
+	c.param.priv_len = 2;
+	memcpy(c.priv, "hi", 2);
+	return cm_connect(world.side[0].cm, OWNER, &c, &comm, &own);
+}
+
+static const struct cm_event *event(int side, unsigned n, uint32_t type)
+{
+	assert_true(world.side[side].n_events > n);
+	assert_int_equal(world.side[side].events[n].type, type);
+	return &world.side[side].events[n];
+}
+
+static uint32_t passive_handle(void)
+{
+	return event(1, 0, EV_REQUEST)->handle;
+}
+
+static void accept_it(void)
+{
+	struct cm_call c = call_of(1, passive_handle());
+
+	c.param.qpn = 18;
+	c.param.priv_len = 3;
+	memcpy(c.priv, "you", 3);
+	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), 0);
+}
+
+static void settle(void)
+{
+	fly();
+	if (world.times)
+		wait_ms(10000); /* two tries */
+}
+
+/* The whole of a connection's life, by the active side's will or the passive side's. */
+static void one_life(int who_ends)
+{
+	const struct cm_event *e;
+	struct cm_call c;
+
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	settle();
+	e = event(1, 0, EV_REQUEST);
+	assert_int_equal(e->listen_handle, LISTENER);
+	assert_int_equal(e->param.qpn, 17);
+	assert_int_equal(e->param.responder_resources, 2); /* what the other one initiates */
+	assert_int_equal(e->param.initiator_depth, 3);
+	assert_int_equal(e->param.retry_count, 5);
+	assert_int_equal(e->param.priv_len, 56);
+	assert_memory_equal(e->priv, "hi\0", 3);
+	assert_int_equal(e->src.port, PORT);
+	accept_it();
+	settle();
+	e = event(0, 0, EV_RESPONSE);
+	assert_int_equal(e->param.qpn, 18);
+	assert_int_equal(e->param.priv_len, 196);
+	assert_memory_equal(e->priv, "you\0", 4);
+	c = call_of(0, ACTIVE);
+	assert_int_equal(cm_ready(world.side[0].cm, OWNER, &c), 0);
+	settle();
+	event(1, 1, EV_ESTABLISHED);
+	c = call_of(who_ends, who_ends ? passive_handle() : ACTIVE);
+	assert_int_equal(cm_disconnect(world.side[who_ends].cm, OWNER, &c), 0);
+	settle();
+	event(!who_ends, who_ends ? 1 : 2, EV_DISCONNECTED);
+	c = call_of(!who_ends, who_ends ? ACTIVE : passive_handle());
+	assert_int_equal(cm_disconnect(world.side[!who_ends].cm, OWNER, &c), 0);
+	settle();
+	event(0, 1, EV_DISCONNECTED);
+	event(1, 2, EV_DISCONNECTED);
+	wait_ms(10000);
+	event(0, 2, EV_TIMEWAIT);
+	event(1, 3, EV_TIMEWAIT);
+	assert_int_equal(world.side[0].n_events, 3);
+	assert_int_equal(world.side[1].n_events, 4);
+}
+
+static void life(void **state)
+{
+	(void)state;
+	for (int who = 0; who < SIDES; who++) {
+		begin();
+		one_life(who);
+		assert_int_equal(world.sent, 5); /* REQ REP RTU DREQ DREP */
+		end();
+	}
+}
+
+/* Each message in turn is lost, once and twice; the next try makes up for it. */
+static void losses(void **state)
+{
+	(void)state;
+	for (int who = 0; who < SIDES; who++)
+		for (int lose = 0; lose < 5; lose++) {
+			begin();
+			world.lose = lose;
+			world.times = 1;
+			one_life(who);
+			assert_true(world.sent > 5);
+			end();
+		}
+}
+
+static void nobody_answers(void **state)
+{
+	(void)state;
+	begin();
+	world.lose = 0;
+	world.times = 1000;
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	wait_ms(60000);
+	assert_int_equal(world.side[0].n_events, 0);
+	wait_ms(10000);
+	assert_int_equal(event(0, 0, EV_UNREACHABLE)->status, -ETIMEDOUT);
+	assert_int_equal(world.sent, 1 + CM_RETRIES + 1); /* and a REJ */
+	end();
+}
+
+static void no_listener(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
+	assert_int_equal(world.side[0].n_events, 1);
+	end();
+}
+
+/* A request that comes while its server listens anew waits a little, and no longer. */
+static void too_early(void **state)
+{
+	struct cm_call c = {0};
+	uint16_t port;
+
+	(void)state;
+	begin();
+	listen_at(0);
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	assert_int_equal(world.side[0].n_events, 0);
+	listen_at(0);
+	passive_handle();
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0);
+	cm_destroy(world.side[0].cm, OWNER, ACTIVE + 1); /* gives up before */
+	fly();
+	listen_at(0);
+	assert_int_equal(world.side[1].n_events, 1);
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	wait_ms(2000);
+	c = call_of(1, LISTENER); /* bound alone */
+	c.src.port = PORT;
+	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
+	assert_int_equal(connect_to(PORT, ACTIVE + 2), 0);
+	fly();
+	assert_int_equal(world.side[0].n_events, 0);
+	wait_ms(500);
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
+	end();
+}
+
+static void backlog(void **state)
+{
+	(void)state;
+	begin();
+	listen_at(2);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(connect_to(PORT, ACTIVE + i), 0);
+	fly();
+	assert_int_equal(world.side[1].n_events, 2);
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_CONSUMER_DEFINED);
+	cm_taken(world.side[1].cm, OWNER, passive_handle());
+	assert_int_equal(connect_to(PORT, ACTIVE + 3), 0);
+	fly();
+	assert_int_equal(world.side[1].n_events, 3);
+	end();
+}
+
+static void slow_consumer(void **state)
+{
+	(void)state;
+	begin();
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	wait_ms(60000); /* an MRA stretches the time; no second request is seen */
+	assert_int_equal(world.side[1].n_events, 1);
+	assert_int_equal(world.side[0].n_events, 0);
+	accept_it();
+	fly();
+	event(0, 0, EV_RESPONSE);
+	end();
+}
+
+static void rejected(void **state)
+{
+	struct cm_call c;
+
+	(void)state;
+	begin();
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	c = call_of(1, passive_handle());
+	c.param.priv_len = 2;
+	memcpy(c.priv, "no", 2);
+	assert_int_equal(cm_reject(world.side[1].cm, OWNER, &c), 0);
+	fly();
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_CONSUMER_DEFINED);
+	assert_int_equal(world.side[0].events[0].param.priv_len, 148);
+	assert_memory_equal(world.side[0].events[0].priv, "no\0", 3);
+	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), -ECONNRESET);
+	end();
+}
+
+/* At each step of a connect the owner of one side dies: the other is told once, and at once. */
+static void deaths(void **state)
+{
+	(void)state;
+	for (int victim = 0; victim < SIDES; victim++)
+		for (int step = 0; step < 3; step++) {
+			unsigned before;
+			struct cm_call c;
+
+			begin();
+			listen_at(0);
+			assert_int_equal(connect_to(PORT, ACTIVE), 0);
+			fly();
+			if (step > 0) {
+				accept_it();
+				fly();
+			}
+			if (step > 1) {
+				c = call_of(0, ACTIVE);
+				assert_int_equal(cm_ready(world.side[0].cm, OWNER, &c), 0);
+				fly();
+			}
+			before = world.side[!victim].n_events;
+			cm_owner_gone(world.side[victim].cm, OWNER);
+			fly();
+			assert_int_equal(world.side[!victim].n_events, before + 1);
+			event(!victim, before, step == 2 ? EV_DISCONNECTED : EV_REJECTED);
+			end();
+		}
+}
+
+/* The peer was started anew and connects from a QP that we hold for connected. */
+static void stale(void **state)
+{
+	struct cm_call c;
+
+	(void)state;
+	begin();
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	accept_it();
+	fly();
+	c = call_of(0, ACTIVE);
+	assert_int_equal(cm_ready(world.side[0].cm, OWNER, &c), 0);
+	fly();
+	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0); /* the same QP number */
+	fly();
+	event(1, 2, EV_DISCONNECTED);
+	assert_int_equal(event(0, 1, EV_REJECTED)->status, CM_REJ_STALE_CONN);
+	end();
+}
+
+static void ports(void **state)
+{
+	struct cm_call a, b;
+	uint16_t port;
+
+	(void)state;
+	begin();
+	a = call_of(0, 10);
+	b = call_of(0, 11);
+	a.src.port = b.src.port = PORT;
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &a, &port), 0);
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &a, &port), -EINVAL);
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &b, &port), -EADDRINUSE);
+	b.ps = 0x0111; /* another port space */
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &b, &port), 0);
+	cm_destroy(world.side[0].cm, OWNER, 10);
+	cm_destroy(world.side[0].cm, OWNER, 11);
+	a.flags = b.flags = CM_F_REUSEADDR;
+	b.ps = a.ps;
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &a, &port), 0);
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &b, &port), 0);
+	assert_int_equal(cm_listen(world.side[0].cm, OWNER, &a), -EADDRINUSE);
+	cm_destroy(world.side[0].cm, OWNER, 11);
+	assert_int_equal(cm_listen(world.side[0].cm, OWNER, &a), 0);
+	assert_int_equal(cm_bind(world.side[0].cm, OWNER, &b, &port), -EADDRINUSE);
+	end();
+}
+
+static void datagrams(void **state)
+{
+	struct cm_call c;
+	const struct cm_event *e;
+	uint32_t comm;
+	uint16_t port;
+
+	(void)state;
+	begin();
+	c = call_of(1, LISTENER);
+	c.ps = 0x0111;
+	c.flags = CM_F_DATAGRAM;
+	c.src.port = PORT;
+	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
+	assert_int_equal(cm_listen(world.side[1].cm, OWNER, &c), 0);
+	c = call_of(0, ACTIVE);
+	c.ps = 0x0111;
+	c.flags = CM_F_DATAGRAM;
+	c.dst.port = PORT;
+	assert_int_equal(cm_connect(world.side[0].cm, OWNER, &c, &comm, &port), 0);
+	fly();
+	c = call_of(1, passive_handle());
+	c.param.qpn = 99;
+	c.param.qkey = 0x01234567;
+	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), 0);
+	fly();
+	e = event(0, 0, EV_ESTABLISHED);
+	assert_int_equal(e->param.qpn, 99);
+	assert_int_equal(e->param.qkey, 0x01234567);
+	assert_int_equal(e->param.priv_len, 136);
+	assert_int_equal(event(1, 0, EV_REQUEST)->param.priv_len, 180);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(life),
+		cmocka_unit_test(losses),
+		cmocka_unit_test(nobody_answers),
+		cmocka_unit_test(no_listener),
+		cmocka_unit_test(too_early),
+		cmocka_unit_test(backlog),
+		cmocka_unit_test(slow_consumer),
+		cmocka_unit_test(rejected),
+		cmocka_unit_test(deaths),
+		cmocka_unit_test(stale),
+		cmocka_unit_test(ports),
+		cmocka_unit_test(datagrams),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
