@@ -29,8 +29,8 @@ static void clear(struct members *m, struct seg *hub, uint32_t i)
 	atomic_store_explicit(&hub->member[i].id, 0, memory_order_release);
 }
 
-static void add(struct members *m, struct seg *hub, uint32_t owner, uint32_t word,
-	const uint8_t key[16])
+static void add(
+	struct members *m, struct seg *hub, uint32_t owner, uint32_t word, const uint8_t key[16])
 {
 	uint32_t i = 0;
 

@@ -48,8 +48,7 @@ int path_check(const struct ibv_ah_attr *attr, bool unicast, const char **why)
 		*why = "the destination GID is zero";
 	if (*why)
 		return -EINVAL;
-	if (gid_is_local(attr->grh.dgid.raw) ||
-		(!unicast && gid_is_multicast(attr->grh.dgid.raw)))
+	if (gid_is_local(attr->grh.dgid.raw) || (!unicast && gid_is_multicast(attr->grh.dgid.raw)))
 		return 0;
 	*why = "the destination GID is not of this host; other hosts are not supported yet";
 	return -EHOSTUNREACH;

@@ -42,8 +42,7 @@ static uint64_t updated(const struct work *w, uint64_t old)
 static enum move_result word_move(struct work *w, uint64_t va, uint64_t *here, bool push)
 {
 	struct sgl local, remote;
-	struct move m = {
-		.pid = w->mem->view.pid, .push = push, .local = &local, .remote = &remote};
+	struct move m = {.pid = w->mem->view.pid, .push = push, .local = &local, .remote = &remote};
 	enum move_result r;
 
 	sgl_reset(&local);

@@ -140,8 +140,7 @@ bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
 void shared_untake(struct exec *x, const struct end *e, uint32_t pos)
 {
 	if (rxq_untake(&e->rx.ring, pos & e->rx.ring.mask, x->attach))
-		atomic_fetch_add_explicit(
-			&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
+		atomic_fetch_add_explicit(&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
 }
 
 void complete_shared(struct exec *x, const struct end *e, const struct end *at, uint32_t pos,
@@ -265,8 +264,8 @@ void qp_set_send_error(const struct end *e)
 		qp_set_error(e);
 		return;
 	}
-	atomic_compare_exchange_strong_explicit(&e->qp->state, &s, base | IBV_QPS_SQE,
-		memory_order_seq_cst, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(
+		&e->qp->state, &s, base | IBV_QPS_SQE, memory_order_seq_cst, memory_order_relaxed);
 }
 
 /* A completion that a dead executor wrote but perhaps never announced: announce it (again). */

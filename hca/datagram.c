@@ -80,8 +80,7 @@ static void make_ipv4(struct datagram *d, const uint8_t *sgid, uint8_t tclass, u
 
 static void make_grh(struct datagram *d)
 {
-	const uint8_t *sgid =
-		proc_at()->fabric->port.gid[d->av.qpn >> AV_SGID_SHIFT].raw;
+	const uint8_t *sgid = proc_at()->fabric->port.gid[d->av.qpn >> AV_SGID_SHIFT].raw;
 	uint8_t tclass = end_wqe(d->w->req, d->w->pos)->aux[0];
 	uint8_t hops = d->av.flow >> AV_HOP_SHIFT;
 	struct ibv_grh grh = {.next_hdr = IPPROTO_UDP};

@@ -389,8 +389,8 @@ static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, stru
 	dst->here = is_here(w->mem);
 	dst->held_at = held->n;
 	sgl_reset(&dst->l);
-	return resolve_sges(&w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l,
-		       held)
+	return resolve_sges(
+		       &w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l, held)
 		       ? IBV_WC_SUCCESS
 		       : IBV_WC_LOC_PROT_ERR;
 }

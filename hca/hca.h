@@ -245,7 +245,8 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 int hca_mcast_attach(struct hca_qp *qp, const union ibv_gid *gid);
 int hca_mcast_detach(struct hca_qp *qp, const union ibv_gid *gid);
 
-/* -EBUSY while it is in a multicast group.  Returns once no peer uses the QP's memory; drops its completions from its CQs. */
+/* -EBUSY while it is in a multicast group.  Returns once no peer uses the QP's memory; drops its
+ * completions from its CQs. */
 int hca_qp_destroy(struct hca_qp *qp);
 uint32_t hca_qp_num(const struct hca_qp *qp);
 /* The present state (an executor may have moved it to ERR). */

@@ -311,7 +311,7 @@ enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };
 /* Where a datagram goes: the address handle's attributes, copied when it is posted. */
 struct seg_av {
 	uint8_t dgid[16];
-	uint32_t qpn;  /* and the sgid_index in the top 8 bits */
+	uint32_t qpn; /* and the sgid_index in the top 8 bits */
 	uint32_t qkey;
 	uint32_t flow; /* flow label, hop limit << 20, SL << 28 */
 };

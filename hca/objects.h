@@ -121,8 +121,8 @@ struct hca_srq {
 	struct hca_xrcd *xrcd; /* XRC */
 	void *cookie;
 	_Atomic uint32_t users;
-	struct lock lock;              /* of the list */
-	struct hca_qp *qps;            /* that receive from it */
+	struct lock lock;             /* of the list */
+	struct hca_qp *qps;           /* that receive from it */
 	struct hca_srq *next, **link; /* in the PD */
 };
 
@@ -153,7 +153,7 @@ struct hca_qp {
 	_Atomic uint32_t rq_poll; /* receives below are free */
 	uint32_t rq_landed;       /* payloads below were copied out; under the receive CQ's lock */
 	uint32_t rq_depth, rq_max_sge;
-	struct hca_rxq rx; /* UD: instead of the above; ref.ring.slots NULL: none */
+	struct hca_rxq rx;     /* UD: instead of the above; ref.ring.slots NULL: none */
 	struct routes *routes; /* UD, XRC: the ends that requests go to; under our token */
 	/* cold */
 	uint32_t epoch;

@@ -194,8 +194,7 @@ static void close_fds(struct peer *p)
 static void farewell(struct peer *p)
 {
 	if (p->greeted)
-		atomic_store_explicit(
-			&p->view.seg->guest[p->greeted - 1], 0, memory_order_release);
+		atomic_store_explicit(&p->view.seg->guest[p->greeted - 1], 0, memory_order_release);
 }
 
 static void unmap(struct peer *p)

@@ -16,8 +16,8 @@ struct peer {
 	int refs;
 	struct own_fd async_fd;
 	bool self;
-	uint32_t greeted; /* our entry in its list of guests + 1 */
-	bool guest;       /* it is in ours: one reference is for that */
+	uint32_t greeted;            /* our entry in its list of guests + 1 */
+	bool guest;                  /* it is in ours: one reference is for that */
 	struct channel_fd *channels; /* of that process, as far as we have them */
 };
 

@@ -56,8 +56,8 @@ static int check_caps(const struct ibv_qp_cap *c)
 	return 0;
 }
 
-static int check_init(const struct hca_pd *pd, const struct ibv_qp_init_attr *init,
-	const struct hca_qp_parts *p)
+static int check_init(
+	const struct hca_pd *pd, const struct ibv_qp_init_attr *init, const struct hca_qp_parts *p)
 {
 	const struct kind *k = kind_of(init->qp_type);
 
@@ -186,8 +186,9 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
 	c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
 	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
-	qp->sq_bytes = (uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, stamps(qp->send_cq))
-		       << log2_up(c->max_send_wr);
+	qp->sq_bytes =
+		(uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, stamps(qp->send_cq))
+		<< log2_up(c->max_send_wr);
 	if (has_plain_rq(qp))
 		qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge, stamps(qp->recv_cq))
 			       << log2_up(c->max_recv_wr);
@@ -293,13 +294,13 @@ static bool parts_fit(const struct hca_pd *pd, const struct hca_qp_parts *p)
 	uint32_t epoch = proc_epoch();
 
 	return (!pd || pd->epoch == epoch) && (!p->send_cq || p->send_cq->epoch == epoch) &&
-	       (!p->recv_cq || p->recv_cq->epoch == epoch) &&
-	       (!p->srq || p->srq->epoch == epoch) && (!p->xrcd || p->xrcd->epoch == epoch);
+	       (!p->recv_cq || p->recv_cq->epoch == epoch) && (!p->srq || p->srq->epoch == epoch) &&
+	       (!p->xrcd || p->xrcd->epoch == epoch);
 }
 
 /* Only what its type takes. */
-static void take_parts(struct hca_qp *qp, struct hca_pd *pd, const struct hca_qp_parts *p,
-	const struct kind *k)
+static void take_parts(
+	struct hca_qp *qp, struct hca_pd *pd, const struct hca_qp_parts *p, const struct kind *k)
 {
 	qp->pd = k->pd ? pd : NULL;
 	qp->send_cq = k->send_cq ? p->send_cq : NULL;
@@ -405,8 +406,7 @@ int hca_qp_destroy(struct hca_qp *qp)
 {
 	if (qp->epoch == proc_epoch() && qp->xrcd && !xrcd_last_close(qp))
 		return 0;
-	if (qp->epoch == proc_epoch() && !qp_connects(qp) &&
-		member_count(MEMBER_MCAST, qp->me.qpn))
+	if (qp->epoch == proc_epoch() && !qp_connects(qp) && member_count(MEMBER_MCAST, qp->me.qpn))
 		return -EBUSY;
 	if (qp->epoch == proc_epoch()) {
 		struct rings r = {.sq = offset_of(qp->me.sq),

@@ -38,77 +38,68 @@ enum {
 };
 
 #define ONLY_UD_UC (1 << RC | 1 << XRC_INI | 1 << XRC_TGT)
-#define ALWAYS     {.valid = true}
+#define ALWAYS                                                                                     \
+	{                                                                                          \
+		.valid = true                                                                      \
+	}
 
-static const struct transition
-	table[STATES][STATES] =
+static const struct transition table[STATES][STATES] = {
+	[IBV_QPS_RESET] =
 		{
-			[IBV_QPS_RESET] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_INIT] = {true, 0,
-						{UD_INIT, CONNECTED_INIT, CONNECTED_INIT,
-							CONNECTED_INIT, CONNECTED_INIT},
-						{0}},
-				},
-			[IBV_QPS_INIT] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-					[IBV_QPS_INIT] = {true, 0, {0},
-						{UD_INIT, CONNECTED_INIT, CONNECTED_INIT,
-							CONNECTED_INIT, CONNECTED_INIT}},
-					[IBV_QPS_RTR] = {true, 0,
-						{0, PATH, PATH | RESPONDS, PATH, PATH | RESPONDS},
-						{IBV_QP_PKEY_INDEX | IBV_QP_QKEY, RTR_OPTIONAL,
-							RTR_OPTIONAL, RTR_OPTIONAL | RESPONDS,
-							RTR_OPTIONAL}},
-				},
-			[IBV_QPS_RTR] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-					[IBV_QPS_RTS] = {true, 0,
-						{IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, REQUESTS, REQUESTS,
-							IBV_QP_TIMEOUT | IBV_QP_SQ_PSN},
-						{UD_ANY, UC_ANY, RC_ANY, UC_ANY,
-							RC_ANY | REQUESTS}},
-				},
-			[IBV_QPS_RTS] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-					[IBV_QPS_RTS] = {true, 0, {0},
-						{UD_ANY, UC_ANY, RC_ANY, UC_ANY, RC_ANY}},
-					[IBV_QPS_SQD] = {true, 0, {0},
-						{IBV_QP_EN_SQD_ASYNC_NOTIFY,
-							IBV_QP_EN_SQD_ASYNC_NOTIFY,
-							IBV_QP_EN_SQD_ASYNC_NOTIFY,
-							IBV_QP_EN_SQD_ASYNC_NOTIFY,
-							IBV_QP_EN_SQD_ASYNC_NOTIFY}},
-				},
-			[IBV_QPS_SQD] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-					[IBV_QPS_RTS] = {true, 0, {0},
-						{UD_ANY, UC_ANY, RC_ANY, UC_ANY, RC_ANY}},
-					[IBV_QPS_SQD] = {true, 0, {0},
-						{IBV_QP_PKEY_INDEX | IBV_QP_QKEY, UC_SQD,
-							INI_SQD | TGT_SQD, INI_SQD, TGT_SQD}},
-				},
-			[IBV_QPS_SQE] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-					[IBV_QPS_RTS] = {true, ONLY_UD_UC, {0},
-						{UD_ANY, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS}},
-				},
-			[IBV_QPS_ERR] =
-				{
-					[IBV_QPS_RESET] = ALWAYS,
-					[IBV_QPS_ERR] = ALWAYS,
-				},
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_INIT] = {true, 0,
+				{UD_INIT, CONNECTED_INIT, CONNECTED_INIT, CONNECTED_INIT,
+					CONNECTED_INIT},
+				{0}},
+		},
+	[IBV_QPS_INIT] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+			[IBV_QPS_INIT] = {true, 0, {0},
+				{UD_INIT, CONNECTED_INIT, CONNECTED_INIT, CONNECTED_INIT,
+					CONNECTED_INIT}},
+			[IBV_QPS_RTR] = {true, 0, {0, PATH, PATH | RESPONDS, PATH, PATH | RESPONDS},
+				{IBV_QP_PKEY_INDEX | IBV_QP_QKEY, RTR_OPTIONAL, RTR_OPTIONAL,
+					RTR_OPTIONAL | RESPONDS, RTR_OPTIONAL}},
+		},
+	[IBV_QPS_RTR] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+			[IBV_QPS_RTS] = {true, 0,
+				{IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, REQUESTS, REQUESTS,
+					IBV_QP_TIMEOUT | IBV_QP_SQ_PSN},
+				{UD_ANY, UC_ANY, RC_ANY, UC_ANY, RC_ANY | REQUESTS}},
+		},
+	[IBV_QPS_RTS] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+			[IBV_QPS_RTS] = {true, 0, {0}, {UD_ANY, UC_ANY, RC_ANY, UC_ANY, RC_ANY}},
+			[IBV_QPS_SQD] = {true, 0,
+				{0}, {IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY}},
+		},
+	[IBV_QPS_SQD] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+			[IBV_QPS_RTS] = {true, 0, {0}, {UD_ANY, UC_ANY, RC_ANY, UC_ANY, RC_ANY}},
+			[IBV_QPS_SQD] = {true, 0,
+				{0}, {IBV_QP_PKEY_INDEX | IBV_QP_QKEY, UC_SQD, INI_SQD | TGT_SQD, INI_SQD, TGT_SQD}},
+		},
+	[IBV_QPS_SQE] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+			[IBV_QPS_RTS] = {true, ONLY_UD_UC, {0},
+				{UD_ANY, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS}},
+		},
+	[IBV_QPS_ERR] =
+		{
+			[IBV_QPS_RESET] = ALWAYS,
+			[IBV_QPS_ERR] = ALWAYS,
+		},
 };
 
 static int column_of(enum ibv_qp_type type)

@@ -178,7 +178,8 @@ void recover_death(
 		wake_owner(env, &e);
 		touched = true;
 	}
-	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.) */
+	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.)
+	 */
 	if (touched && has_event(seg))
 		env->fire(attach_id, 0, env->arg);
 }

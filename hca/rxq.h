@@ -182,8 +182,7 @@ static inline bool rxq_find_free(const struct rxq_ring *r, uint32_t tail, uint32
 /* The owner: makes the slot at pos visible; the tail is then to be published as pos + 1. */
 static inline void rxq_post(const struct rxq_ring *r, uint32_t pos)
 {
-	atomic_store_explicit(
-		rxq_slot(r, pos), rxq_word(RXQ_POSTED, 0, pos), memory_order_release);
+	atomic_store_explicit(rxq_slot(r, pos), rxq_word(RXQ_POSTED, 0, pos), memory_order_release);
 }
 
 /* The owner: the completion was taken. */

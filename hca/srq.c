@@ -234,8 +234,8 @@ static int check_attr(const struct ibv_srq_attr *a)
 	return 0;
 }
 
-static void describe(const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn,
-	const struct seg_rxq *made)
+static void describe(
+	const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn, const struct seg_rxq *made)
 {
 	uint32_t gen = atomic_load_explicit(&s->state, memory_order_relaxed) >> QPS_GEN_SHIFT;
 
@@ -404,8 +404,7 @@ int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mas
 		return 0;
 	if (attr->srq_limit > srq->rx.depth)
 		return refuse(-EINVAL, "srq_limit is above max_wr");
-	atomic_store_explicit(
-		&srq->rx.ref.entry->rx.limit, attr->srq_limit, memory_order_seq_cst);
+	atomic_store_explicit(&srq->rx.ref.entry->rx.limit, attr->srq_limit, memory_order_seq_cst);
 	check_limit(srq);
 	return 0;
 }
@@ -414,8 +413,7 @@ void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
 {
 	attr->max_wr = srq->rx.depth;
 	attr->max_sge = srq->rx.max_sge;
-	attr->srq_limit =
-		atomic_load_explicit(&srq->rx.ref.entry->rx.limit, memory_order_relaxed);
+	attr->srq_limit = atomic_load_explicit(&srq->rx.ref.entry->rx.limit, memory_order_relaxed);
 }
 
 /* Requesters wait for receives: serves those whose QPs are ours. */

@@ -40,10 +40,10 @@ struct cq_ref {
 
 /* A receive queue with several producers, as an executor sees it. */
 struct rxq_ref {
-	struct rxq_ring ring;  /* slots NULL: none */
-	struct seg_qp *entry;  /* where it is described */
+	struct rxq_ring ring; /* slots NULL: none */
+	struct seg_qp *entry; /* where it is described */
 	uint8_t *bounce;
-	uint32_t index, gen;   /* of the entry */
+	uint32_t index, gen; /* of the entry */
 	uint32_t pd, sge_max;
 };
 
@@ -60,11 +60,11 @@ struct end {
 	uint32_t rq_sge_max;
 	uint8_t *ring, *park_buf;
 	bool sig_all;
-	uint8_t type;   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
-	uint8_t stamps; /* enum seg_stamps */
+	uint8_t type;                   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
+	uint8_t stamps;                 /* enum seg_stamps */
 	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
 	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
-	struct end *next; /* for the owner of the object */
+	struct end *next;               /* for the owner of the object */
 };
 
 /*

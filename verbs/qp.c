@@ -95,8 +95,8 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *context, struct ibv_qp_ini
 /* Another handle of an XRC target QP, which lives until the last one is destroyed. */
 struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
-	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-				IBV_QP_OPEN_ATTR_TYPE;
+	const uint32_t needed =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_XRC_RECV};
 	struct verbs_qp *qp;
 	int rc;

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-static void init_srq(struct verbs_srq *srq, struct ibv_context *context, struct ibv_pd *pd,
-	void *srq_context)
+static void init_srq(
+	struct verbs_srq *srq, struct ibv_context *context, struct ibv_pd *pd, void *srq_context)
 {
 	srq->srq.context = context;
 	srq->srq.srq_context = srq_context;
@@ -42,8 +42,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	return create(pd, &init->attr, NULL, NULL, init->srq_context);
 }
 
-struct ibv_srq *verbs_create_srq_ex(
-	struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
+struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
 	uint32_t mask = init->comp_mask;
 	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;

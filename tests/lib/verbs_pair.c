@@ -171,8 +171,8 @@ int vp_rtr(struct vp_end *e, const struct vp_addr *peer)
 		return vp_state(e, IBV_QPS_RTR);
 	if (e->opts.type == IBV_QPT_UC)
 		return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | path);
-	return ibv_modify_qp(e->qp, &a,
-		IBV_QP_STATE | path | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return ibv_modify_qp(
+		e->qp, &a, IBV_QP_STATE | path | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
 int vp_rts(struct vp_end *e)

@@ -14,5 +14,5 @@ struct model_case {
 /* Which deliberate defect the model's code has now; 0 = none. */
 extern int model_mutant;
 
-extern const struct model_case token_cases[], ticket_cases[], slot_cases[], srq_cases[], arm_cases[],
-	exec_cases[];
+extern const struct model_case token_cases[], ticket_cases[], slot_cases[], srq_cases[],
+	arm_cases[], exec_cases[];

@@ -22,8 +22,7 @@ static uint8_t memory[16 * LEN];
 
 static int post(uint64_t id, size_t off, uint32_t len)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)memory + off, .length = len, .lkey = mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)memory + off, .length = len, .lkey = mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = len ? 1 : 0}, *bad;
 
 	return ibv_post_srq_recv(srq, &wr, &bad);

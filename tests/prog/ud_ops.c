@@ -296,7 +296,8 @@ static void under_fire(void)
 				if (wc.status == IBV_WC_SUCCESS)
 					CHECK(vp_filled(b.buf + GRH, 1000, 5));
 				arrived++;
-				if (wc.status != IBV_WC_SUCCESS && vp_get_state(&b) == IBV_QPS_ERR &&
+				if (wc.status != IBV_WC_SUCCESS &&
+					vp_get_state(&b) == IBV_QPS_ERR &&
 					wc.wr_id == o.recv_wr - 1) {
 					CHECK_EQ(vp_state(&b, IBV_QPS_RESET), 0);
 					vp_connect(&b, &mine);

@@ -65,8 +65,7 @@ static struct ibv_srq *make_srq(struct side *s, struct ibv_xrcd *xrcd)
 static struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr_ex init = {.qp_type = type,
-		.comp_mask = type == IBV_QPT_XRC_SEND ? IBV_QP_INIT_ATTR_PD
-						      : IBV_QP_INIT_ATTR_XRCD,
+		.comp_mask = type == IBV_QPT_XRC_SEND ? IBV_QP_INIT_ATTR_PD : IBV_QP_INIT_ATTR_XRCD,
 		.pd = s->pd,
 		.xrcd = s->xrcd,
 		.send_cq = type == IBV_QPT_XRC_SEND ? s->scq : NULL,
@@ -285,8 +284,8 @@ static void sends(struct side *from, struct side *at, const struct address *to)
 
 static void opened_twice(struct side *s)
 {
-	struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
-						     IBV_QP_OPEN_ATTR_TYPE,
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
 		.qp_num = s->tgt->qp_num,
 		.xrcd = s->xrcd,
 		.qp_type = IBV_QPT_XRC_RECV};
