@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -78,8 +77,8 @@ void check_memfd(struct check *c)
 			"no sealed memfd: %s", strerror(-rc));
 }
 
-/* A child that waits for its end; with any_tracer it lets every process of ours read it. */
-static pid_t start_target(bool any_tracer, int *gate)
+/* A child that waits for its end. */
+static pid_t start_target(int *gate)
 {
 	int go[2], ready[2];
 	char byte;
@@ -90,8 +89,6 @@ static pid_t start_target(bool any_tracer, int *gate)
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		if (any_tracer)
-			prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 		if (write(ready[1], "", 1) == 1 && read(go[0], &byte, 1) < 0)
 			_exit(1);
 		_exit(0);
@@ -106,13 +103,13 @@ static pid_t start_target(bool any_tracer, int *gate)
 }
 
 /* Whether one child can read another's memory, as peers do: 0 or -errno. */
-static int read_sibling(bool any_tracer)
+static int read_sibling(void)
 {
 	static char secret = 1;
 	char copy = 0;
 	struct iovec local = {&copy, 1}, remote = {&secret, 1};
 	int gate = -1, status;
-	pid_t target = start_target(any_tracer, &gate), reader;
+	pid_t target = start_target(&gate), reader;
 
 	if (target < 0)
 		return -ECHILD;
@@ -140,20 +137,19 @@ static int yama_scope(void)
 
 void check_peer_memory(struct check *c)
 {
-	int rc = read_sibling(false);
+	int rc = read_sibling();
 
 	if (!rc)
 		check_set(c, CHECK_OK, NULL, "process_vm_readv works between processes");
-	else if (yama_scope() && !read_sibling(true))
-		check_set(c, CHECK_WARN, "sysctl kernel.yama.ptrace_scope=0 if transfers fail",
-			"Yama (ptrace_scope %d) needs each process's consent", yama_scope());
 	else if (yama_scope())
-		check_set(c, CHECK_FAIL, "sysctl kernel.yama.ptrace_scope=0 or 1",
-			"process_vm_readv between processes: %s (Yama ptrace_scope %d)",
+		check_set(c, CHECK_WARN, "sysctl kernel.yama.ptrace_scope=0 makes it faster",
+			"agents copy: process_vm_readv between processes: %s (Yama ptrace_scope "
+			"%d)",
 			strerror(-rc), yama_scope());
 	else
-		check_set(c, CHECK_FAIL, "allow process_vm_readv and process_vm_writev (seccomp)",
-			"process_vm_readv between processes: %s", strerror(-rc));
+		check_set(c, CHECK_WARN,
+			"allowing process_vm_readv and process_vm_writev (seccomp) makes it faster",
+			"agents copy: process_vm_readv between processes: %s", strerror(-rc));
 }
 
 void check_userfaultfd(struct check *c)

@@ -231,7 +231,7 @@ static int do_set_timer(struct server *s, struct session *c, struct proto_in *in
 
 	(void)c;
 	(void)r;
-	if (!p || in->msg.id >= SEG_QPS)
+	if (!p || (in->msg.id & ~SEG_TIMER_CQ) >= (in->msg.id & SEG_TIMER_CQ ? SEG_CQS : SEG_QPS))
 		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
 	recover_timer(&s->env, p->seg, p->id, in->msg.id);
 	return 0;

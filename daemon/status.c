@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
+#include "hca/reach.h"
 
 /* Names of enum seg_counter. */
 static const char *const counter_names[CTR_COUNT] = {
@@ -66,6 +67,14 @@ static json_t *counters(const struct seg *seg)
 	return o;
 }
 
+/* What the kernel allows: calls to others' memory, and others at this one's. */
+static const char *cma_name(uint32_t reach)
+{
+	static const char *const names[] = {"none", "own calls", "peers' calls", "both"};
+
+	return names[!!(reach & REACH_CALLS) + 2 * !!(reach & REACH_ALLOWS)];
+}
+
 static json_t *one_process(const struct process *p)
 {
 	const struct seg_header *h = &p->seg->hdr;
@@ -81,6 +90,7 @@ static json_t *one_process(const struct process *p)
 	set_int(o, "n_qp", atomic_load(&h->n_qp));
 	set_int(o, "channels", p->n_channels);
 	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
+	json_object_set_new(o, "cma", json_string(cma_name(atomic_load(&h->reach))));
 	json_object_set_new(o, "counters", counters(p->seg));
 	return o;
 }

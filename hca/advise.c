@@ -14,7 +14,7 @@
 
 static int check_sge(const struct hca_pd *pd, const struct ibv_sge *s, bool write)
 {
-	const struct hca_mr *mr = s->lkey ? table_mr(s->lkey >> 8) : NULL;
+	const struct hca_mr *mr = s->lkey ? table_mr(s->lkey >> KEY_VARIANT_BITS) : NULL;
 	uint64_t off;
 
 	if (!mr || mr->key != s->lkey)
@@ -30,7 +30,7 @@ static int check_sge(const struct hca_pd *pd, const struct ibv_sge *s, bool writ
 /* Regions that are not on demand are present by definition; populating theirs does no harm. */
 static int bring_in(const struct ibv_sge *s, bool write)
 {
-	const struct hca_mr *mr = table_mr(s->lkey >> 8);
+	const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
 	uint64_t page = sysconf(_SC_PAGESIZE);
 	uint64_t from, to;
 	int saved = errno;

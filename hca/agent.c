@@ -31,11 +31,8 @@ static struct {
 	bool started;
 	pthread_t thread;
 	_Atomic bool stop;
-	/* the thread alone: which half of a slot comes next, and since which taking of it */
-	struct {
-		uint64_t word;
-		unsigned half;
-	} next[AGENT_SLOTS];
+	/* the thread alone */
+	struct agent_turn turn[AGENT_SLOTS];
 } agent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* A request, copied out of shared memory, checked piece by piece. */
@@ -240,40 +237,24 @@ static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t
 	count_add(x, result == MOVE_STOPPED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
 	h->result = result;
 	h->before = before;
-	if (agent_finish(h))
-		futex_wake_shared(&h->phase);
 }
 
 /* Serves what is posted in slot i, in order.  True if there was something. */
 static bool serve_slot(struct exec *x, struct agent_area *a, unsigned i)
 {
+	struct agent_turn *t = &agent.turn[i];
 	struct agent_slot *s = &a->slot[i];
-	uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+	_Atomic uint32_t *phase;
+	enum agent_found found;
 	bool any = false;
 
-	if (word & AGENT_ORPHAN) {
-		agent_reclaim(s);
-		return true;
-	}
-	if (!(word & AGENT_OWNER_MASK))
-		return false;
-	if (agent.next[i].word != word) {
-		agent.next[i].word = word;
-		agent.next[i].half = 0;
-	}
-	while (agent_claim(&s->half[agent.next[i].half])) {
-		struct agent_half *h = &s->half[agent.next[i].half];
-
-		/* Somebody else's since we looked: its first half comes first. */
-		if (atomic_load_explicit(&s->word, memory_order_acquire) != word) {
-			agent_post(h);
-			return true;
-		}
-		serve(x, h, token_attach(word), a->bounce[i][agent.next[i].half]);
-		agent.next[i].half ^= 1;
+	while ((found = agent_look_at(s, t)) == AGENT_CLAIMED) {
+		serve(x, &s->half[t->half], token_attach(t->word), a->bounce[i][t->half]);
+		if (agent_served(s, t, &phase))
+			futex_wake_shared(phase);
 		any = true;
 	}
-	return any;
+	return any || found == AGENT_AGAIN;
 }
 
 static unsigned used(const struct agent_area *a)
@@ -460,5 +441,5 @@ void agent_forked_child(void)
 	pthread_mutex_init(&agent.lock, NULL);
 	agent.holds = 0;
 	agent.wanted = agent.started = false;
-	memset(agent.next, 0, sizeof agent.next);
+	memset(agent.turn, 0, sizeof agent.turn);
 }

@@ -36,6 +36,14 @@ static inline void arm_set(_Atomic uint32_t *arm, bool solicited_only)
 	fence_after_rmw();
 }
 
+/* Producer, after its push: would this completion fire? */
+static inline bool arm_wants(_Atomic uint32_t *arm, bool solicited)
+{
+	uint32_t state = atomic_load_explicit(arm, memory_order_seq_cst) & ARM_STATE_MASK;
+
+	return state != ARM_IDLE && (state != ARM_SOLICITED || solicited);
+}
+
 /*
  * Producer, after its push: not 0 if it must fire now; afterwards it passes the returned word to
  * arm_fired().  solicited: the completion is a solicited or a failed one.

@@ -110,12 +110,24 @@ static struct hca_cq *find_fired(struct hca_channel *ch)
 	return cq;
 }
 
-/* While something waits for time, sleeps in short naps so that it gets its turn. */
-static void wait_readable(int fd)
+/* Fires what is due; true if some CQ's events may wait. */
+static bool moderated(struct hca_channel *ch)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	bool any = false;
 
-	while (progress_pending() && !(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+	lock_take(&ch->lock);
+	for (struct hca_cq *cq = ch->cqs; cq; cq = cq->next)
+		any |= cq_moderated(cq, false);
+	lock_drop(&ch->lock);
+	return any;
+}
+
+/* While something waits for time, sleeps in short naps so that it gets its turn. */
+static void wait_readable(struct hca_channel *ch)
+{
+	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+
+	while ((progress_pending() || moderated(ch)) && !(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
 		if (poll(&p, 1, SLOW_TICK_MS))
 			return;
 		progress_slow();
@@ -129,7 +141,7 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 	uint64_t one;
 
 	for (;;) {
-		wait_readable(ch->fd);
+		wait_readable(ch);
 		if (read(ch->fd, &one, sizeof one) < 0)
 			return -errno;
 		/* An event without a CQ comes from a producer that fired twice: legal, dropped. */

@@ -19,10 +19,45 @@ static void overrun(struct exec *x, const struct view *v, const struct cq_ref *c
 	x->fire(v->attach, 0, x->arg);
 }
 
+/* The event of a moderated CQ is due now, and the next one begins to wait anew. */
+static void end_wait(struct seg_cq *cq)
+{
+	atomic_store_explicit(&cq->held, 0, memory_order_relaxed);
+	atomic_store_explicit(&cq->due, 0, memory_order_relaxed);
+}
+
+/* May the event wait for more completions?  Then weftd looks at it when it is due. */
+static bool may_wait(struct exec *x, const struct view *v, const struct cq_ref *cq)
+{
+	uint32_t m = atomic_load_explicit(&cq->cq->moderation, memory_order_relaxed);
+	uint32_t count = m >> 16, period = m & 0xffff, n;
+	uint64_t due;
+
+	if (!m)
+		return false;
+	n = atomic_fetch_add_explicit(&cq->cq->held, 1, memory_order_relaxed) + 1;
+	due = atomic_load_explicit(&cq->cq->due, memory_order_relaxed);
+	if ((count && n >= count) || (due && clock_ns() >= due)) {
+		end_wait(cq->cq);
+		return false;
+	}
+	if (n > 1 || !period)
+		return true;
+	due = clock_ns() + (uint64_t)period * NSEC_PER_USEC;
+	atomic_store_explicit(&cq->cq->due, due, memory_order_seq_cst);
+	if (x->timer(v->attach, SEG_TIMER_CQ | cq->index, due, x->arg))
+		return true;
+	end_wait(cq->cq);
+	return false;
+}
+
 static void notify(struct exec *x, const struct view *v, const struct cq_ref *cq, bool solicited)
 {
-	uint32_t firing = arm_must_fire(&cq->cq->arm, solicited);
+	uint32_t firing;
 
+	if (!arm_wants(&cq->cq->arm, solicited) || may_wait(x, v, cq))
+		return;
+	firing = arm_must_fire(&cq->cq->arm, solicited);
 	if (!firing)
 		return;
 	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);

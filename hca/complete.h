@@ -30,8 +30,11 @@ struct exec {
 	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
 	/* Writes the eventfd of a channel of a process (0: its async fd); never blocks. */
 	void (*fire)(uint32_t attach, uint32_t channel, void *arg);
-	/* Asks weftd to watch the deadline of a QP; false if that could not be asked. */
-	bool (*timer)(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg);
+	/*
+	 * Asks weftd to watch the deadline of a QP, or of SEG_TIMER_CQ | the index of a CQ; false
+	 * if that could not be asked.
+	 */
+	bool (*timer)(uint32_t attach, uint32_t index, uint64_t when, void *arg);
 	void *arg;
 	/* Executes a datagram; enum step.  NULL in weftd, which executes nothing. */
 	int (*datagram)(struct work *w);

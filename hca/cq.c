@@ -81,6 +81,9 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->events, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->surplus, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->moderation, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->held, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->due, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->live, (live | 1) + (live & 1 ? 2 : 0), memory_order_release);
 	cq->s = s;
 	use_ring(cq, place, r);
@@ -166,7 +169,7 @@ void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
 	sgl_reset(l);
 	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
 		const struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
-		const struct hca_mr *mr = table_mr(s->lkey >> 8);
+		const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
 
 		uint64_t off = mr ? s->addr - mr->iova : 0;
 
@@ -400,6 +403,47 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	progress_before_sleep();
 	agent_look();
 	arm_set(&cq->s->arm, solicited_only);
+	return 0;
+}
+
+/* ---- moderated events ---- */
+
+static void fire_held(struct hca_cq *cq)
+{
+	struct exec *x = exec_self();
+	uint32_t firing;
+
+	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
+	if (!x || !atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
+		return;
+	firing = arm_must_fire(&cq->s->arm, true);
+	if (!firing)
+		return;
+	atomic_fetch_add_explicit(&cq->s->fired, 1, memory_order_release);
+	x->fire(x->attach, cq->channel ? cq->channel->id : 0, x->arg);
+	arm_fired(&cq->s->arm, firing);
+}
+
+bool cq_moderated(struct hca_cq *cq, bool always)
+{
+	uint64_t due = atomic_load_explicit(&cq->s->due, memory_order_relaxed);
+
+	if (always || (due && clock_ns() >= due))
+		fire_held(cq);
+	return atomic_load_explicit(&cq->s->moderation, memory_order_relaxed);
+}
+
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us)
+{
+	if (cq->epoch != proc_epoch())
+		return -EINVAL;
+	/* One completion is what an event waits for anyway. */
+	if (count == 1 && !period_us)
+		count = 0;
+	atomic_store_explicit(
+		&cq->s->moderation, (uint32_t)count << 16 | period_us, memory_order_seq_cst);
+	if (cq->channel)
+		cq_moderated(cq, true);
 	return 0;
 }
 

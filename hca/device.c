@@ -83,6 +83,8 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex 
 	a->odp_caps.per_transport_caps.ud_odp_caps = UD_ODP;
 	a->xrc_odp_caps = RC_ODP;
 	a->max_dm_size = HCA_DM_BYTES;
+	a->cq_mod_caps.max_cq_count = UINT16_MAX;
+	a->cq_mod_caps.max_cq_period = UINT16_MAX;
 	a->phys_port_cnt_ex = a->orig_attr.phys_port_cnt;
 	a->completion_timestamp_mask = UINT64_MAX;
 	a->hca_core_clock = CLOCK_KHZ;

@@ -764,11 +764,22 @@ static enum step do_flush(struct work *w)
 
 /* ---- requests that the peer does not hear of ---- */
 
-/* Is somebody executing what comes from the peer?  It may have looked at a key that is void now. */
+/*
+ * Is somebody still executing what comes from the peer, who may have looked at a key that is void
+ * now?  One that began since does not count: the slot remembers which run it was.
+ */
 static bool peer_runs(const struct work *w)
 {
-	return w->resp &&
-	       token_attach(atomic_load_explicit(&w->resp->qp->token, memory_order_seq_cst));
+	struct seg_wqe *slot = end_wqe(w->req, w->pos);
+	uint64_t now;
+
+	if (!w->resp)
+		return false;
+	now = atomic_load_explicit(&w->resp->qp->token, memory_order_seq_cst);
+	if (!token_attach(now) || (w->swap && (w->swap ^ now) & TOKEN_GEN_MASK))
+		return false;
+	slot->swap = now;
+	return true;
 }
 
 static enum step do_local(struct work *w)

@@ -17,6 +17,7 @@ struct hca_pd;
 struct hca_mr;
 struct hca_mw;
 struct hca_dm;
+struct hca_card;
 struct hca_cq;
 struct hca_channel;
 struct hca_qp;
@@ -127,8 +128,11 @@ int hca_dm_read(struct hca_dm *dm, uint64_t offset, void *to, uint64_t length);
 /* Registers a part; addresses in it count from 0.  Errors as hca_mr_reg(). */
 int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t length,
 	unsigned access, struct hca_mr **mr);
-/* Another reference to the one of that handle, for hca_dm_put(); -ENOENT. */
-int hca_dm_get(uint32_t handle, struct hca_dm **dm);
+/*
+ * Another reference to the one of that handle, for hca_dm_put(), of another process's card or,
+ * NULL, of this process; -ENOENT.
+ */
+int hca_dm_import(struct hca_card *card, uint32_t handle, struct hca_dm **dm);
 void hca_dm_put(struct hca_dm *dm);
 /*
  * A new fd of the file behind the device memory, which stands for this process's device:
@@ -137,6 +141,9 @@ void hca_dm_put(struct hca_dm *dm);
 int hca_cmd_fd(void);
 /* Is fd such a one of this process? */
 bool hca_cmd_fd_is_ours(int fd);
+/* Maps the device memory behind such a one of another process.  -EINVAL: it is none. */
+int hca_card_import(int fd, struct hca_card **card);
+void hca_card_put(struct hca_card *card);
 
 /* ---- completion channels and queues ---- */
 
@@ -165,6 +172,8 @@ int hca_cq_create(
 int hca_cq_resize(struct hca_cq *cq, int *cqe);
 /* -EBUSY while QPs use it. */
 int hca_cq_destroy(struct hca_cq *cq);
+/* Lets events wait for so many completions or us, whatever comes first; 0 and 0: not at all. */
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
 /*

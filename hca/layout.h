@@ -303,7 +303,17 @@ struct seg_cq {
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
 	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
 	struct ticket_ring ring[2];
+
+	/* the owner, in modify_cq: completions << 16 | us that an event may wait for; 0: not at all
+	 */
+	_Alignas(CACHE_LINE) _Atomic uint32_t moderation;
+	/* anybody: completions that wait for their event, and when it is due at the latest */
+	_Atomic uint32_t held;
+	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
 };
+
+/* In what weftd is asked to look at: a CQ, not a QP. */
+#define SEG_TIMER_CQ (1u << 31)
 
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
 enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };
@@ -409,6 +419,15 @@ struct seg {
 	_Alignas(4096) struct seg_cq cq[SEG_CQS];
 	_Alignas(4096) uint8_t heap[];
 };
+
+/* A key is the index of its entry and a variant of 8 bits. */
+enum { KEY_VARIANT_BITS = 8 };
+
+/* The entry that a key is about, whether it has that key or not. */
+static inline struct seg_mr *seg_mr_of(struct seg *seg, uint32_t key)
+{
+	return &seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+}
 
 /* The process's total of one counter. */
 static inline uint64_t seg_counter(const struct seg *seg, enum seg_counter which)

@@ -33,11 +33,6 @@ static struct {
 	struct hca_pd *first;
 } pds;
 
-void mr_forked_child(void)
-{
-	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
-}
-
 int hca_pd_alloc(struct hca_pd **out)
 {
 	int rc = proc_attach(NULL);
@@ -184,7 +179,7 @@ static void publish(const struct hca_mr *mr, uint32_t flags, uint64_t sink)
 
 uint32_t mr_next_key(uint32_t index)
 {
-	return index << 8 | key_variant[index]++;
+	return index << KEY_VARIANT_BITS | key_variant[index]++;
 }
 
 int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
@@ -244,6 +239,12 @@ static struct {
 	struct lock lock;
 	void *zeros, *sink;
 } nothing;
+
+void mr_forked_child(void)
+{
+	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&nothing.lock.word, 0, memory_order_relaxed);
+}
 
 static int map_sink(void)
 {
@@ -399,7 +400,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 
 int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **out)
 {
-	struct hca_mr *mr = key ? table_mr(key >> 8) : NULL;
+	struct hca_mr *mr = key ? table_mr(key >> KEY_VARIANT_BITS) : NULL;
 
 	if (!mr || mr->key != key || mr->pd != pd || mr->epoch != proc_epoch())
 		return -ENOENT;

@@ -102,6 +102,11 @@ struct hca_cq {
 	uint32_t fired_seen;
 };
 
+/*
+ * Fires the event of a moderated CQ that is due, or always; for our own waits, in which nobody
+ * depends on weftd.  True if the CQ is moderated.
+ */
+bool cq_moderated(struct hca_cq *cq, bool always);
 /* The owner's side of a receive queue with several producers. */
 struct hca_rxq {
 	struct lock lock; /* posting */

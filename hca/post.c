@@ -63,6 +63,8 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->swap = bind_pack(wr->bind_mw.mw->rkey, info->mw_access_flags);
 		w->rkey = wr->bind_mw.rkey;
 		w->imm = info->mr ? info->mr->lkey : 0;
+	} else if (op->kind == OP_LOCAL_INV) {
+		w->swap = 0; /* hca/exec_op.c, peer_runs() */
 	} else if (op->kind != OP_SEND) {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;

@@ -69,6 +69,27 @@ static bool expired(
 	return false;
 }
 
+/* An event that waits for more completions: fires it if it is due. */
+static void cq_timer(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t index)
+{
+	const struct view v = view_of(seg, attach_id);
+	struct seg_cq *cq = &seg->cq[index & (SEG_CQS - 1)];
+	uint64_t due = atomic_load_explicit(&cq->due, memory_order_seq_cst);
+	struct cq_ref ref;
+
+	if (!due || !(atomic_load_explicit(&cq->live, memory_order_acquire) & 1))
+		return;
+	if (clock_ns() < due) {
+		env->timer(attach_id, SEG_TIMER_CQ | (index & (SEG_CQS - 1)), due, env->arg);
+		return;
+	}
+	atomic_store_explicit(&cq->due, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&cq->held, 0, memory_order_seq_cst) &&
+		!cq_ref_init(&ref, &v, index))
+		wake_cq(env, attach_id, &ref);
+}
+
 void recover_timer(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t qp_index)
 {
@@ -76,6 +97,10 @@ void recover_timer(
 	struct exec x = exec_of(env);
 	struct end e;
 
+	if (qp_index & SEG_TIMER_CQ) {
+		cq_timer(env, seg, attach_id, qp_index & ~SEG_TIMER_CQ);
+		return;
+	}
 	qp_index &= SEG_QPS - 1;
 	atomic_store_explicit(&seg->qp[qp_index].timer_ns, 0, memory_order_seq_cst);
 	if (end_init(&e, &v, qp_index))
@@ -195,6 +220,9 @@ void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t atta
 			continue;
 		recover_timer(env, seg, attach_id, i);
 	}
+	n = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
+	for (uint32_t i = 0; i < n && i < SEG_CQS; i++)
+		cq_timer(env, seg, attach_id, i);
 }
 
 void recover_port_event(

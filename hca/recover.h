@@ -16,14 +16,15 @@ struct recover_env {
 	/* Writes the eventfd of a channel (id 0: the async eventfd) of a process; must not block.
 	 */
 	void (*fire)(uint32_t attach_id, uint32_t channel, void *arg);
-	/* Asks for recover_timer() of that QP at CLOCK_MONOTONIC ns when. */
+	/* Asks for recover_timer() of that QP, or SEG_TIMER_CQ | CQ, at CLOCK_MONOTONIC ns when. */
 	void (*timer)(uint32_t attach_id, uint32_t qp_index, uint64_t when, void *arg);
 	void *arg;
 };
 
 /*
  * The timer of QP qp_index in seg (of process attach_id, alive) fired, or was asked for: fails
- * the head of its send queue if its deadline passed, else asks for the timer again.
+ * the head of its send queue if its deadline passed, else asks for the timer again.  The same
+ * for SEG_TIMER_CQ | the index of a CQ, whose event has waited long enough.
  */
 void recover_timer(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t qp_index);
@@ -42,6 +43,7 @@ void recover_port_event(
 
 /*
  * A process re-published its segment to a weftd that started anew: takes over the timers of its
- * parked QPs.  What the old weftd held must have been freed by recover_death() with its id.
+ * parked QPs and moderated CQs.  What the old weftd held must have been freed by recover_death()
+ * with its id.
  */
 void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t attach_id);

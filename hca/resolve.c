@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/resolve.h"
 
-enum { KEY_VARIANT_BITS = 8 };
-
-static const struct seg_mr *entry_of(const struct view *v, uint32_t key)
-{
-	return &v->seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
-}
-
 static bool has_key(const struct seg_mr *mr, uint32_t key)
 {
 	return key && atomic_load_explicit(&mr->key, memory_order_acquire) == key;
@@ -31,7 +24,7 @@ static bool allows(const struct seg_mr *mr, uint32_t pd, uint64_t addr, uint64_t
 static bool resolve_local(const struct view *v, uint32_t pd, uint32_t lkey, uint64_t addr,
 	uint64_t len, unsigned need, struct sgl *l, struct held *h)
 {
-	const struct seg_mr *mr = entry_of(v, lkey);
+	const struct seg_mr *mr = seg_mr_of(v->seg, lkey);
 	uint64_t off;
 
 	if (!has_key(mr, lkey) || !allows(mr, pd, addr, len, need, &off))
@@ -53,9 +46,9 @@ static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t 
 
 	if (mr->flags & MR_WINDOW_QP && mr->qpn != e->qpn)
 		return false;
-	if (!has_key(entry_of(&e->view, under), under))
+	if (!has_key(seg_mr_of(e->view.seg, under), under))
 		return false;
-	hold(h, entry_of(&e->view, under), under);
+	hold(h, seg_mr_of(e->view.seg, under), under);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&mr->key, memory_order_relaxed) == key;
 }
@@ -63,7 +56,7 @@ static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t 
 bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
 	struct sgl *l, struct held *h)
 {
-	const struct seg_mr *mr = entry_of(&e->view, rkey);
+	const struct seg_mr *mr = seg_mr_of(e->view.seg, rkey);
 	uint64_t off;
 
 	if (!has_key(mr, rkey) || !allows(mr, e->pd, addr, len, need, &off))

@@ -2,16 +2,10 @@
 #include "hca/window.h"
 
 enum {
-	KEY_VARIANT_BITS = 8,
 	WINDOW_ACCESS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED,
 	NEEDS_LOCAL_WRITE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
-
-static struct seg_mr *entry_of(const struct end *e, uint32_t key)
-{
-	return &e->view.seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
-}
 
 static uint32_t key_of(const struct seg_mr *s)
 {
@@ -56,8 +50,8 @@ static bool region_allows(const struct seg_mr *mr, const struct work *w, unsigne
 
 bool window_bind(const struct work *w)
 {
-	struct seg_mr *mw = entry_of(w->req, (uint32_t)w->swap);
-	const struct seg_mr *mr = entry_of(w->req, w->imm);
+	struct seg_mr *mw = seg_mr_of(w->req->view.seg, (uint32_t)w->swap);
+	const struct seg_mr *mr = seg_mr_of(w->req->view.seg, w->imm);
 	unsigned access = w->swap >> 32;
 
 	if (!may_rebind(mw, w))
@@ -92,12 +86,12 @@ static bool invalidate(struct seg_mr *mw, uint32_t key, const struct end *by, ui
 
 bool window_invalidate(const struct end *e, uint32_t key, const struct end *by, uint32_t pos)
 {
-	struct seg_mr *mw = entry_of(e, key);
+	struct seg_mr *mw = seg_mr_of(e->view.seg, key);
 
 	return mw->flags & MR_WINDOW_QP && mw->pd == e->pd && invalidate(mw, key, by, pos);
 }
 
 bool window_invalidate_remote(const struct end *e, uint32_t key, const struct end *by, uint32_t pos)
 {
-	return entry_of(e, key)->qpn == e->qpn && window_invalidate(e, key, by, pos);
+	return seg_mr_of(e->view.seg, key)->qpn == e->qpn && window_invalidate(e, key, by, pos);
 }

@@ -24,7 +24,11 @@
 enum {
 	AGENT_SLOTS = 128, /* a process has at most one in another: as many peers at a time */
 	AGENT_HALF_BYTES = 64 * 1024,
+#ifdef WEFT_MODEL
+	AGENT_PIECES = 1, /* data take no part there, and cost states */
+#else
 	AGENT_PIECES = 33, /* SGL_MAX */
+#endif
 	AGENT_OWNER_BITS = 36,
 	AGENT_MAP_WORDS = (1 << 17) / 64,
 };
@@ -222,6 +226,54 @@ static inline void agent_reclaim(struct agent_slot *s)
 		atomic_store_explicit(&s->half[i].sleeper, 0, memory_order_relaxed);
 	}
 	agent_free_word(s);
+}
+
+/* The agent's private memory of a slot: which half comes next, since which taking of it. */
+struct agent_turn {
+	uint64_t word;
+	unsigned half;
+};
+
+enum agent_found {
+	AGENT_NOTHING,
+	AGENT_AGAIN,   /* it was given back, or changed hands: look again */
+	AGENT_CLAIMED, /* t->half is to be served, for the holder in t->word; then agent_served() */
+};
+
+/* Looks at slot s for something to do.  The halves of one taking come in turn, the first first. */
+static inline enum agent_found agent_look_at(struct agent_slot *s, struct agent_turn *t)
+{
+	uint64_t word = atomic_load_explicit(&s->word, memory_order_acquire);
+
+	if (word & AGENT_ORPHAN) {
+		agent_reclaim(s);
+		return AGENT_AGAIN;
+	}
+	if (!(word & AGENT_OWNER_MASK))
+		return AGENT_NOTHING;
+	if (t->word != word) {
+		t->word = word;
+		t->half = 0;
+	}
+	if (!agent_claim(&s->half[t->half]))
+		return AGENT_NOTHING;
+	/* Somebody else's since we looked: its first half comes first. */
+	if (atomic_load_explicit(&s->word, memory_order_acquire) != word) {
+		agent_post(&s->half[t->half]);
+		return AGENT_AGAIN;
+	}
+	return AGENT_CLAIMED;
+}
+
+/* Ends the serving of t->half.  True: the requester must be woken on *phase. */
+static inline bool agent_served(
+	struct agent_slot *s, struct agent_turn *t, _Atomic uint32_t **phase)
+{
+	struct agent_half *h = &s->half[t->half];
+
+	t->half ^= 1;
+	*phase = &h->phase;
+	return agent_finish(h);
 }
 
 /* The requester is about to sleep on phase, which it saw as seen.  True: it may. */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "rdv/rdv.h"
 
 /* Fills slots that nobody has called since libibverbs 1.1; a NULL there would crash who does. */
@@ -62,6 +61,7 @@ static const struct verbs_context extended_ops = {
 	.open_xrcd = verbs_open_xrcd,
 	.close_xrcd = verbs_close_xrcd,
 	.create_cq_ex = verbs_create_cq_ex,
+	.modify_cq = verbs_modify_cq,
 	.alloc_td = verbs_alloc_td,
 	.dealloc_td = verbs_dealloc_td,
 	.alloc_parent_domain = verbs_alloc_parent_domain,
@@ -109,7 +109,8 @@ static void init_context(struct ibv_context *c, struct ibv_device *device, int a
 }
 
 /* cmd_fd belongs to the context, unless this fails. */
-static struct ibv_context *make_context(struct ibv_device *device, int cmd_fd)
+static struct ibv_context *make_context(
+	struct ibv_device *device, int cmd_fd, struct hca_card *card)
 {
 	struct verbs_ctx *ctx = malloc(sizeof(*ctx));
 	int fd;
@@ -122,6 +123,7 @@ static struct ibv_context *make_context(struct ibv_device *device, int cmd_fd)
 		return fail_null(fd);
 	}
 	ctx->v = extended_ops;
+	ctx->card = card;
 	init_context(&ctx->v.context, device, fd, cmd_fd);
 	return &ctx->v.context;
 }
@@ -137,7 +139,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		cmd_fd = -1;
 	else if (cmd_fd < 0)
 		return fail_null(cmd_fd);
-	context = make_context(device, cmd_fd);
+	context = make_context(device, cmd_fd, NULL);
 	if (!context) {
 		int err = errno;
 
@@ -155,32 +157,36 @@ int ibv_close_device(struct ibv_context *context)
 	if (context->cmd_fd >= 0)
 		close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
-	free(container_of(context, struct verbs_ctx, v.context));
+	if (to_ctx(context)->card)
+		hca_card_put(to_ctx(context)->card);
+	free(to_ctx(context));
 	return 0;
 }
 
 /*
- * Objects are found by their handles within the process that made them; what another process
- * made is out of reach.
+ * The device of the process that cmd_fd came from.  Of this process everything can be imported by
+ * handle; of another, the device memory: its PDs and MRs name memory that is not ours to use.
  */
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	struct ibv_device **list;
 	struct ibv_context *context;
+	struct hca_card *card = NULL;
+	struct ibv_device **list;
+	int rc = 0;
 
 	if (fcntl(cmd_fd, F_GETFD) < 0)
 		return NULL;
 	list = ibv_get_device_list(NULL);
 	if (!list)
 		return NULL;
-	if (!hca_cmd_fd_is_ours(cmd_fd)) {
-		ibv_free_device_list(list);
-		log_line(LOG_LVL_WARN,
-			"ibv_import_device: this fd is not from a context of this process; sharing "
-			"a device between processes is not supported yet");
-		return fail_null(EOPNOTSUPP);
+	if (!hca_cmd_fd_is_ours(cmd_fd))
+		rc = hca_card_import(cmd_fd, &card);
+	context = rc ? fail_null(rc) : make_context(list[0], cmd_fd, card);
+	if (!context && card) {
+		rc = errno;
+		hca_card_put(card);
+		errno = rc;
 	}
-	context = make_context(list[0], cmd_fd);
 	ibv_free_device_list(list);
 	return context;
 }

@@ -18,6 +18,7 @@ int verbs_query_device_ex(struct ibv_context *context,
 int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
 /* cq.c */
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /* What both ways of creating a CQ share; NULL with errno.  flags: enum hca_cq_flags. */
 struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_context,
 	struct ibv_comp_channel *channel, int comp_vector, unsigned flags);

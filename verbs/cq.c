@@ -69,6 +69,14 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return to_errno(rc);
 }
 
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return to_errno(attr->attr_mask >= IBV_CQ_ATTR_RESERVED ? -EOPNOTSUPP : -EINVAL);
+	return to_errno(
+		hca_cq_moderate(to_cq(cq)->hca, attr->moderate.cq_count, attr->moderate.cq_period));
+}
+
 /* Sleeps until the program has acknowledged every event that it was given for this CQ. */
 static void wait_for_acks(struct verbs_cq *cq)
 {

@@ -58,7 +58,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 
 	if (!dm)
 		return fail_null(ENOMEM);
-	rc = hca_dm_get(dm_handle, &dm->hca);
+	rc = hca_dm_import(to_ctx(context)->card, dm_handle, &dm->hca);
 	if (rc) {
 		free(dm);
 		return fail_null(rc);

@@ -37,6 +37,7 @@ struct verbs_device {
 };
 
 struct verbs_ctx {
+	struct hca_card *card;  /* imported: the process it is of, NULL our own */
 	struct verbs_context v; /* ends with the public ibv_context */
 };
 
@@ -112,6 +113,10 @@ struct verbs_xrcd {
 	struct ibv_xrcd xrcd;
 	struct hca_xrcd *hca;
 };
+static inline struct verbs_ctx *to_ctx(struct ibv_context *context)
+{
+	return container_of(context, struct verbs_ctx, v.context);
+}
 
 static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 {

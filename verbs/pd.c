@@ -128,9 +128,12 @@ struct ibv_pd *verbs_alloc_parent_domain(
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
-	struct verbs_pd *pd = calloc(1, sizeof(*pd));
+	struct verbs_pd *pd;
 	int rc;
 
+	if (to_ctx(context)->card)
+		return fail_null(EOPNOTSUPP);
+	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return fail_null(ENOMEM);
 	rc = hca_pd_get(pd_handle, &pd->hca);

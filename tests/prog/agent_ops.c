@@ -78,9 +78,11 @@ static void sync_polling(struct vp_end *e, int sock)
 	struct ibv_wc wc;
 	uint64_t word = 1;
 
+	ssize_t n;
+
 	vp_tell(sock, word);
-	while (recv(sock, &word, sizeof word, MSG_DONTWAIT) != sizeof word) {
-		if (errno != EAGAIN)
+	while ((n = recv(sock, &word, sizeof word, MSG_DONTWAIT)) != sizeof word) {
+		if (n >= 0 || errno != EAGAIN)
 			die("the other process has gone");
 		CHECK_EQ(ibv_poll_cq(e->scq, 1, &wc), 0);
 	}

@@ -384,6 +384,79 @@ static void two_processes(void)
 	vp_join(&c);
 }
 
+/* ---- moderation ---- */
+
+static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
+{
+	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = {.cq_count = count, .cq_period = period}};
+
+	CHECK_EQ(ibv_modify_cq(cq, &attr), 0);
+}
+
+/* n messages from a to b, whose CQ is moderated; none is polled. */
+static void send_some(int n)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < n; i++) {
+		CHECK_EQ(vp_post_recv(&b, i, 0, 64), 0);
+		CHECK_EQ(vp_post_send(&a, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+		vp_want(a.scq, &wc, IBV_WC_SUCCESS, i);
+	}
+}
+
+static void poll_some(int n)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < n; i++)
+		vp_want(b.rcq, &wc, IBV_WC_SUCCESS, i);
+}
+
+static void moderation(void)
+{
+	struct vp_opts o = vp_defaults();
+	double began;
+
+	check_case("moderation: an event for so many completions, or after some time");
+	o.channel = true;
+	vp_pair(&a, &b, &o);
+	moderate(b.rcq, 4, 0);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	send_some(3);
+	CHECK(!readable(b.channel, 20));
+	send_some(1);
+	take(b.channel, b.rcq);
+	poll_some(3);
+	poll_some(1);
+	moderate(b.rcq, 100, 50000);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	began = now_ms();
+	send_some(2);
+	CHECK(!readable(b.channel, 10));
+	CHECK(readable(b.channel, 5000)); /* told by weftd */
+	CHECK(now_ms() - began >= 49);
+	take(b.channel, b.rcq);
+	poll_some(2);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	send_some(2);
+	take(b.channel, b.rcq); /* asleep in our call */
+	poll_some(2);
+	moderate(b.rcq, 100, 0);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	send_some(1);
+	CHECK(!readable(b.channel, 20));
+	moderate(b.rcq, 0, 0); /* what waited, waits no more */
+	take(b.channel, b.rcq);
+	poll_some(1);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	send_some(1);
+	take(b.channel, b.rcq);
+	poll_some(1);
+	vp_pair_free(&a, &b);
+}
+
 /* ---- blocking, and EINTR ---- */
 
 static void on_alarm(int signal)
@@ -418,6 +491,7 @@ int main(void)
 	destroyed_pending();
 	several_cqs();
 	pending();
+	moderation();
 	interrupted();
 	return check_result();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Memory windows: binding, rights, the four ways of taking them away, and what is refused. */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
@@ -381,8 +382,72 @@ static void two_processes(void)
 	vp_join(&c);
 }
 
+/* ---- the owner invalidates under the peer's traffic, and gets done ---- */
+
+enum { BUSY_LEN = 64 * 1024, BUSY_ROUNDS = 300 };
+
+static void busy_writer(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct ibv_wc wc;
+	struct vp_end e;
+	char byte;
+
+	(void)arg;
+	o.len = BUSY_LEN;
+	vp_make(&e, vp_open(), &o);
+	mine = vp_addr(&e);
+	peer = vp_swap(fd, &mine);
+	vp_connect(&e, &peer);
+	vp_sync(fd);
+	do {
+		for (int i = 0; i < 16; i++)
+			CHECK_EQ(vp_post_send(&e, i, IBV_WR_RDMA_WRITE,
+					 i == 15 ? IBV_SEND_SIGNALED : 0, 0, BUSY_LEN, &peer, 0),
+				0);
+		if (!vp_want(e.scq, &wc, IBV_WC_SUCCESS, 15))
+			break;
+	} while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0);
+	vp_sync(fd);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
+static void under_traffic(void)
+{
+	struct vp_child c = vp_fork(busy_writer, NULL);
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct ibv_mw *mw;
+	uint32_t key;
+
+	check_case("invalidations get done while the peer writes without a pause");
+	o.len = BUSY_LEN;
+	o.mr_access = LOCAL | READ_WRITE;
+	o.qp_access = READ_WRITE;
+	vp_make(&b, vp_open(), &o);
+	mine = vp_addr(&b);
+	peer = vp_swap(c.fd, &mine);
+	vp_connect(&b, &peer);
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	key = mw->rkey;
+	vp_sync(c.fd);
+	for (int i = 0; i < BUSY_ROUNDS; i++) {
+		key = ibv_inc_rkey(key);
+		CHECK_EQ(bind2(b.qp, mw, key, b.mr, 0, 64, READ_WRITE), IBV_WC_SUCCESS);
+		CHECK_EQ(local_inv(key), IBV_WC_SUCCESS);
+	}
+	vp_sync(c.fd);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	vp_free(&b);
+	ibv_close_device(b.ctx);
+	vp_join(&c);
+}
+
 int main(void)
 {
+	under_traffic();
 	two_processes();
 	type_1();
 	rights();

@@ -274,6 +274,12 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	return take_error();
 }
 
+int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us)
+{
+	(void)cq, (void)count, (void)period_us;
+	return take_error();
+}
+
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 {
 	(void)cq, (void)solicited_only;
@@ -544,10 +550,21 @@ int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t l
 	return make(mr, sizeof(**mr));
 }
 
-int hca_dm_get(uint32_t handle, struct hca_dm **dm)
+int hca_dm_import(struct hca_card *card, uint32_t handle, struct hca_dm **dm)
 {
-	(void)handle, (void)dm;
+	(void)card, (void)handle, (void)dm;
 	return -ENOENT;
+}
+
+int hca_card_import(int fd, struct hca_card **card)
+{
+	(void)fd, (void)card;
+	return -EINVAL;
+}
+
+void hca_card_put(struct hca_card *card)
+{
+	(void)card;
 }
 
 void hca_dm_put(struct hca_dm *dm)
