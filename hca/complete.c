@@ -162,6 +162,8 @@ bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
 
 	if (!rxq_take(&e->rx.ring, x->attach, pos))
 		return false;
+	if (e->type == IBV_QPT_UD && owns_shared(e))
+		return true; /* it has no limit to count for */
 	left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
 	       (atomic_fetch_add_explicit(&q->taken, 1, memory_order_relaxed) + 1);
 	limit = atomic_load_explicit(&q->limit, memory_order_relaxed);

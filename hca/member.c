@@ -11,6 +11,11 @@ enum { KIND_SHIFT = 28, ID_MASK = (1 << KIND_SHIFT) - 1 };
 
 static struct lock list_lock;
 
+void member_forked_child(void)
+{
+	atomic_store_explicit(&list_lock.word, 0, memory_order_relaxed);
+}
+
 static uint32_t word_of(enum seg_member_kind kind, uint32_t id)
 {
 	return (uint32_t)kind << KIND_SHIFT | (id & ID_MASK);

@@ -28,5 +28,8 @@ int64_t member_find(enum seg_member_kind kind, uint32_t id, const uint8_t key[16
  */
 uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at);
 
+/* In a forked child, before anything else: the parent's other threads are gone. */
+void member_forked_child(void);
+
 /* Number of entries of kind and id in our own list. */
 uint32_t member_count(enum seg_member_kind kind, uint32_t id);

@@ -10,6 +10,7 @@
 #include "hca/agent.h"
 #include "hca/datagram.h"
 #include "hca/heap.h"
+#include "hca/member.h"
 #include "hca/peer.h"
 #include "hca/qp_state.h"
 #include "hca/reach.h"
@@ -56,6 +57,7 @@ void proc_forked_child(void)
 	heap_forked_child();
 	tables_forked_child();
 	peers_forked_child();
+	member_forked_child();
 	worker_forked_child();
 	agent_forked_child();
 	progress_forked_child();

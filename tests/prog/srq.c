@@ -5,6 +5,7 @@
  * error of a QP leaves the SRQ alone and tells its owner, and so does the death of a sender.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,6 +151,54 @@ static void sharing(enum ibv_qp_type type)
 		got(i, n % 8, n, n % 200);
 		sent(i, n);
 	}
+	tear_down();
+}
+
+enum { EACH = 3000 };
+
+static void *send_many(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+	struct ibv_wc wc;
+
+	for (uint64_t n = 0; n < EACH; n++) {
+		CHECK_EQ(
+			vp_post_send(&a[i], n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, n % 100, NULL, 0),
+			0);
+		vp_want(a[i].scq, &wc, IBV_WC_SUCCESS, n);
+	}
+	return NULL;
+}
+
+static void *take_many(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+	struct ibv_wc wc;
+
+	for (uint64_t n = 0; n < EACH; n++) {
+		if (!CHECK(vp_poll(b[i].rcq, &wc, VP_DEADLINE_MS)))
+			break;
+		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+		CHECK_EQ(wc.byte_len, n % 100);
+		CHECK_EQ(post(wc.wr_id, wc.wr_id * LEN, LEN), 0);
+	}
+	return NULL;
+}
+
+/* A thread sends and a thread polls for each of two connections. */
+static void threaded(void)
+{
+	pthread_t t[4];
+
+	check_case("threads");
+	set_up(IBV_QPT_RC);
+	for (uint64_t id = 0; id < DEPTH; id++)
+		CHECK_EQ(post(id, id * LEN, LEN), 0);
+	for (intptr_t i = 0; i < 4; i++)
+		if (pthread_create(&t[i], NULL, i < 2 ? send_many : take_many, (void *)(i % 2)))
+			die("pthread_create");
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
 	tear_down();
 }
 
@@ -367,6 +416,7 @@ int main(void)
 	creation();
 	sharing(IBV_QPT_RC);
 	sharing(IBV_QPT_UC);
+	threaded();
 	parking();
 	limit();
 	error_of_one();

@@ -313,11 +313,58 @@ static void under_fire(void)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* However often a sender is killed, no receive is lost. */
+static void killed(void)
+{
+	struct ibv_context *ctx = vp_open();
+	struct vp_opts o = ud_opts();
+	struct vp_addr mine;
+	struct ibv_wc wc;
+
+	check_case("senders are killed");
+	o.recv_wr = 4;
+	vp_make(&a, ctx, &o);
+	vp_make(&b, ctx, &o);
+	mine = to_b = vp_addr(&b);
+	vp_connect(&a, &mine);
+	vp_connect(&b, &mine);
+	for (unsigned i = 0; i < o.recv_wr; i++)
+		CHECK_EQ(vp_post_recv(&b, i, i * 4096, 4096), 0);
+	for (int round = 0; round < 20; round++) {
+		struct vp_child c = vp_fork(shooter, NULL);
+		double until;
+
+		vp_swap(c.fd, &mine);
+		vp_tell(c.fd, b.qp->qp_num);
+		vp_hear(c.fd);
+		until = now_ms() + 1 + round % 4;
+		while (now_ms() < until)
+			if (ibv_poll_cq(b.rcq, 1, &wc) > 0)
+				CHECK_EQ(vp_post_recv(&b, wc.wr_id, wc.wr_id * 4096, 4096), 0);
+		vp_kill_join(&c);
+		while (vp_poll(b.rcq, &wc, 20)) {
+			CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+			CHECK_EQ(vp_post_recv(&b, wc.wr_id, wc.wr_id * 4096, 4096), 0);
+		}
+	}
+	ah = vp_ah(&a, &mine.gid);
+	for (unsigned i = 0; i < o.recv_wr; i++) {
+		CHECK_EQ(send_to_b(i, 100), 0);
+		sent(i, IBV_WC_SUCCESS);
+		CHECK(vp_poll(b.rcq, &wc, VP_DEADLINE_MS));
+	}
+	CHECK_EQ(ibv_destroy_ah(ah), 0);
+	vp_free(&a);
+	vp_free(&b);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
 int main(void)
 {
 	struct ibv_context *ctx;
 
 	under_fire();
+	killed();
 	ctx = vp_open(); /* keeps the process attached */
 	payloads();
 	answer();

@@ -367,6 +367,7 @@ static void partner(int fd, void *arg)
 	vp_want(s.rcq, &wc, IBV_WC_SUCCESS, 2);
 	vp_sync(fd);
 	unmake(&s);
+	ibv_close_device(ctx);
 }
 
 static void two_processes(void)
