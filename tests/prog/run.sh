@@ -55,7 +55,7 @@ cp "$WEFT" "$T/a b/" && cp "$SHIM" "$T/a b/lib/"
 rc 'no libibverbs.so.1 there' 1 "$T/a b/weft" run true
 ok 'it names the file' grep -q "^weft: $T/a b/lib/libibverbs.so.1: No such file" "$T/err"
 rc 'env, too' 1 "$T/a b/weft" env
-ln -s "$LIB/libibverbs.so.1" "$T/a b/lib/"
+ln -s "$LIB/libibverbs.so.1" "$LIB/librdmacm.so.1" "$T/a b/lib/"
 cp "$WEFT" "$T/c:d/" && cp "$SHIM" "$T/c:d/lib/"
 same 'a blank in the path' "$T/a b/lib|libweftpaths.so||" "$(WEFT="$T/a b/weft"; show)"
 same 'no complaint of the linker' '' "$("$T/a b/weft" run true 2>&1)"
