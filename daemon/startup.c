@@ -335,10 +335,15 @@ void server_end(struct server *s)
 	unlinkat(s->paths.dir_fd, name, 0);
 	/* Who finds us gone need not start another. */
 	atomic_store_explicit(&s->page->left, 1, memory_order_release);
-	/* The sockets stay open: their end tells who asked for the shutdown that we are gone. */
+	/*
+	 * Those of passers-by stay open: their end tells who asked for the shutdown that we are
+	 * gone.  By then those that are attached must have seen it.
+	 */
 	while (s->sessions) {
 		struct session *next = s->sessions->next;
 
+		if (s->sessions->process)
+			shutdown(s->sessions->sock.fd, SHUT_RDWR);
 		free(s->sessions);
 		s->sessions = next;
 	}

@@ -164,15 +164,31 @@ class World:
         server = self.start(self.weft_run(server_command))
         self._wait_for_listener(server, server_command)
         client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
-        if client_end.status != 0 or stays:
-            deadline = time.monotonic() + (1 if stays else 5)
+        return self._end_server(server, server_command, deadline, client_end, stays), client_end
+
+    def _end_server(self, server, command, deadline, client_end, stays):
+        """stays: it does not end by itself and is ended."""
+        if stays:
+            if server.poll() is not None:
+                raise Failure(f"the server ended: {self._end(server, command, deadline)}")
+            return Run(command, 0, self._abort(server, command).output)
+        if client_end.status != 0:
+            deadline = time.monotonic() + 5
         try:
-            server_end = self._end(server, server_command, deadline)
+            return self._end(server, command, deadline)
         except Failure as e:
-            if not stays:
-                raise Failure(f"{e}\nclient: {client_end}") from None
-            server_end = Run(server_command, 0, str(e))
-        return server_end, client_end
+            raise Failure(f"{e}\nclient: {client_end}") from None
+
+    def run_tcp(self, program, server_args, client_args, timeout=60):
+        """A server that stays and takes its clients by TCP, at the port of -lp."""
+        deadline = time.monotonic() + timeout
+        port = free_port()
+        server_command = [program, "-lp", str(port)] + server_args
+        client_command = [program, "-lp", str(port)] + client_args
+        server = self.start(self.weft_run(server_command))
+        wait_for_listen(server, server_command, port)
+        client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
+        return self._end_server(server, server_command, deadline, client_end, True), client_end
 
     def _wait_for_listener(self, server, command):
         """Until weftd knows a listener."""

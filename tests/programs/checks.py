@@ -128,7 +128,13 @@ def check_qperf(args, server, client):
                f"no result of {test}")
 
 
-CM_CHECKS = {"rping": check_rping, "ucmatose": check_ucmatose, "rdma_client": check_rdma_client,
+def check_fio(args, server, client):
+    for end in (server, client):
+        expect(re.search(r"err= 0", end.output), f"an error: {end}")
+    expect(re.search(r"WRITE: .*io=4096KiB|WRITE: .*io=4\.0", client.output), "not all bytes written")
+
+
+CM_CHECKS = {"fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "rdma_client": check_rdma_client,
              "cmtime": check_cmtime, "qperf": check_qperf}
 
 
