@@ -34,7 +34,7 @@ enum cm_state {
 enum {
 	CM_BUCKETS = 1 << 14,
 	CM_BACKLOG_MAX = 1024,
-	CM_OWNER_MAX = 1 << 17, /* ids of one process */
+	CM_IDS_MAX = 1 << 20, /* of all processes */
 	CM_RETRIES = 15,
 	CM_TIMEOUT = 20,     /* of a message, encoded: 4.096 us << 20 */
 	CM_MRA_TIMEOUT = 24, /* what a consumer gets */

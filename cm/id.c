@@ -53,7 +53,7 @@ struct cm_id *id_find(const struct cm *cm, uint32_t owner, uint32_t handle)
 struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel)
 {
 	struct cm_id **bucket = &cm->by_handle[mix(owner, handle)];
-	struct cm_id *id = calloc(1, sizeof *id);
+	struct cm_id *id = cm->n_ids < CM_IDS_MAX ? calloc(1, sizeof *id) : NULL;
 
 	if (!id) {
 		cm->counts[CM_N_NO_MEMORY]++;

@@ -17,7 +17,7 @@ enum cm_event_type {
 
 /* ---- id.c ---- */
 
-/* NULL without memory, or when the owner has too many. */
+/* NULL without memory, or when there are CM_IDS_MAX. */
 struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
 void id_free(struct cm_id *id);
 struct cm_id *id_find(const struct cm *cm, uint32_t owner, uint32_t handle);

@@ -78,8 +78,6 @@ int sidr_answer(struct cm_id *id, const struct cm_call *call, uint8_t status)
 	rep->service_id = id->service_id;
 	memcpy(rep->priv, call->priv, call->param.priv_len);
 	id_send(id, &m, false);
-	if (status == CM_SIDR_OK)
-		id_event_simple(id, CM_EV_ESTABLISHED, 0);
 	id->state = CM_ENDED;
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Messages of the communication manager against bytes of the Linux kernel's: the fields of a
- * connection of rping over rdma_rxe, at the places where they were seen on the wire.
+ * Messages of the communication manager, byte by byte: the places, widths and constants are those
+ * seen in packets of the Linux kernel's; the numbers that differ from connection to connection
+ * are made up.
  */
 #include <errno.h>
 #include <setjmp.h>

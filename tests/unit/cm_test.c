@@ -531,6 +531,7 @@ static void datagrams(void **state)
 	assert_int_equal(e->param.qkey, 0x01234567);
 	assert_int_equal(e->param.priv_len, 136);
 	assert_int_equal(event(1, 0, EV_REQUEST)->param.priv_len, 180);
+	assert_int_equal(world.side[1].n_events, 1); /* to accept is enough */
 	end();
 }
 
