@@ -15,6 +15,7 @@ enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
 struct payload {
 	struct sgl l;
 	bool here;
+	bool mapped; /* here, in the arena of another process */
 };
 
 bool work_read(struct work *w, uint32_t pos)
@@ -126,8 +127,16 @@ static bool still_valid(void *arg)
 	const struct guard *g = arg;
 
 	work_step(g->w);
-	return held_valid(g->held) && end_state(g->w->req) == IBV_QPS_RTS &&
-	       end_receives(g->w->resp);
+	switch (held_check(g->held)) {
+	case HELD_BUSY:
+		g->w->busy = true;
+		return false;
+	case HELD_GONE:
+		return false;
+	case HELD_VALID:
+		break;
+	}
+	return end_state(g->w->req) == IBV_QPS_RTS && end_receives(g->w->resp);
 }
 
 static bool is_here(const struct end *e)
@@ -147,6 +156,21 @@ bool work_pid_valid(struct work *w, const struct view *v)
 	seen->attach = v->attach;
 	seen->ns = now;
 	return true;
+}
+
+/* The memory of p is e's, under the regions that held has from first on: reaches it if it can. */
+static void reach(const struct end *e, struct payload *p, const struct held *held, unsigned first)
+{
+	if (!p->here)
+		p->mapped = p->here = resolve_mapped(&e->view, held, first, &p->l);
+}
+
+static enum seg_counter bytes_counter(
+	const struct move *m, const struct payload *src, const struct payload *dst)
+{
+	if (m->pid)
+		return CTR_CMA_BYTES;
+	return src->mapped || dst->mapped ? CTR_MAP_BYTES : CTR_SELF_BYTES;
 }
 
 /* Runs the mover that fits from src to dst, whose memory belongs to process at_dst. */
@@ -170,7 +194,7 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 	m.remote = m.push ? &dst->l : &src->l;
 	r = mover_run(&m);
 	w->moved += m.moved;
-	count_add(w->x, m.pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m.moved);
+	count_add(w->x, bytes_counter(&m, src, dst), m.moved);
 	if (m.calls)
 		count_add(w->x, CTR_CMA_OPS, m.calls);
 	if (r == MOVE_REFUSED)
@@ -184,11 +208,21 @@ static bool requester_fault(enum move_result r, bool requester_here)
 	return r == (requester_here ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE);
 }
 
+/* A region is changing over: the request begins anew when that is through. */
+static enum step busy(struct work *w)
+{
+	w->busy = false;
+	count_add(w->x, CTR_MAP_BUSY, 1);
+	return STEP_BUSY;
+}
+
 /* What to do when a move of an RDMA operation or of a SEND did not end well. */
 static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote)
 {
 	if (r == MOVE_GONE)
 		return STEP_NO_PEER;
+	if (r == MOVE_STOPPED && w->busy)
+		return busy(w);
 	if (r == MOVE_STOPPED) {
 		if (end_state(w->req) != IBV_QPS_RTS) {
 			qp_flush(w->x, w->req, true);
@@ -212,6 +246,7 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 static bool source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
+	held->busy = p->mapped = false;
 	sgl_reset(&p->l);
 	p->here = true;
 	if (w->inline_data) {
@@ -225,8 +260,10 @@ static bool source(struct work *w, struct payload *p, struct held *held)
 		return true;
 	}
 	p->here = is_here(w->req);
-	return resolve_sges(
-		&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held);
+	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held))
+		return false;
+	reach(w->req, p, held, 0);
+	return true;
 }
 
 void work_park_copy(struct work *w)
@@ -334,9 +371,12 @@ static uint8_t *ring_room(const struct end *e, uint32_t len, uint32_t *pos)
 	return e->ring + tail % SEG_RING_BYTES;
 }
 
-/* Puts the payload where the receive will find it, by the cheapest way. */
+/*
+ * Puts the payload where the receive will find it, by the cheapest way.  dst's regions are those
+ * of held from n_src on.
+ */
 static enum move_result deliver(struct work *w, struct payload *src, struct seg_rqe *rqe,
-	struct payload *dst, struct received *r, struct held *held)
+	struct payload *dst, struct received *r, struct held *held, unsigned n_src)
 {
 	uint8_t *room;
 
@@ -359,6 +399,7 @@ static enum move_result deliver(struct work *w, struct payload *src, struct seg_
 		}
 	}
 	count_add(w->x, CTR_SEND_MOVER, 1);
+	reach(w->resp, dst, held, n_src);
 	return carry(w, src, w->req, dst, w->resp, held);
 }
 
@@ -388,8 +429,8 @@ static enum step do_send(struct work *w)
 	struct seg_rqe *rqe;
 	enum move_result moved;
 	enum step s;
+	unsigned n, n_src;
 	uint32_t pos;
-	unsigned n;
 
 	cq_prefetch(&w->resp->recv_cq);
 	if (!source(w, &src, &held))
@@ -405,11 +446,15 @@ static enum step do_send(struct work *w)
 	if (w->length > sge_total(sge, n))
 		return fail_receive(w, pos, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
 	dst.here = is_here(w->resp);
+	dst.mapped = false;
+	n_src = held.n;
 	sgl_reset(&dst.l);
 	if (!resolve_sges(&w->resp->view, w->resp->pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE,
 		    &dst.l, &held))
 		return fail_receive(w, pos, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	moved = deliver(w, &src, rqe, &dst, &r, &held);
+	if (held.busy)
+		return busy(w);
+	moved = deliver(w, &src, rqe, &dst, &r, &held, n_src);
 	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
 		bool ours = requester_fault(moved, src.here);
 
@@ -426,15 +471,34 @@ static enum step do_send(struct work *w)
 
 /* ---- RDMA ---- */
 
+/* For the owner, who learns whether mapping the region paid.  No write once it did. */
+static void note_use(struct seg_mr *mr)
+{
+	uint32_t ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+	if (ops < MR_OPS_ENOUGH)
+		atomic_store_explicit(&mr->ops, ops + 1, memory_order_relaxed);
+}
+
 /* The responder's side of an RDMA operation: the rkey and the QP must both allow it. */
 static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
 {
+	unsigned first = held->n;
+
 	sgl_reset(&p->l);
 	p->here = is_here(w->resp);
+	p->mapped = false;
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
-	return !len || resolve(&w->resp->view, w->resp->pd, w->rkey, w->raddr, len,
-			       w->op->remote_access, &p->l, held);
+	if (!len)
+		return true;
+	if (!resolve(&w->resp->view, w->resp->pd, w->rkey, w->raddr, len, w->op->remote_access,
+		    &p->l, held))
+		return false;
+	if (held->mr[first].share == MR_MAPPED)
+		note_use(held->mr[first].mr);
+	reach(w->resp, p, held, first);
+	return true;
 }
 
 static enum step do_write(struct work *w)
@@ -455,6 +519,8 @@ static enum step do_write(struct work *w)
 		if (s != STEP_DONE)
 			return s;
 	}
+	if (held.busy)
+		return busy(w);
 	moved = carry(w, &src, w->req, &dst, w->resp, &held);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
@@ -472,10 +538,14 @@ static enum step do_write(struct work *w)
 static bool sink(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
+	held->busy = p->mapped = false;
 	sgl_reset(&p->l);
 	p->here = is_here(w->req);
-	return resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
-		IBV_ACCESS_LOCAL_WRITE, &p->l, held);
+	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
+		    IBV_ACCESS_LOCAL_WRITE, &p->l, held))
+		return false;
+	reach(w->req, p, held, 0);
+	return true;
 }
 
 /* READs and atomics need resources that both ends agreed on. */
@@ -505,10 +575,27 @@ static enum step do_read(struct work *w)
 		return s;
 	if (!remote_range(w, w->length, &src, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	if (held.busy)
+		return busy(w);
 	moved = carry(w, &src, w->resp, &dst, w->req, &held);
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return succeed(w);
+}
+
+/*
+ * In a mapped region, where everybody else uses the CPU's atomics too: never by the token, even
+ * if it cannot be reached from here.
+ */
+static enum move_result mapped_atomic(struct work *w, const struct payload *target, uint64_t *old)
+{
+	_Atomic uint64_t *word = target->l.v[0].iov_base;
+
+	if (!target->here || (uintptr_t)word % sizeof *word)
+		return MOVE_REFUSED;
+	*old = atomic_op_mapped(w, word);
+	count_add(w->x, CTR_MAP_ATOMICS, 1);
+	return MOVE_OK;
 }
 
 static enum step do_atomic(struct work *w)
@@ -529,13 +616,20 @@ static enum step do_atomic(struct work *w)
 		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof before, &target, &held))
 		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	if (!atomic_op_begin(w->x, w->resp->view.seg))
-		return STEP_BUSY;
-	moved = atomic_op_apply(w, (uintptr_t)target.l.v[0].iov_base, &before);
-	atomic_op_end(w->x, w->resp->view.seg);
+	if (held.busy)
+		return busy(w);
+	if (held.mr[held.n - 1].share == MR_MAPPED) {
+		moved = mapped_atomic(w, &target, &before);
+	} else {
+		if (!atomic_op_begin(w->x, w->resp->view.seg))
+			return STEP_BUSY;
+		moved = atomic_op_apply(w, (uintptr_t)target.l.v[0].iov_base, &before);
+		atomic_op_end(w->x, w->resp->view.seg);
+	}
 	if (moved != MOVE_OK)
 		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	old.here = true;
+	old.mapped = false;
 	sgl_reset(&old.l);
 	sgl_add(&old.l, (uintptr_t)&before, sizeof before);
 	moved = carry(w, &old, w->resp, &result, w->req, &held);

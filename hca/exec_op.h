@@ -10,7 +10,7 @@ enum step {
 	STEP_FAILED,  /* completed in error: the requester is in ERR */
 	STEP_RNR,     /* no receive posted */
 	STEP_NO_PEER, /* the responder is not there, or not ready */
-	STEP_BUSY,    /* atomics of the target are held by somebody else */
+	STEP_BUSY, /* atomics of the target are held by somebody else, or a region changes over */
 };
 
 /* A work request under execution. */
@@ -29,6 +29,7 @@ struct work {
 	uint64_t length; /* of the message */
 	bool rq_held;    /* we hold resp's rq_token */
 	uint64_t moved;
+	bool busy; /* a move stopped because a region is changing over */
 };
 
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */

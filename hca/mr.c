@@ -9,6 +9,7 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
+#include "hca/share.h"
 #include "hca/tables.h"
 
 enum {
@@ -84,12 +85,12 @@ static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned
 }
 
 /* Makes the region known to peers: the key is the last word to appear. */
-static void publish(const struct hca_mr *mr, unsigned access)
+static void publish(const struct hca_mr *mr)
 {
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 	struct seg_header *hdr = &proc_seg()->hdr;
 
-	s->access = access & ~(unsigned)ACCESS_OPTIONAL;
+	s->access = mr->access;
 	s->pd = mr->pd->handle;
 	s->iova = mr->iova;
 	s->length = mr->length;
@@ -127,8 +128,10 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 	mr->addr = (uintptr_t)addr;
 	mr->length = length;
 	mr->iova = iova;
+	mr->access = access & ~(unsigned)ACCESS_OPTIONAL;
+	share_reg(mr);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-	publish(mr, access);
+	publish(mr);
 	*out = mr;
 	return 0;
 }
@@ -142,6 +145,7 @@ int hca_mr_dereg(struct hca_mr *mr)
 		atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
 		quiesce();
 		pd_land_all(mr->pd);
+		share_dereg(mr);
 		table_del_mr(mr->index);
 		atomic_fetch_sub_explicit(&hdr->n_mr, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&hdr->mr_bytes, mr->length, memory_order_relaxed);

@@ -20,6 +20,12 @@ struct hca_mr {
 	uint32_t index, key;
 	struct hca_pd *pd;
 	uint64_t addr, length, iova;
+	unsigned access;
+	/* share.c: the set of regions, by address; under its lock */
+	struct hca_mr *left, *right;
+	uint32_t prio;
+	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
+	bool in_set, mapped, remap;
 };
 
 struct hca_channel {

@@ -11,6 +11,8 @@ struct peer {
 	struct view view;
 	int refs;
 	struct own_fd async_fd;
+	struct own_fd arena_fd;
+	struct arena arena;
 	bool self;
 	struct channel_fd *channels; /* of that process, as far as we have them */
 };

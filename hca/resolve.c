@@ -6,7 +6,7 @@ enum { KEY_VARIANT_BITS = 8 };
 bool resolve(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uint64_t len,
 	unsigned need, struct sgl *l, struct held *h)
 {
-	const struct seg_mr *mr = &v->seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+	struct seg_mr *mr = &v->seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
 	uint64_t off;
 
 	if (!key || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
@@ -18,6 +18,8 @@ bool resolve(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uin
 		return false;
 	sgl_add(l, mr->addr + off, len);
 	h->mr[h->n].mr = mr;
+	h->mr[h->n].share = atomic_load_explicit(&mr->share, memory_order_acquire);
+	h->busy |= h->mr[h->n].share == MR_BUSY;
 	h->mr[h->n++].key = key;
 	return true;
 }
@@ -39,10 +41,53 @@ bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, 
 	return !want;
 }
 
-bool held_valid(const struct held *h)
+enum held_state held_check(const struct held *h)
 {
-	for (unsigned i = 0; i < h->n; i++)
-		if (atomic_load_explicit(&h->mr[i].mr->key, memory_order_acquire) != h->mr[i].key)
+	enum held_state state = HELD_VALID;
+
+	for (unsigned i = 0; i < h->n; i++) {
+		struct seg_mr *mr = h->mr[i].mr;
+
+		if (atomic_load_explicit(&mr->key, memory_order_acquire) != h->mr[i].key)
+			return HELD_GONE;
+		if (atomic_load_explicit(&mr->share, memory_order_acquire) != h->mr[i].share)
+			state = HELD_BUSY;
+	}
+	return state;
+}
+
+/* Appends where a piece is mapped here, cut at the ends of windows. */
+static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t len)
+{
+	while (len) {
+		uint64_t step = ARENA_WINDOW - addr % ARENA_WINDOW;
+		void *here;
+
+		step = step < len ? step : len;
+		here = l->n < SGL_MAX ? arena_at(a, addr, step) : NULL;
+		if (!here)
 			return false;
+		sgl_add(l, (uintptr_t)here, step);
+		addr += step;
+		len -= step;
+	}
+	return true;
+}
+
+bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l)
+{
+	struct sgl here;
+
+	for (unsigned i = first; i < h->n; i++)
+		if (h->mr[i].share != MR_MAPPED)
+			return false;
+	if (!v->arena || first == h->n)
+		return false;
+	sgl_reset(&here);
+	for (unsigned i = 0; i < l->n; i++)
+		if (!add_mapped(v->arena, &here, (uintptr_t)l->v[i].iov_base, l->v[i].iov_len))
+			return false;
+	l->n = here.n;
+	memcpy(l->v, here.v, here.n * sizeof *l->v);
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "hca/layout.h"
+#include "pages/arena.h"
 #include "rdv/conn.h"
 
 struct view {
@@ -17,6 +18,7 @@ struct view {
 	uint32_t attach;
 	int pid;             /* 0: our own process, memory is reached directly */
 	struct own_fd pidfd; /* for the slow path only */
+	struct arena *arena; /* of another process, NULL: none */
 	bool reachable;      /* false: another pid namespace, no mover reaches its memory */
 };
 

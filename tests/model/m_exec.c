@@ -80,6 +80,20 @@ enum move_result mover_run(struct move *m)
 	abort();
 }
 
+void *arena_map(struct arena *a, uint64_t offset)
+{
+	(void)a;
+	(void)offset;
+	abort();
+}
+
+uint64_t atomic_op_mapped(const struct work *work, _Atomic uint64_t *word)
+{
+	(void)work;
+	(void)word;
+	abort();
+}
+
 bool atomic_op_begin(struct exec *x, struct seg *target)
 {
 	(void)x;

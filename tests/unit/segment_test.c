@@ -196,9 +196,12 @@ static void notices_that_a_key_went(void **state)
 	sgl_reset(&l);
 	assert_true(resolve_sges(&view, 9, sge, 3, 32, 0, &l, &h));
 	assert_int_equal(l.left, 32);
-	assert_true(held_valid(&h));
+	assert_int_equal(held_check(&h), HELD_VALID);
+	atomic_store(&seg->mr[5].share, MR_BUSY);
+	assert_int_equal(held_check(&h), HELD_BUSY);
+	atomic_store(&seg->mr[5].share, MR_COPY);
 	atomic_store(&seg->mr[5].key, 0);
-	assert_false(held_valid(&h));
+	assert_int_equal(held_check(&h), HELD_GONE);
 	h.n = 0;
 	region(5, 0x501, 0);
 	sgl_reset(&l);
