@@ -14,8 +14,7 @@
 #include "hca/share_range.h"
 
 enum {
-	REMOTE_RIGHTS =
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	REMOTE_RIGHTS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	UNUSED_MAX = 8
 };
 /* Mapped memory is really there, all of it: there must be a limit in any mode. */

@@ -19,7 +19,7 @@ enum {
 	LOOK_SHARE = 20 /* and so much of the time for looking at areas */
 };
 #define LOOK_START_NS (50 * (uint64_t)NSEC_PER_MSEC)
-#define RECOUNT_NS (100 * (uint64_t)NSEC_PER_MSEC)
+#define RECOUNT_NS    (100 * (uint64_t)NSEC_PER_MSEC)
 
 static struct {
 	struct arena arena;
@@ -91,8 +91,7 @@ static enum share_reason judge(const struct vma *v)
 {
 	if (v->page_size > PAGE_BYTES)
 		return SHARE_HUGETLB;
-	if (v->shared || !v->readable || !v->writable || v->executable ||
-		(v->inode && !is_ours(v)))
+	if (v->shared || !v->readable || !v->writable || v->executable || (v->inode && !is_ours(v)))
 		return SHARE_NOT_PRIVATE;
 	return SHARE_MAPPED;
 }

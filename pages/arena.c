@@ -78,8 +78,7 @@ static char *map_window(const struct arena *a, uint64_t first)
 static struct arena_window *entry_of(struct arena *a, uint64_t first)
 {
 	for (unsigned n = 0; n < ARENA_WINDOWS; n++) {
-		struct arena_window *w =
-			&a->window[(first / ARENA_WINDOW + n) % ARENA_WINDOWS];
+		struct arena_window *w = &a->window[(first / ARENA_WINDOW + n) % ARENA_WINDOWS];
 
 		if (!atomic_load_explicit(&w->base, memory_order_acquire) || w->first == first)
 			return w;

@@ -15,7 +15,7 @@
 #include "base/atomic.h"
 #include "base/lock.h"
 
-#define ARENA_SIZE (1ull << 47)
+#define ARENA_SIZE   (1ull << 47)
 #define ARENA_WINDOW (1ull << 30)
 
 enum { ARENA_WINDOWS = 64 };

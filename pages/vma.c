@@ -183,8 +183,8 @@ static void parse_flags(struct vma_attr *a, const char *line)
 		}
 }
 
-int vma_attrs(uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg),
-	void *arg)
+int vma_attrs(
+	uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg), void *arg)
 {
 	static const char flags[] = "VmFlags:", pkey[] = "ProtectionKey:";
 	struct vma_walk w = {.fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC), .text = true};

@@ -37,8 +37,8 @@ void vma_walk_end(struct vma_walk *w);
 struct vma_attr {
 	uint64_t start, end;
 	bool dont_fork, dont_dump, locked, huge, no_huge;
-	bool special;  /* a flag that conversion would lose: wipe on fork, sealed, a pkey ... */
-	bool stack;    /* grows down */
+	bool special; /* a flag that conversion would lose: wipe on fork, sealed, a pkey ... */
+	bool stack;   /* grows down */
 	bool hugetlb;
 	bool userfault; /* a userfaultfd watches it */
 };
@@ -47,8 +47,8 @@ struct vma_attr {
  * Calls fn for each area that overlaps [start, end), in order, until it returns false.  Slow: the
  * kernel counts pages of every area up to there.  0 or a negative errno.
  */
-int vma_attrs(uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg),
-	void *arg);
+int vma_attrs(
+	uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg), void *arg);
 
 /* Gives [start, end) the attributes of a, as far as the kernel allows. */
 void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/lib/share_status.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
@@ -48,6 +50,17 @@ int64_t status_of(pid_t pid, const char *group, const char *name)
 int64_t share_count(const char *name)
 {
 	return status_of(getpid(), "share", name);
+}
+
+bool can_hold_off(void)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 unsigned areas(void)
