@@ -9,7 +9,7 @@
 #include "hca/token.h"
 #include "pages/mover.h"
 
-enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
+enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC, MAP_TRUST_NS = 1 };
 
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
 struct payload {
@@ -144,18 +144,33 @@ static bool is_here(const struct end *e)
 	return e->view.pid == 0;
 }
 
-bool work_pid_valid(struct work *w, const struct view *v)
+/* Is the process alive, or was it at most so long ago? */
+static bool seen_alive(struct work *w, const struct view *v, uint64_t trust_ns)
 {
 	struct seen_alive *seen = &w->x->seen[v->attach % ALIVE_CACHE];
 	uint64_t now = clock_coarse_ns();
 
-	if (seen->attach == v->attach && now - seen->ns < PID_TRUST_NS)
+	if (seen->attach == v->attach && now - seen->ns < trust_ns)
 		return !view_dead(v);
 	if (view_died(v))
 		return false;
 	seen->attach = v->attach;
 	seen->ns = now;
 	return true;
+}
+
+bool work_pid_valid(struct work *w, const struct view *v)
+{
+	return seen_alive(w, v, PID_TRUST_NS);
+}
+
+/*
+ * The memory of a dead process takes bytes as before if it is mapped.  It is asked for each tick
+ * of the coarse clock, some ms; weftd tells of a death sooner.
+ */
+static bool mapped_alive(struct work *w, const struct view *v)
+{
+	return seen_alive(w, v, MAP_TRUST_NS);
 }
 
 /* The memory of p is e's, under the regions that held has from first on: reaches it if it can. */
@@ -189,6 +204,10 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 	if (m.pid && !remote->reachable)
 		return MOVE_REFUSED;
 	if (m.pid && !work_pid_valid(w, remote))
+		return MOVE_GONE;
+	if (src->mapped && !mapped_alive(w, &at_src->view))
+		return MOVE_GONE;
+	if (dst->mapped && !mapped_alive(w, &at_dst->view))
 		return MOVE_GONE;
 	m.local = m.push ? &src->l : &dst->l;
 	m.remote = m.push ? &dst->l : &src->l;
@@ -593,6 +612,8 @@ static enum move_result mapped_atomic(struct work *w, const struct payload *targ
 
 	if (!target->here || (uintptr_t)word % sizeof *word)
 		return MOVE_REFUSED;
+	if (target->mapped && !mapped_alive(w, &w->resp->view))
+		return MOVE_GONE;
 	*old = atomic_op_mapped(w, word);
 	count_add(w->x, CTR_MAP_ATOMICS, 1);
 	return MOVE_OK;
