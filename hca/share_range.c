@@ -50,6 +50,8 @@ static bool arena_ready(void)
 
 	if (own.open && arena_fd_ok(&own.arena))
 		return true;
+	if (sysconf(_SC_PAGESIZE) != PAGE_BYTES)
+		return false;
 	/* Lost: weftd gives it again when the connection to it is next made anew. */
 	fd = rdv_arena_fd();
 	if (fd < 0)

@@ -151,12 +151,11 @@ static void *on_own_stack(void *arg)
 
 static void userfaults(void)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+	struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP};
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	uint8_t *p = get(LEN, 0);
-	struct uffdio_register r = {.range = {.start = (uintptr_t)p, .len = LEN},
-		.mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct uffdio_register r = {
+		.range = {.start = (uintptr_t)p, .len = LEN}, .mode = UFFDIO_REGISTER_MODE_MISSING};
 
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &r))
 		die("userfaultfd");

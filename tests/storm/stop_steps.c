@@ -24,10 +24,10 @@ enum {
 	FLOOD_TRIES = 5,
 	BOUND_MS = 3000,
 	WRITE_LEN = 1024, /* copied by instructions, each of which is stepped through */
-	Q_A = 0,      /* A and C */
-	Q_B = 1,      /* B and C */
-	Q_ATOMIC = 2, /* A and B */
-	Q_RIVAL = 3,  /* C and B, for atomics on the same process */
+	Q_A = 0,          /* A and C */
+	Q_B = 1,          /* B and C */
+	Q_ATOMIC = 2,     /* A and B */
+	Q_RIVAL = 3,      /* C and B, for atomics on the same process */
 };
 
 static struct agent A, B, C;
