@@ -227,10 +227,17 @@ static bool requester_fault(enum move_result r, bool requester_here)
 	return r == (requester_here ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE);
 }
 
-/* A region is changing over: the request begins anew when that is through. */
+/*
+ * A region is changing over: the request begins anew when that is through.  Its owner may have
+ * died in the middle of it.
+ */
 static enum step busy(struct work *w)
 {
+	const struct view *v = w->req->view.pid ? &w->req->view : &w->resp->view;
+
 	w->busy = false;
+	if (v->pid && !mapped_alive(w, v))
+		return STEP_NO_PEER;
 	count_add(w->x, CTR_MAP_BUSY, 1);
 	return STEP_BUSY;
 }

@@ -332,6 +332,7 @@ static void after_fork_child(void)
 {
 	range_forked_child();
 	share.set.root = NULL;
+	share.mode = SHARE_UNSET;
 	share.unused = 0;
 	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);
 }
