@@ -5,6 +5,7 @@
  * happened to it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,6 +68,14 @@ static void add(struct vp_end *e, const struct vp_addr *to, size_t off, uint64_t
 	vp_want(e->scq, &wc, IBV_WC_SUCCESS, 0);
 }
 
+/* Both make a control call, by which a new weftd learns of them. */
+static void publish(struct vp_end *e, int fd)
+{
+	vp_sync(fd);
+	CHECK_EQ(ibv_destroy_comp_channel(ibv_create_comp_channel(e->ctx)), 0);
+	vp_sync(fd);
+}
+
 static void poster(int fd, void *arg)
 {
 	struct vp_opts o = options();
@@ -77,6 +86,7 @@ static void poster(int fd, void *arg)
 	vp_make(&e, vp_open(), &o);
 	mine = vp_addr(&e);
 	to = vp_swap(fd, &mine);
+	publish(&e, fd);
 	vp_connect(&e, &to);
 	vp_sync(fd);
 	for (int i = 0; i < PIECES; i++) {
@@ -121,7 +131,17 @@ static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 	munmap(q, 2 * len);
 }
 
-static void owner(void)
+/* The next control call of each process starts a new one, to which it tells what it has. */
+static void restart_weftd(void)
+{
+	const char *weftd = getenv("WEFT_DAEMON");
+	char command[4200];
+
+	snprintf(command, sizeof command, "%.*s down >/dev/null", (int)strlen(weftd) - 1, weftd);
+	CHECK_EQ(system(command), 0);
+}
+
+static void owner(bool restart)
 {
 	struct vp_child c = vp_fork(poster, NULL);
 	struct vp_opts o = options();
@@ -136,6 +156,9 @@ static void owner(void)
 	CHECK_EQ(share_count("bytes"), SIZE);
 	mine = vp_addr(&e);
 	to = vp_swap(c.fd, &mine);
+	if (restart)
+		restart_weftd();
+	publish(&e, c.fd);
 	vp_connect(&e, &to);
 	vp_sync(c.fd);
 	for (int i = 0; i < PIECES; i++) {
@@ -249,9 +272,8 @@ static void moved_or_gone(struct ibv_pd *pd)
 static void by_auto(int fd, void *arg)
 {
 	(void)fd;
-	(void)arg;
 	setenv("WEFT_SHARE", "auto", 1);
-	owner();
+	owner(*(bool *)arg);
 }
 
 /* Auto would give up on regions that nobody uses. */
@@ -273,9 +295,14 @@ static void by_always(int fd, void *arg)
 
 int main(void)
 {
-	struct vp_child c = vp_fork(by_auto, NULL);
+	struct vp_child c;
 
-	vp_join(&c);
+	for (int i = 0; i < 2; i++) {
+		bool restart = i;
+
+		c = vp_fork(by_auto, &restart);
+		vp_join(&c);
+	}
 	c = vp_fork(by_always, NULL);
 	vp_join(&c);
 	return check_result();
