@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "daemon/session.h"
+#include "pages/arena.h"
 #include "rdv/segment.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, EPOCH_SHIFT = 14 };
@@ -93,6 +94,19 @@ int segment_create(uint32_t id, struct seg **seg, int *fd)
 	return 0;
 }
 
+/* Without one the process's pages are not mapped by peers, that is all. */
+static int create_arena(void)
+{
+	int fd = memfd_create("weft-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, ARENA_SIZE) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static struct process **bucket(struct server *s, uint32_t id)
 {
 	return &s->by_number[id % ATTACH_NUMBERS];
@@ -167,6 +181,7 @@ int process_create(struct server *s, pid_t pid, int pidfd, struct process **out)
 		free(p);
 		return ret;
 	}
+	p->arena_fd = create_arena();
 	enter(s, p, pid, pidfd);
 	*out = p;
 	return 0;
@@ -179,11 +194,13 @@ static bool is_segment_of(const struct seg *seg, uint32_t id)
 }
 
 int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_fd, int async_fd,
-	struct process **out)
+	int arena_fd, struct process **out)
 {
 	struct process *p;
 	int ret = segment_check(seg_fd, SEG_SIZE);
 
+	if (!ret && arena_fd >= 0)
+		ret = arena_check(arena_fd);
 	if (ret)
 		return ret;
 	p = calloc(1, sizeof *p);
@@ -201,6 +218,7 @@ int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_f
 	p->id = id;
 	p->seg_fd = seg_fd;
 	p->async_fd = async_fd;
+	p->arena_fd = arena_fd;
 	enter(s, p, pid, pidfd);
 	*out = p;
 	return 0;
@@ -268,6 +286,8 @@ static void release(struct server *s, struct process *p)
 	free(p->channels);
 	close(p->async_fd);
 	close(p->seg_fd);
+	if (p->arena_fd >= 0)
+		close(p->arena_fd);
 	if (p->death.fd >= 0)
 		server_unwatch(s, &p->death);
 	munmap(p->seg, SEG_SIZE);

@@ -21,6 +21,7 @@ struct process {
 	uint64_t pid_ns; /* inode, as it said */
 	char comm[16];
 	int seg_fd, async_fd;
+	int arena_fd; /* pages/arena.h; -1: none could be had */
 	struct seg *seg;
 	struct session *session; /* NULL: the connection broke, the process lives */
 	struct channel *channels;
@@ -42,11 +43,11 @@ uint32_t process_new_id(struct server *s);
 int process_create(struct server *s, pid_t pid, int pidfd, struct process **out);
 
 /*
- * A process that an earlier weftd knew by id: takes seg_fd, async_fd and pidfd over on success.
- * -EPROTO: not its segment.
+ * A process that an earlier weftd knew by id: takes seg_fd, async_fd, arena_fd (-1: lost) and
+ * pidfd over on success.  -EPROTO: not its segment, or not an arena.
  */
 int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_fd, int async_fd,
-	struct process **out);
+	int arena_fd, struct process **out);
 
 /* NULL if no such process is attached. */
 struct process *process_find(const struct server *s, uint32_t id);

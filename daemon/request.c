@@ -43,6 +43,14 @@ static bool our_netns(const struct server *s, int fd)
 	return fstat(fd, &st) == 0 && st.st_dev == s->netns_dev && st.st_ino == s->netns_ino;
 }
 
+static void give_arena(const struct process *p, struct reply *r)
+{
+	if (p->arena_fd < 0)
+		return;
+	r->msg.flags |= PROTO_ARENA;
+	r->fds[r->n_fds++] = p->arena_fd;
+}
+
 static void give_attachment(const struct server *s, const struct process *p, struct reply *r)
 {
 	r->msg.attach_id = p->id;
@@ -53,6 +61,7 @@ static void give_attachment(const struct server *s, const struct process *p, str
 	r->fds[2] = p->seg_fd;
 	r->fds[3] = p->async_fd;
 	r->n_fds = 4;
+	give_arena(p, r);
 }
 
 /* Failures of making or adopting a process, by name. */
@@ -83,12 +92,13 @@ static int adopt(struct server *s, struct session *c, struct proto_in *in, struc
 {
 	int pidfd, ret;
 
-	if (in->n_fds != 3)
+	if (in->n_fds < 3)
 		return refused(s, REF_BAD_SEGMENT, -ESTALE);
 	if (in->msg.attach_id == s->env.hub_id)
 		return refused(s, REF_ID_CONFLICT, -EEXIST);
 	pidfd = peer_pidfd(c);
-	ret = process_adopt(s, in->msg.attach_id, c->pid, pidfd, in->fds[1], in->fds[2], p);
+	ret = process_adopt(s, in->msg.attach_id, c->pid, pidfd, in->fds[1], in->fds[2],
+		in->n_fds > 3 ? in->fds[3] : -1, p);
 	if (ret) {
 		if (pidfd >= 0)
 			close(pidfd);
@@ -96,6 +106,7 @@ static int adopt(struct server *s, struct session *c, struct proto_in *in, struc
 	}
 	proto_take_fd(in, 1);
 	proto_take_fd(in, 2);
+	proto_take_fd(in, 3);
 	/* Whatever our predecessor held in there when it died. */
 	if (in->msg.hub_id && in->msg.hub_id != s->env.hub_id)
 		recover_death(&s->env, (*p)->seg, (*p)->id, in->msg.hub_id);
@@ -179,6 +190,7 @@ static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in,
 	r->msg.pid_ns = p->pid_ns;
 	r->fds[r->n_fds++] = p->seg_fd;
 	r->fds[r->n_fds++] = p->async_fd;
+	give_arena(p, r);
 	if (p->death.fd >= 0)
 		r->fds[r->n_fds++] = p->death.fd;
 	return 0;
@@ -295,7 +307,7 @@ static const struct request {
 	int min_fds, max_fds;
 	bool attached; /* only for an attached process */
 } requests[OP_COUNT] = {
-	[OP_ATTACH] = {do_attach, 1, 3, false},
+	[OP_ATTACH] = {do_attach, 1, 4, false},
 	[OP_LEASE] = {do_lease, 0, 0, true},
 	[OP_CLAIM] = {do_claim, 0, 0, true},
 	[OP_RETURN] = {do_return, 0, 0, true},

@@ -24,6 +24,9 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_CMA_OPS] = "cma_ops",
 	[CTR_CMA_BYTES] = "cma_bytes",
 	[CTR_SELF_BYTES] = "self_bytes",
+	[CTR_MAP_BYTES] = "map_bytes",
+	[CTR_MAP_ATOMICS] = "map_atomics",
+	[CTR_MAP_BUSY] = "map_busy",
 	[CTR_ATOMICS] = "atomics",
 	[CTR_RNR_PARKS] = "rnr_parks",
 	[CTR_PEER_PARKS] = "peer_parks",
@@ -76,6 +79,54 @@ static const char *cma_name(uint32_t reach)
 	return names[!!(reach & REACH_CALLS) + 2 * !!(reach & REACH_ALLOWS)];
 }
 
+static const char *const share_modes[] = {
+	[SHARE_UNSET] = "unused",
+	[SHARE_NEVER] = "never",
+	[SHARE_AUTO] = "auto",
+	[SHARE_ALWAYS] = "always",
+};
+
+static const char *const share_reasons[SHARE_REASONS] = {
+	[SHARE_NO_REMOTE] = "no_remote_right",
+	[SHARE_UNALIGNED] = "unaligned_atomics",
+	[SHARE_TOO_LARGE] = "too_large",
+	[SHARE_BUDGET] = "budget",
+	[SHARE_AREAS] = "too_many_areas",
+	[SHARE_SLOW] = "slow_to_inspect",
+	[SHARE_UNUSED] = "hardly_used",
+	[SHARE_NO_ARENA] = "no_arena",
+	[SHARE_NOT_PRIVATE] = "not_private",
+	[SHARE_STACK] = "stack",
+	[SHARE_HUGETLB] = "hugetlb",
+	[SHARE_ATTRIBUTES] = "attributes",
+	[SHARE_USERFAULTFD] = "userfaultfd",
+	[SHARE_THREADS] = "threads",
+	[SHARE_PINNED] = "pinned",
+	[SHARE_EDGE] = "edge_page",
+	[SHARE_MIXED_ATOMICS] = "mixed_atomics",
+	[SHARE_ARENA_IN_USE] = "arena_in_use",
+	[SHARE_PEER_STOPPED] = "peer_stopped",
+	[SHARE_KERNEL] = "kernel_refused",
+	[SHARE_LEFT_BEHIND] = "left_behind",
+};
+
+/* How peers reach its memory: what is mapped, and how often and why a region was not. */
+static json_t *share(const struct seg_header *h)
+{
+	uint32_t mode = atomic_load(&h->share_mode);
+	json_t *o = json_object();
+
+	json_object_set_new(
+		o, "mode", json_string(share_modes[mode <= SHARE_ALWAYS ? mode : SHARE_UNSET]));
+	set_int(o, "regions", atomic_load(&h->n_mapped));
+	set_int(o, "bytes", atomic_load(&h->mapped_bytes));
+	set_int(o, "conversions", atomic_load(&h->conversions));
+	for (int i = 0; i < SHARE_REASONS; i++)
+		if (share_reasons[i])
+			set_int(o, share_reasons[i], atomic_load(&h->not_mapped[i]));
+	return o;
+}
+
 static json_t *one_process(const struct process *p)
 {
 	const struct seg_header *h = &p->seg->hdr;
@@ -92,6 +143,7 @@ static json_t *one_process(const struct process *p)
 	set_int(o, "channels", p->n_channels);
 	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
 	json_object_set_new(o, "cma", json_string(cma_name(atomic_load(&h->reach))));
+	json_object_set_new(o, "share", share(h));
 	json_object_set_new(o, "counters", counters(p->seg));
 	return o;
 }

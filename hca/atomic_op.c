@@ -38,6 +38,17 @@ static uint64_t updated(const struct work *w, uint64_t old)
 	return old == w->compare_add ? w->swap : old;
 }
 
+uint64_t atomic_op_mapped(const struct work *w, _Atomic uint64_t *word)
+{
+	uint64_t old = w->compare_add;
+
+	if (w->fetch_add)
+		return atomic_fetch_add_explicit(word, w->compare_add, memory_order_seq_cst);
+	atomic_compare_exchange_strong_explicit(
+		word, &old, w->swap, memory_order_seq_cst, memory_order_relaxed);
+	return old;
+}
+
 /* One 8-byte transfer between a local variable and the responder's memory. */
 static enum move_result word_move(struct work *w, uint64_t va, uint64_t *here, bool push)
 {

@@ -113,6 +113,7 @@ static enum ibv_wc_status check_receive(
 	struct sgl l;
 
 	held.n = 0;
+	held.busy = false;
 	for (unsigned i = 0; i < n; i++)
 		room += sge[i].length;
 	if (want > room)

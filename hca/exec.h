@@ -17,7 +17,7 @@ enum run_end {
 	RUN_PARKED, /* the head waits for the peer, for a receive, or for its deadline */
 	RUN_BUDGET, /* work is left: too large to do here, for a thread that may sleep, or enough
 		     * was done */
-	RUN_BUSY,   /* the target's atomics are held by somebody else: try again soon */
+	RUN_BUSY,   /* atomics held by somebody else, a region that changes over: try again soon */
 };
 
 struct budget {

@@ -51,7 +51,11 @@ static bool still_valid(void *arg)
 	uint32_t own = g->w->x->attach;
 
 	slot_step(g->w->x->slot, own, own);
-	return held_valid(g->held) && work_connected(g->w);
+	if (held_check(g->held) != HELD_VALID) {
+		g->w->busy = held_check(g->held) == HELD_BUSY;
+		return false;
+	}
+	return work_connected(g->w);
 }
 
 /*

@@ -10,7 +10,7 @@
 #include "hca/window.h"
 #include "pages/mover.h"
 
-enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC };
+enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC, MAP_TRUST_NS = 1 };
 
 bool work_read(struct work *w, uint32_t pos)
 {
@@ -152,7 +152,16 @@ static bool still_valid(void *arg)
 	const struct guard *g = arg;
 
 	work_step(g->w);
-	return held_valid(g->held) && work_connected(g->w);
+	switch (held_check(g->held)) {
+	case HELD_BUSY:
+		g->w->busy = true;
+		return false;
+	case HELD_GONE:
+		return false;
+	case HELD_VALID:
+		break;
+	}
+	return work_connected(g->w);
 }
 
 static bool is_here(const struct end *e)
@@ -160,12 +169,13 @@ static bool is_here(const struct end *e)
 	return e->view.pid == 0;
 }
 
-bool work_pid_valid(struct work *w, const struct view *v)
+/* Is the process alive, or was it at most so long ago? */
+static bool seen_alive(struct work *w, const struct view *v, uint64_t trust_ns)
 {
 	struct seen_alive *seen = &w->x->seen[v->attach % ALIVE_CACHE];
 	uint64_t now = clock_coarse_ns();
 
-	if (seen->attach == v->attach && now - seen->ns < PID_TRUST_NS)
+	if (seen->attach == v->attach && now - seen->ns < trust_ns)
 		return !view_dead(v);
 	if (view_died(v))
 		return false;
@@ -174,21 +184,58 @@ bool work_pid_valid(struct work *w, const struct view *v)
 	return true;
 }
 
-/* By cma, or within the process. */
-static enum move_result run_mover(struct work *w, struct move *m, const struct view *remote)
+bool work_pid_valid(struct work *w, const struct view *v)
+{
+	return seen_alive(w, v, PID_TRUST_NS);
+}
+
+/*
+ * The memory of a dead process takes bytes as before if it is mapped.  It is asked for each tick
+ * of the coarse clock, some ms; weftd tells of a death sooner.
+ */
+static bool mapped_alive(struct work *w, const struct view *v)
+{
+	return seen_alive(w, v, MAP_TRUST_NS);
+}
+
+/* The memory of p is e's, under the regions that held has from p->held_at on. */
+static void reach(const struct end *e, struct payload *p, const struct held *held)
+{
+	if (!p->here)
+		p->mapped = p->here = resolve_mapped(&e->view, held, p->held_at, &p->l);
+}
+
+static enum seg_counter bytes_counter(
+	const struct move *m, const struct payload *src, const struct payload *dst)
+{
+	if (m->pid)
+		return CTR_CMA_BYTES;
+	return src->mapped || dst->mapped ? CTR_MAP_BYTES : CTR_SELF_BYTES;
+}
+
+/* By cma, or by loads and stores. */
+static enum move_result run_mover(
+	struct work *w, struct move *m, const struct view *remote, enum seg_counter counter)
 {
 	enum move_result r;
 
 	if (m->pid && !work_pid_valid(w, remote))
 		return MOVE_GONE;
 	r = mover_run(m);
-	count_add(w->x, m->pid ? CTR_CMA_BYTES : CTR_SELF_BYTES, m->moved);
+	count_add(w->x, counter, m->moved);
 	if (m->calls)
 		count_add(w->x, CTR_CMA_OPS, m->calls);
 	if (r != MOVE_REFUSED)
 		return r;
 	count_add(w->x, CTR_CMA_REFUSED, 1);
 	return exec_agent_refused(remote) ? MOVE_LATER : r;
+}
+
+/* A region is changing over: busy() begins the request anew. */
+static enum move_result stop_busy(struct work *w)
+{
+	w->busy = true;
+	return MOVE_STOPPED;
 }
 
 /* Runs the mover that fits from src to dst, whose memory belongs to process at_dst. */
@@ -200,16 +247,22 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 	const struct view *remote = src->here ? &at_dst->view : &at_src->view;
 	enum move_result r;
 
+	if (held->busy)
+		return stop_busy(w);
 	m.push = src->here;
 	m.pid = !src->here ? at_src->view.pid : !dst->here ? at_dst->view.pid : 0;
 	if (!src->here && !dst->here)
 		return MOVE_REFUSED;
+	if (src->mapped && !mapped_alive(w, &at_src->view))
+		return MOVE_GONE;
+	if (dst->mapped && !mapped_alive(w, &at_dst->view))
+		return MOVE_GONE;
 	m.local = m.push ? &src->l : &dst->l;
 	m.remote = m.push ? &dst->l : &src->l;
 	if (m.pid && view_by_agent(remote))
 		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
 	else
-		r = run_mover(w, &m, remote);
+		r = run_mover(w, &m, remote, bytes_counter(&m, src, dst));
 	w->moved += m.moved;
 	return r;
 }
@@ -218,6 +271,21 @@ static enum move_result carry(struct work *w, struct payload *src, const struct 
 static bool requester_fault(enum move_result r, bool requester_here)
 {
 	return r == (requester_here ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE);
+}
+
+/*
+ * A region is changing over: the request begins anew when that is through.  Its owner may have
+ * died in the middle of it.
+ */
+static enum step busy(struct work *w)
+{
+	const struct view *v = w->req->view.pid ? &w->req->view : &w->mem->view;
+
+	w->busy = false;
+	if (v->pid && !mapped_alive(w, v))
+		return STEP_NO_PEER;
+	count_add(w->x, CTR_MAP_BUSY, 1);
+	return STEP_BUSY;
 }
 
 /* What to do when a move of an RDMA operation or of a SEND did not end well. */
@@ -231,6 +299,8 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 		return STEP_BUSY;
 	if (r == MOVE_LATE)
 		return work_failed(w, IBV_WC_RETRY_EXC_ERR);
+	if (r == MOVE_STOPPED && w->busy)
+		return busy(w);
 	if (r == MOVE_STOPPED) {
 		if (end_state(w->req) != IBV_QPS_RTS) {
 			qp_flush(w->x, w->req, true);
@@ -251,6 +321,7 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 bool work_source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
+	held->busy = p->mapped = false;
 	sgl_reset(&p->l);
 	p->held_at = 0;
 	p->here = true;
@@ -265,8 +336,10 @@ bool work_source(struct work *w, struct payload *p, struct held *held)
 		return true;
 	}
 	p->here = is_here(w->req);
-	return resolve_sges(
-		&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held);
+	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held))
+		return false;
+	reach(w->req, p, held);
+	return true;
 }
 
 void work_park_copy(struct work *w)
@@ -387,6 +460,7 @@ static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, stru
 	if (w->length > sge_total(sge, n))
 		return IBV_WC_LOC_LEN_ERR;
 	dst->here = is_here(w->mem);
+	dst->mapped = false;
 	dst->held_at = held->n;
 	sgl_reset(&dst->l);
 	return resolve_sges(
@@ -460,6 +534,7 @@ static enum move_result deliver(struct work *w, struct payload *src, struct payl
 	}
 	r->where = RQ_DIRECT;
 	count_add(w->x, CTR_SEND_MOVER, 1);
+	reach(w->mem, dst, held);
 	return carry(w, src, w->req, dst, w->mem, held);
 }
 
@@ -530,16 +605,38 @@ static enum step do_send(struct work *w)
 
 /* ---- RDMA ---- */
 
+/* For the owner, who learns whether mapping the region paid.  No write once it did. */
+static void note_use(struct seg_mr *mr)
+{
+	uint32_t ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+	if (ops < MR_OPS_ENOUGH)
+		atomic_store_explicit(&mr->ops, ops + 1, memory_order_relaxed);
+}
+
+/* How the pages of the range that was resolved last are reached: enum mr_share. */
+static uint32_t range_share(const struct held *held)
+{
+	return held->mr[held->n - 1].share;
+}
+
 /* The responder's side of an RDMA operation: the rkey and the QP must both allow it. */
 static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
 {
 	sgl_reset(&p->l);
 	p->held_at = held->n;
 	p->here = is_here(w->mem);
+	p->mapped = false;
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
-	return !len ||
-	       resolve_remote(w->mem, w->rkey, w->raddr, len, w->op->remote_access, &p->l, held);
+	if (!len)
+		return true;
+	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, w->op->remote_access, &p->l, held))
+		return false;
+	if (range_share(held) == MR_MAPPED)
+		note_use(held->mr[held->n - 1].mr);
+	reach(w->mem, p, held);
+	return true;
 }
 
 static enum step do_write(struct work *w)
@@ -580,11 +677,15 @@ static enum step do_write(struct work *w)
 static bool sink(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
+	held->busy = p->mapped = false;
 	sgl_reset(&p->l);
 	p->held_at = 0;
 	p->here = is_here(w->req);
-	return resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
-		IBV_ACCESS_LOCAL_WRITE, &p->l, held);
+	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
+		    IBV_ACCESS_LOCAL_WRITE, &p->l, held))
+		return false;
+	reach(w->req, p, held);
+	return true;
 }
 
 /* READs and atomics need resources that both ends agreed on. */
@@ -624,6 +725,7 @@ static enum step do_read(struct work *w)
 static void payload_of_word(struct payload *p, uint64_t *word)
 {
 	p->here = true;
+	p->mapped = false;
 	p->held_at = 0;
 	sgl_reset(&p->l);
 	sgl_add(&p->l, (uintptr_t)word, sizeof *word);
@@ -636,13 +738,38 @@ static bool agent_due(const struct work *w)
 	       exec_agent_later(w);
 }
 
+/*
+ * A word of a mapped region, where everybody uses the CPU's own atomics: never under the token,
+ * even if it cannot be reached from here.  MOVE_OK: it can.
+ */
+static enum move_result mapped_word(
+	struct work *w, const struct payload *target, _Atomic uint64_t **word)
+{
+	*word = target->l.v[0].iov_base;
+	if (!target->here || (uintptr_t)*word % sizeof **word)
+		return MOVE_REFUSED;
+	if (target->mapped && !mapped_alive(w, &w->mem->view))
+		return MOVE_GONE;
+	count_add(w->x, CTR_MAP_ATOMICS, 1);
+	return MOVE_OK;
+}
+
 /* The update itself, at the responder's target. */
 static enum move_result update(
 	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
 {
 	struct move m = {.pid = w->mem->view.pid, .remote = &target->l};
+	_Atomic uint64_t *word;
 	enum move_result moved;
 
+	if (held->busy)
+		return stop_busy(w);
+	if (range_share(held) == MR_MAPPED) {
+		moved = mapped_word(w, target, &word);
+		if (moved == MOVE_OK)
+			*before = atomic_op_mapped(w, word);
+		return moved;
+	}
 	if (view_by_agent(&w->mem->view))
 		return exec_agent_atomic(w, &m, held, before);
 	if (!atomic_op_begin(w->x, w->mem->view.seg))
@@ -702,9 +829,18 @@ static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *
 static enum move_result store_word(
 	struct work *w, struct payload *target, const struct held *held, uint64_t word)
 {
+	_Atomic uint64_t *there;
 	struct payload here;
 	enum move_result moved;
 
+	if (held->busy)
+		return stop_busy(w);
+	if (range_share(held) == MR_MAPPED) {
+		moved = mapped_word(w, target, &there);
+		if (moved == MOVE_OK)
+			atomic_store_explicit(there, word, memory_order_seq_cst);
+		return moved;
+	}
 	payload_of_word(&here, &word);
 	if (view_by_agent(&w->mem->view))
 		return carry(w, &here, w->req, target, w->mem, held);
@@ -729,7 +865,10 @@ static enum step do_atomic_write(struct work *w)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
 	if (agent_due(w))
 		return STEP_LATER;
-	if (fetch_word(w, &held, &word) != MOVE_OK)
+	moved = fetch_word(w, &held, &word);
+	if (moved == MOVE_STOPPED && w->busy)
+		return busy(w);
+	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (no_rd_atomic(w, &s))
 		return s;

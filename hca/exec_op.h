@@ -11,8 +11,8 @@ enum step {
 	STEP_FAILED,  /* completed in error: the requester is in ERR */
 	STEP_RNR,     /* no receive posted */
 	STEP_NO_PEER, /* the responder is not there, or not ready */
-	STEP_BUSY,    /* atomics of the target are held by somebody else */
-	STEP_LATER,   /* only a thread of the requester that may sleep can do it */
+	STEP_BUSY,  /* atomics of the target are held by somebody else, or a region changes over */
+	STEP_LATER, /* only a thread of the requester that may sleep can do it */
 };
 
 /* A work request under execution. */
@@ -37,6 +37,7 @@ struct work {
 	uint32_t rq_pos; /* the receive that the request consumes */
 	struct seg_rqe *rqe;
 	uint64_t moved;
+	bool busy; /* a move stopped because a region is changing over */
 };
 
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
@@ -44,6 +45,7 @@ struct payload {
 	struct sgl l;
 	unsigned held_at; /* struct held.mr[held_at] and on allow its pieces */
 	bool here;
+	bool mapped; /* here, in the arena of another process */
 };
 
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */

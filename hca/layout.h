@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 2 };
+enum { SEG_VERSION = 3 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -40,6 +40,35 @@ enum {
 };
 
 #define SEG_SIZE (16ull << 30)
+
+enum share_mode { SHARE_UNSET, SHARE_NEVER, SHARE_AUTO, SHARE_ALWAYS };
+
+/* Why a region was not mapped, or not any more; counted. */
+enum share_reason {
+	SHARE_MAPPED,      /* it was */
+	SHARE_NO_REMOTE,   /* no remote right: nobody would come */
+	SHARE_UNALIGNED,   /* atomics whose addresses are not those of 8-byte words in memory */
+	SHARE_TOO_LARGE,   /* larger than auto takes at once */
+	SHARE_BUDGET,      /* the process has enough mapped */
+	SHARE_AREAS,       /* it would split the address space into too many areas */
+	SHARE_SLOW,        /* to read the attributes of its areas takes too long */
+	SHARE_UNUSED,      /* earlier conversions were hardly used */
+	SHARE_NO_ARENA,    /* no arena, or no window of it */
+	SHARE_NOT_PRIVATE, /* a file, shared memory, or not writable */
+	SHARE_STACK,       /* a stack, or the thread's own data */
+	SHARE_HUGETLB,
+	SHARE_ATTRIBUTES,    /* what mapping would lose: wipe on fork, a key, a seal ... */
+	SHARE_USERFAULTFD,   /* another userfaultfd watches it */
+	SHARE_THREADS,       /* other threads run and cannot be held off */
+	SHARE_PINNED,        /* the kernel holds pages of the process: io_uring buffers */
+	SHARE_EDGE,          /* not whole pages, and system calls of others could fail there */
+	SHARE_MIXED_ATOMICS, /* another region serves atomics on these bytes without mapping */
+	SHARE_ARENA_IN_USE,  /* memory that was moved away still lies at that place */
+	SHARE_PEER_STOPPED,  /* a stopped peer is in the middle of using the memory */
+	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
+	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
+	SHARE_REASONS
+};
 
 /* Head of the segment, one page. */
 struct seg_header {
@@ -78,6 +107,12 @@ struct seg_header {
 	_Atomic uint64_t mr_bytes;
 	_Atomic uint32_t members_used; /* entries of member[] below this were used */
 
+	/* the owner: which of its memory peers reach by mapping it, and why the rest not */
+	_Atomic uint32_t share_mode; /* enum share_mode */
+	_Atomic uint32_t n_mapped;   /* regions */
+	_Atomic uint64_t mapped_bytes, conversions;
+	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
+
 	/* a guest: entries of guest[] below this were used */
 	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
 };
@@ -101,6 +136,9 @@ enum seg_counter {
 	CTR_CMA_OPS,     /* process_vm calls */
 	CTR_CMA_BYTES,
 	CTR_SELF_BYTES, /* copied within the process */
+	CTR_MAP_BYTES,  /* copied through a peer's arena */
+	CTR_MAP_ATOMICS,
+	CTR_MAP_BUSY, /* requests that met a region that was changing over */
 	CTR_ATOMICS,
 	CTR_RNR_PARKS,  /* SENDs that found no receive */
 	CTR_PEER_PARKS, /* requests that found no peer */
@@ -145,9 +183,19 @@ enum seg_mr_flags {
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
 };
 
+/* seg_mr.share: how a peer reaches a region's memory. */
+enum mr_share {
+	MR_COPY,   /* by a system call that copies, or by the owner's agent */
+	MR_MAPPED, /* in the arena, at the offset that is its address */
+	MR_BUSY,   /* it is changing over: come back soon */
+};
+
+enum { MR_OPS_ENOUGH = 64 };
+
 /*
- * One memory region or window.  Of a region the owner writes all; of a window, whoever executes
- * the request that binds or invalidates it.  key comes last when it appears and goes first.
+ * One memory region or window.  Of a region the owner writes all but ops; of a window, whoever
+ * executes the request that binds or invalidates it.  key comes last when it appears and goes
+ * first.
  */
 struct seg_mr {
 	_Atomic uint32_t key; /* lkey and rkey: index << 8 | variant; 0 = none */
@@ -158,10 +206,19 @@ struct seg_mr {
 	uint64_t length;
 	uint64_t addr; /* where it is in the owner's memory */
 	uint64_t sink; /* MR_NULL: where writes go */
-	/* of a window */
-	uint32_t under;            /* key of the region that it is a part of */
-	uint32_t qpn;              /* MR_WINDOW_QP: whose it is while it is bound */
-	uint32_t inv_qpn, inv_pos; /* the request that invalidated it last */
+	union {
+		struct {                        /* of a region */
+			_Atomic uint32_t share; /* enum mr_share */
+			/* whoever executes, up to MR_OPS_ENOUGH: one-sided operations while mapped
+			 */
+			_Atomic uint32_t ops;
+		};
+		struct {                /* of a window */
+			uint32_t under; /* key of the region that it is a part of */
+			uint32_t qpn;   /* MR_WINDOW_QP: whose it is while it is bound */
+		};
+	};
+	uint32_t inv_qpn, inv_pos; /* of a window: the request that invalidated it last */
 };
 
 /* seg_qp.state: low 4 bits enum ibv_qp_state, then flags, generation above. */

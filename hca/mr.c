@@ -12,6 +12,7 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
+#include "hca/share.h"
 #include "hca/tables.h"
 #include "include/weft/verbs_ext.h"
 
@@ -161,7 +162,7 @@ static void count_bytes(uint64_t length, bool add)
 }
 
 /* Makes the region known to peers: the key is the last word to appear. */
-static void publish(const struct hca_mr *mr, uint32_t flags, uint64_t sink)
+static void publish(struct hca_mr *mr, uint32_t flags, uint64_t sink)
 {
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 
@@ -173,6 +174,10 @@ static void publish(const struct hca_mr *mr, uint32_t flags, uint64_t sink)
 	s->addr = mr->addr;
 	s->sink = sink;
 	s->inv_qpn = s->inv_pos = 0;
+	atomic_store_explicit(&s->ops, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->share, MR_COPY, memory_order_relaxed);
+	if (mr->mappable)
+		share_reg(mr);
 	atomic_store_explicit(&s->key, mr->key, memory_order_release);
 	count_bytes(mr->length, true);
 }
@@ -208,6 +213,7 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	mr->iova = r->iova;
 	mr->access = r->access;
 	mr->key = mr_next_key(mr->index);
+	mr->mappable = r->mappable;
 	atomic_store_explicit(&mr->refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
@@ -225,6 +231,8 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 
 	if (is_implicit(r.addr, length, access))
 		r.iova = 0;
+	/* What follows the address, wherever that leads, stays where it is. */
+	r.mappable = !(access & IBV_ACCESS_ON_DEMAND);
 	rc = check_request(r.addr, length, r.iova, access);
 	return rc ? rc : mr_add(pd, &r, out);
 }
@@ -339,6 +347,7 @@ int hca_mr_dereg(struct hca_mr *mr)
 		if (has_window(mr))
 			return -EBUSY;
 		withdraw(mr);
+		share_dereg(mr);
 		table_del_mr(mr->index);
 		mr->key = 0;
 		if (mr->dm)
@@ -385,10 +394,12 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	if (rc)
 		return rc;
 	withdraw(mr);
+	share_dereg(mr);
 	mr->addr = r.addr;
 	mr->length = r.length;
 	mr->iova = r.iova;
 	mr->access = r.access;
+	mr->mappable = !(r.access & IBV_ACCESS_ON_DEMAND);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 		mr->pd = pd;

@@ -24,6 +24,7 @@ struct mr_region {
 	unsigned access;
 	uint32_t flags; /* enum seg_mr_flags */
 	uint64_t sink;
+	bool mappable; /* the program's own memory, which peers may map: hca/share.h */
 };
 
 /* What was mapped for a region, and goes with it. */
@@ -44,6 +45,12 @@ struct hca_mr {
 	struct hca_dm *dm; /* a region of device memory */
 	struct mr_mapping mapping;
 	bool fixed; /* not from the program's memory: cannot be re-registered */
+	bool mappable;
+	/* share.c: the set of regions, by address; under its lock */
+	struct hca_mr *left, *right;
+	uint32_t prio;
+	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
+	bool in_set, mapped, remap;
 };
 
 struct hca_mw {

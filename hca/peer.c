@@ -76,11 +76,15 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	if (rc) {
 		close_if(info->pidfd);
 		close_if(info->async_fd);
+		close_if(info->arena_fd);
 		free(p);
 		return rc;
 	}
 	p->view.pidfd = own_fd(info->pidfd);
 	p->async_fd = own_fd(info->async_fd);
+	p->arena_fd = own_fd(info->arena_fd);
+	if (info->arena_fd >= 0 && arena_open(&p->arena, p->arena_fd.fd) == 0)
+		p->view.arena = &p->arena;
 	p->view.attach = info->attach_id;
 	p->view.pid = info->pid ? info->pid : -1;
 	find_paths(p, info->same_pid_ns && info->pid);
@@ -114,6 +118,7 @@ static int ask_weftd(uint32_t qpn, struct peer **out)
 	close_if(info.seg_fd);
 	close_if(info.pidfd);
 	close_if(info.async_fd);
+	close_if(info.arena_fd);
 	return 0;
 }
 
@@ -186,6 +191,7 @@ static void close_fds(struct peer *p)
 {
 	own_fd_close(&p->view.pidfd);
 	own_fd_close(&p->async_fd);
+	own_fd_close(&p->arena_fd);
 	for (struct channel_fd *c = p->channels; c; c = c->next)
 		own_fd_close(&c->fd);
 }
@@ -204,6 +210,7 @@ static void unmap(struct peer *p)
 	if (p->needs_agent)
 		agent_drop();
 	rdv_unmap_segment(p->view.seg);
+	arena_close(&p->arena);
 	close_fds(p);
 	while (p->channels) {
 		struct channel_fd *c = p->channels;

@@ -15,6 +15,8 @@ struct peer {
 	bool needs_agent;        /* the kernel does not let it at our memory: we hold the agent */
 	int refs;
 	struct own_fd async_fd;
+	struct own_fd arena_fd;
+	struct arena arena;
 	bool self;
 	uint32_t greeted;            /* our entry in its list of guests + 1 */
 	bool guest;                  /* it is in ours: one reference is for that */

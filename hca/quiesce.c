@@ -28,7 +28,15 @@ static void count_wait(void)
 		count_add(x, CTR_WAIT_STOPPED, 1);
 }
 
-static void wait_moved(const struct view *v, _Atomic uint64_t *at, uint64_t word)
+/* What is waited for, and how long. */
+struct wait {
+	bool runs;
+	uint64_t until; /* clock_ns(), 0: for ever */
+};
+
+/* False: it did not move in time. */
+static bool wait_moved(
+	const struct view *v, _Atomic uint64_t *at, uint64_t word, const struct wait *wait)
 {
 	uint64_t start = 0;
 	bool told = false;
@@ -41,7 +49,9 @@ static void wait_moved(const struct view *v, _Atomic uint64_t *at, uint64_t word
 		if (!start)
 			start = clock_ns();
 		if (v->pid && view_died(v))
-			return;
+			return true;
+		if (wait->until && clock_ns() > wait->until)
+			return false;
 		if (!told && clock_ns() - start > NSEC_PER_SEC) {
 			log_line(LOG_LVL_WARN,
 				"waits for process %d, which was stopped while it used our memory",
@@ -51,6 +61,7 @@ static void wait_moved(const struct view *v, _Atomic uint64_t *at, uint64_t word
 		}
 		nap();
 	}
+	return true;
 }
 
 /* Slots found busy in one pass over the peers; the wait itself holds no lock. */
@@ -73,16 +84,17 @@ static uint32_t slots_of(const struct seg *seg)
 	return n < SEG_SLOTS ? n : SEG_SLOTS;
 }
 
-static void wait_for(const struct view *v, bool runs)
+static bool wait_for(const struct view *v, const struct wait *wait)
 {
 	for (uint32_t i = 0; i < slots_of(v->seg); i++) {
 		struct exec_slot *s = &v->seg->slots[i];
-		_Atomic uint64_t *at = runs ? &s->run : &s->word;
+		_Atomic uint64_t *at = wait->runs ? &s->run : &s->word;
 		uint64_t word = slot_busy(at, proc_at()->attach_id);
 
-		if (word)
-			wait_moved(v, at, word);
+		if (word && !wait_moved(v, at, word, wait))
+			return false;
 	}
+	return true;
 }
 
 static void collect(struct peer *p, void *arg)
@@ -106,21 +118,24 @@ static void collect(struct peer *p, void *arg)
 	}
 }
 
-static bool wait_for_peers(void)
+/* *more: there were too many for one pass. */
+static bool wait_for_peers(const struct wait *wait, bool *more)
 {
 	struct pass pass = {.n = 0};
+	bool moved = true;
 
 	peers_each(collect, &pass);
 	for (unsigned i = 0; i < pass.n; i++) {
 		struct peer *p = pass.busy[i].peer;
 
-		wait_moved(&p->view, pass.busy[i].at, pass.busy[i].word);
+		moved = moved && wait_moved(&p->view, pass.busy[i].at, pass.busy[i].word, wait);
 		peer_put(p);
 	}
-	return pass.more;
+	*more = pass.more;
+	return moved;
 }
 
-static void wait_for_all(bool runs)
+static bool wait_for_all(const struct wait *wait)
 {
 	const struct rdv_attach *at = proc_at();
 	const struct view own = proc_view();
@@ -128,21 +143,30 @@ static void wait_for_all(bool runs)
 		.attach = at->hub_id,
 		.pid = at->hub->hdr.pid,
 		.pidfd = OWN_FD_NONE};
+	const struct wait step = {.until = wait->until};
+	bool more = true;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	peers_meet_guests();
-	wait_for(&own, runs);
-	wait_for(&hub, false);
-	while (wait_for_peers())
-		;
+	if (!wait_for(&own, wait) || !wait_for(&hub, &step))
+		return false;
+	while (more)
+		if (!wait_for_peers(&step, &more))
+			return false;
+	return true;
 }
 
 void quiesce(void)
 {
-	wait_for_all(false);
+	wait_for_all(&(struct wait){.runs = false});
+}
+
+bool quiesce_within(uint64_t ns)
+{
+	return wait_for_all(&(struct wait){.until = clock_ns() + ns});
 }
 
 void quiesce_runs(void)
 {
-	wait_for_all(true);
+	wait_for_all(&(struct wait){.runs = true});
 }

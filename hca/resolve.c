@@ -6,9 +6,21 @@ static bool has_key(const struct seg_mr *mr, uint32_t key)
 	return key && atomic_load_explicit(&mr->key, memory_order_acquire) == key;
 }
 
-static void hold(struct held *h, const struct seg_mr *mr, uint32_t key)
+/* What a window says of pages, its region says. */
+static uint32_t share_of(const struct seg_mr *mr)
 {
+	if (mr->flags & MR_WINDOW)
+		return HELD_NO_PAGES;
+	return atomic_load_explicit(&mr->share, memory_order_acquire);
+}
+
+static void hold(struct held *h, struct seg_mr *mr, uint32_t key)
+{
+	uint32_t share = share_of(mr);
+
 	h->mr[h->n].mr = mr;
+	h->mr[h->n].share = share;
+	h->busy |= share == MR_BUSY;
 	h->mr[h->n++].key = key;
 }
 
@@ -24,7 +36,7 @@ static bool allows(const struct seg_mr *mr, uint32_t pd, uint64_t addr, uint64_t
 static bool resolve_local(const struct view *v, uint32_t pd, uint32_t lkey, uint64_t addr,
 	uint64_t len, unsigned need, struct sgl *l, struct held *h)
 {
-	const struct seg_mr *mr = seg_mr_of(v->seg, lkey);
+	struct seg_mr *mr = seg_mr_of(v->seg, lkey);
 	uint64_t off;
 
 	if (!has_key(mr, lkey) || !allows(mr, pd, addr, len, need, &off))
@@ -56,7 +68,7 @@ static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t 
 bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
 	struct sgl *l, struct held *h)
 {
-	const struct seg_mr *mr = seg_mr_of(e->view.seg, rkey);
+	struct seg_mr *mr = seg_mr_of(e->view.seg, rkey);
 	uint64_t off;
 
 	if (!has_key(mr, rkey) || !allows(mr, e->pd, addr, len, need, &off))
@@ -85,10 +97,54 @@ bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, 
 	return !want;
 }
 
-bool held_valid(const struct held *h)
+enum held_state held_check(const struct held *h)
 {
-	for (unsigned i = 0; i < h->n; i++)
-		if (atomic_load_explicit(&h->mr[i].mr->key, memory_order_acquire) != h->mr[i].key)
+	enum held_state state = HELD_VALID;
+
+	for (unsigned i = 0; i < h->n; i++) {
+		struct seg_mr *mr = h->mr[i].mr;
+
+		if (atomic_load_explicit(&mr->key, memory_order_acquire) != h->mr[i].key)
+			return HELD_GONE;
+		if (h->mr[i].share != HELD_NO_PAGES &&
+			atomic_load_explicit(&mr->share, memory_order_acquire) != h->mr[i].share)
+			state = HELD_BUSY;
+	}
+	return state;
+}
+
+/* Appends where a piece is mapped here, cut at the ends of windows. */
+static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t len)
+{
+	while (len) {
+		uint64_t step = ARENA_WINDOW - addr % ARENA_WINDOW;
+		void *here;
+
+		step = step < len ? step : len;
+		here = l->n < SGL_MAX ? arena_at(a, addr, step) : NULL;
+		if (!here)
 			return false;
+		sgl_add(l, (uintptr_t)here, step);
+		addr += step;
+		len -= step;
+	}
+	return true;
+}
+
+bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l)
+{
+	struct sgl here;
+
+	for (unsigned i = first; i < h->n; i++)
+		if (h->mr[i].share != MR_MAPPED && h->mr[i].share != HELD_NO_PAGES)
+			return false;
+	if (!v->arena || first == h->n)
+		return false;
+	sgl_reset(&here);
+	for (unsigned i = 0; i < l->n; i++)
+		if (!add_mapped(v->arena, &here, (uintptr_t)l->v[i].iov_base, l->v[i].iov_len))
+			return false;
+	l->n = here.n;
+	memcpy(l->v, here.v, here.n * sizeof *l->v);
 	return true;
 }

@@ -7,12 +7,17 @@
 
 enum { HELD_MAX = 72 };
 
+/* A window, which says nothing of pages: the region under it, which is held next, does. */
+#define HELD_NO_PAGES UINT32_MAX
+
 /* The regions that a transfer relies on, so that it can see whether they still hold. */
 struct held {
 	unsigned n;
+	bool busy; /* one of them is changing over: nothing may be moved now */
 	struct {
-		const struct seg_mr *mr;
+		struct seg_mr *mr;
 		uint32_t key;
+		uint32_t share; /* enum mr_share, as it was found, or HELD_NO_PAGES */
 	} mr[HELD_MAX];
 };
 
@@ -31,5 +36,17 @@ bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t 
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h);
 
-/* True while none of the regions has been invalidated. */
-bool held_valid(const struct held *h);
+enum held_state {
+	HELD_VALID,
+	HELD_BUSY, /* a region is reached in another way now, or soon: begin again later */
+	HELD_GONE, /* a region was invalidated */
+};
+
+/* Do the regions still hold? */
+enum held_state held_check(const struct held *h);
+
+/*
+ * Makes l, memory of v's process under the regions h->mr[first..], a list of this process's
+ * addresses, if all of it is mapped and fits.  False: l is as it was.
+ */
+bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "hca/layout.h"
+#include "pages/arena.h"
 #include "rdv/conn.h"
 
 struct worker;
@@ -27,6 +28,7 @@ struct view {
 	int pid;                  /* 0: our own process, memory is reached directly */
 	struct own_fd pidfd;      /* for the slow path only */
 	struct access_path *path; /* NULL: nobody here moves bytes to or from it */
+	struct arena *arena;      /* of another process, NULL: none */
 };
 
 struct cq_ref {

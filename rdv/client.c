@@ -21,6 +21,7 @@ struct client client = {
 	.conn = {.sock = {.fd = -1}},
 	.seg_fd = {.fd = -1},
 	.async_fd = {.fd = -1},
+	.arena_fd = {.fd = -1},
 };
 
 /* A control call begins: one at a time, and no cancellation while it holds the lock. */
@@ -108,7 +109,7 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 {
 	struct proto_msg msg = {.op = OP_ATTACH, .pid = getpid(), .pid_ns = rdv_namespace("pid")};
 	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	int fds[3] = {netns};
+	int fds[4] = {netns};
 	int n_fds = 1, ret;
 
 	if (netns < 0)
@@ -120,6 +121,8 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 		if (own_fd_ok(&c->seg_fd) && own_fd_ok(&c->async_fd)) {
 			fds[n_fds++] = c->seg_fd.fd;
 			fds[n_fds++] = c->async_fd.fd;
+			if (own_fd_ok(&c->arena_fd))
+				fds[n_fds++] = c->arena_fd.fd;
 		}
 	}
 	ret = conn_call(conn, &msg, fds, n_fds, in);
@@ -327,6 +330,17 @@ int rdv_revive(void)
 	return leave(cancel, revive(&client));
 }
 
+int rdv_arena_fd(void)
+{
+	int saved = errno, fd;
+
+	lock_take(&client.post_lock);
+	fd = own_fd_ok(&client.arena_fd) ? client.arena_fd.fd : -1;
+	lock_drop(&client.post_lock);
+	errno = saved;
+	return fd;
+}
+
 uint32_t rdv_epoch(void)
 {
 	return atomic_load_explicit(&client.epoch, memory_order_relaxed);
@@ -444,14 +458,15 @@ static int find_qpn(uint32_t qpn, struct rdv_peer *out)
 
 	if (ret)
 		return ret;
-	if (in.n_fds < 2) {
+	if (in.n_fds < 2 + !!(in.msg.flags & PROTO_ARENA)) {
 		proto_close(&in);
 		return -EPROTO;
 	}
 	out->attach_id = in.msg.attach_id;
 	out->seg_fd = proto_take_fd(&in, 0);
 	out->async_fd = proto_take_fd(&in, 1);
-	out->pidfd = proto_take_fd(&in, 2);
+	out->arena_fd = in.msg.flags & PROTO_ARENA ? proto_take_fd(&in, 2) : -1;
+	out->pidfd = proto_take_fd(&in, in.msg.flags & PROTO_ARENA ? 3 : 2);
 	out->same_pid_ns = in.msg.pid_ns && in.msg.pid_ns == rdv_namespace("pid");
 	out->pid = in.msg.pid;
 	if (!out->same_pid_ns)

@@ -22,6 +22,7 @@ struct client {
 	struct rdv_attach att;
 	uint64_t seg_size;
 	struct own_fd seg_fd, async_fd;
+	struct own_fd arena_fd; /* under post_lock too */
 	struct client_channel *channels;
 	size_t n_channels, channels_room;
 	uint32_t *leases; /* first numbers of our blocks */

@@ -90,6 +90,7 @@ static void drop_connection(void)
 	conn_close(&c->conn);
 	own_fd_close(&c->seg_fd);
 	own_fd_close(&c->async_fd);
+	own_fd_close(&c->arena_fd);
 	memset(&c->att, 0, sizeof c->att);
 	c->n_channels = 0;
 	c->n_leases = 0;

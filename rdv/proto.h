@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 1,
-	PROTO_MAX_FDS = 4,
+	PROTO_VERSION = 2,
+	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_DATA_MAX = 512,
 };
@@ -21,14 +21,19 @@ enum proto_op {
 	/*
 	 * Call: fds {network namespace}; pid and pid_ns as the process sees itself.  To publish
 	 * again: flags PROTO_AGAIN, attach_id and hub_id as they were, fds {network namespace,
-	 * segment, async eventfd}, the last two missing if the process lost them.
-	 * Reply: attach_id, hub_id, size of a segment, fds {fabric page, hub, segment, async}.
+	 * segment, async eventfd, arena}, the last three or the arena missing if the process lost
+	 * them.
+	 * Reply: attach_id, hub_id, size of a segment, fds {fabric page, hub, segment, async, arena
+	 * if PROTO_ARENA}.
 	 */
 	OP_ATTACH = 1,
 	OP_LEASE,       /* reply: qpn, the first of the block */
 	OP_CLAIM,       /* qpn: the process holds that block already, from an earlier weftd */
 	OP_RETURN,      /* qpn */
-	OP_FIND_QPN,    /* qpn; reply: attach_id, pid, pid_ns, fds {segment, async, pidfd if any} */
+	OP_FIND_QPN,    /*
+			 * qpn; reply: attach_id, pid, pid_ns, fds {segment, async, arena if
+			 * PROTO_ARENA, pidfd if    any}
+			 */
 	OP_ADD_CHANNEL, /* id, fds {eventfd}; replaces one of the same id */
 	OP_DEL_CHANNEL, /* id */
 	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd} */
@@ -64,6 +69,7 @@ enum proto_op {
 
 enum proto_flags {
 	PROTO_AGAIN = 1 << 0, /* OP_ATTACH: publishes again */
+	PROTO_ARENA = 1 << 1, /* replies: an arena is among the fds */
 };
 
 struct proto_msg {

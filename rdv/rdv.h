@@ -38,6 +38,7 @@ struct rdv_peer {
 	int pidfd;        /* -1 if none could be had */
 	int seg_fd;       /* its segment: SEG_SIZE bytes, seals checked by the callee */
 	int async_fd;     /* its async eventfd, to be written */
+	int arena_fd;     /* pages/arena.h: checked by the callee; -1: it has none */
 };
 
 /*
@@ -59,6 +60,12 @@ int rdv_revive(void);
  * system calls while all is well; keeps errno.  0; -EAGAIN: none runs, try again soon.
  */
 int rdv_check(void);
+
+/*
+ * Our own arena (pages/arena.h): an fd that stays rdv's, or -1 if weftd could make none or the
+ * program has closed it behind our back.  Does not block.
+ */
+int rdv_arena_fd(void);
 
 /* Leases a block of SEG_QPN_PER_BLOCK QP numbers; *first is a multiple of that. -ENOSPC: none. */
 int rdv_lease_qpns(uint32_t *first);

@@ -117,14 +117,26 @@ void segment_discard(struct client *c)
 	discard(c->att.seg, c->seg_size);
 	own_fd_close(&c->seg_fd);
 	own_fd_close(&c->async_fd);
+	own_fd_close(&c->arena_fd);
 	memset(&c->att, 0, sizeof c->att);
+}
+
+/* One that a new weftd never had stays what it was. */
+static void adopt_arena(struct client *c, struct proto_in *in)
+{
+	if (!(in->msg.flags & PROTO_ARENA))
+		return;
+	lock_take(&c->post_lock);
+	if (!own_fd_ok(&c->arena_fd))
+		c->arena_fd = own_fd(proto_take_fd(in, 4));
+	lock_drop(&c->post_lock);
 }
 
 int segment_adopt(struct client *c, struct proto_in *in)
 {
 	int ret;
 
-	if (in->n_fds != 4) {
+	if (in->n_fds < 4) {
 		proto_close(in);
 		return -EPROTO;
 	}
@@ -135,6 +147,7 @@ int segment_adopt(struct client *c, struct proto_in *in)
 			c->seg_fd = own_fd(proto_take_fd(in, 2));
 		if (!own_fd_ok(&c->async_fd))
 			c->async_fd = own_fd(proto_take_fd(in, 3));
+		adopt_arena(c, in);
 		c->att.async_fd = c->async_fd.fd;
 		c->att.attach_id = in->msg.attach_id;
 		c->att.hub_id = in->msg.hub_id;

@@ -132,6 +132,20 @@ struct agent_area *agent_area(struct seg *s)
 	return NULL;
 }
 
+void *arena_map(struct arena *a, uint64_t offset)
+{
+	(void)a;
+	(void)offset;
+	abort();
+}
+
+uint64_t atomic_op_mapped(const struct work *work, _Atomic uint64_t *word)
+{
+	(void)work;
+	(void)word;
+	abort();
+}
+
 bool atomic_op_begin(struct exec *x, struct seg *target)
 {
 	(void)x;

@@ -319,6 +319,8 @@ static void with_hole(int fd, void *arg)
 	int kind = *(int *)arg;
 	struct ibv_wc wc;
 
+	/* Pages that peers map stay, like those that an adapter has pinned. */
+	setenv("WEFT_SHARE", "never", 1);
 	vp_make(&b, vp_open(), &o);
 	mine = vp_addr(&b);
 	peer = vp_swap(fd, &mine);

@@ -23,10 +23,11 @@ enum {
 	FLOOD_MS = 200, /* a hang lasts for ever; a loaded machine is asked again */
 	FLOOD_TRIES = 5,
 	BOUND_MS = 3000,
-	Q_A = 0,      /* A and C */
-	Q_B = 1,      /* B and C */
-	Q_ATOMIC = 2, /* A and B */
-	Q_RIVAL = 3,  /* C and B, for atomics on the same process */
+	WRITE_LEN = 1024, /* copied by instructions, each of which is stepped through */
+	Q_A = 0,          /* A and C */
+	Q_B = 1,          /* B and C */
+	Q_ATOMIC = 2,     /* A and B */
+	Q_RIVAL = 3,      /* C and B, for atomics on the same process */
 };
 
 static struct agent A, B, C;
@@ -254,7 +255,7 @@ static const struct stop_case cases[] = {
 		{.cmd = CMD_POST,
 			.qp = Q_A,
 			.opcode = IBV_WR_RDMA_WRITE,
-			.len = AGENT_MSG,
+			.len = WRITE_LEN,
 			.count = 1},
 		nothing, nothing, write_finish, c_notices},
 	{"recv", TRAP_POST_RECV, {.cmd = CMD_RECV, .qp = Q_A, .count = 1}, recv_before, recv_frozen,

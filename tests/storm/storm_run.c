@@ -13,6 +13,7 @@
 
 enum {
 	BOUND_MS = 5000,
+	NOTICE_MS = 100,
 	WINDOW = 16,
 	RECVS = AGENT_DEPTH / 2,
 	NAP_US = 100,
@@ -209,6 +210,21 @@ static bool all_flushed(const struct side_qp *q, uint64_t none)
 	return outstanding(q) == none && q->n.recv_posted == q->n.recv_ok + q->n.recv_bad;
 }
 
+/* Memory that is mapped takes the bytes of a request until the death is noticed, some ms later. */
+static int last_request(struct life *l, unsigned j)
+{
+	const struct side_qp *q = &l->side.qp[j];
+	uint64_t end = now_ns() + NOTICE_MS * 1000000ull;
+	int rc;
+
+	do {
+		rc = side_post(&l->side, j, IBV_WR_RDMA_WRITE, 8, 1);
+		if (!rc)
+			rc = side_take(&l->side, sends_ended, q, 0, BOUND_MS);
+	} while (!rc && is_dead(l, j) && !q->n.send_bad && now_ns() < end);
+	return rc;
+}
+
 /* A last request to each, which a dead one does not answer; then nothing may be left over. */
 static int last_requests(struct life *l)
 {
@@ -220,9 +236,7 @@ static int last_requests(struct life *l)
 			continue;
 		if (side_take(&l->side, sends_ended, q, 0, BOUND_MS))
 			return bad(l, "requests to %u hang", j);
-		rc = side_post(&l->side, j, IBV_WR_RDMA_WRITE, 8, 1);
-		if (!rc)
-			rc = side_take(&l->side, sends_ended, q, 0, BOUND_MS);
+		rc = last_request(l, j);
 		if (rc)
 			return bad(l, "requests to %u do not end: %u of %u ended, %s%s", j,
 				q->n.send_ok + q->n.send_bad, q->n.posted, strerror(-rc),

@@ -206,9 +206,9 @@ static void resolves_windows(void **state)
 	sgl_reset(&l);
 	assert_true(resolve_remote(&e, 0x601, 0x1010, 16, IBV_ACCESS_REMOTE_READ, &l, &h));
 	assert_int_equal(h.n, 2);
-	assert_true(held_valid(&h));
+	assert_true(held_check(&h) == HELD_VALID);
 	atomic_store(&seg->mr[5].key, 0);
-	assert_false(held_valid(&h));
+	assert_false(held_check(&h) == HELD_VALID);
 	h.n = 0;
 	assert_false(resolve_remote(&e, 0x601, 0x1010, 16, 0, &l, &h));
 	region(5, 0x501, 0);
@@ -216,7 +216,7 @@ static void resolves_windows(void **state)
 	assert_false(resolve_remote(&e, 0x601, 0x1010, 16, 0, &l, &h));
 	h.n = 0;
 	assert_false(resolve_sges(&view, 9, &sge, 1, 16, 0, &l, &h));
-	mw->flags = 0;
+	mw->flags = mw->under = mw->qpn = 0;
 }
 
 static void notices_that_a_key_went(void **state)
@@ -230,9 +230,12 @@ static void notices_that_a_key_went(void **state)
 	sgl_reset(&l);
 	assert_true(resolve_sges(&view, 9, sge, 3, 32, 0, &l, &h));
 	assert_int_equal(l.left, 32);
-	assert_true(held_valid(&h));
+	assert_int_equal(held_check(&h), HELD_VALID);
+	atomic_store(&seg->mr[5].share, MR_BUSY);
+	assert_int_equal(held_check(&h), HELD_BUSY);
+	atomic_store(&seg->mr[5].share, MR_COPY);
 	atomic_store(&seg->mr[5].key, 0);
-	assert_false(held_valid(&h));
+	assert_int_equal(held_check(&h), HELD_GONE);
 	h.n = 0;
 	region(5, 0x501, 0);
 	sgl_reset(&l);

@@ -100,6 +100,8 @@ static long find(uint32_t qpn)
 		ret = -EBADMSG;
 	close(peer.seg_fd);
 	close(peer.async_fd);
+	if (peer.arena_fd >= 0)
+		close(peer.arena_fd);
 	if (peer.pidfd >= 0)
 		close(peer.pidfd);
 	return ret ? ret : (long)peer.attach_id;

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/share.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "hca/mr_set.h"
+#include "hca/proc.h"
+#include "hca/quiesce.h"
+#include "hca/share_range.h"
+
+enum {
+	/* Windows can give the right to atomics that the region does not. */
+	ATOMIC_RIGHTS = IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+	REMOTE_RIGHTS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	UNUSED_MAX = 8
+};
+/* Mapped memory is really there, all of it: there must be a limit in any mode. */
+static const struct {
+	uint64_t region, process;
+} limits[] = {
+	[SHARE_AUTO] = {64ull << 20, 256ull << 20},
+	[SHARE_ALWAYS] = {1ull << 30, 4ull << 30},
+};
+#define PATIENCE_NS (100 * (uint64_t)NSEC_PER_MSEC)
+
+static struct {
+	struct lock lock;
+	enum share_mode mode;
+	struct mr_set set;
+	uint32_t unused; /* conversions that ended with few operations, less those that paid */
+	bool fork_watched;
+} share;
+
+static enum share_mode mode_wanted(void)
+{
+	const char *text = getenv("WEFT_SHARE");
+
+	if (!text || !*text || strcmp(text, "auto") == 0)
+		return SHARE_AUTO;
+	if (strcmp(text, "always") == 0)
+		return SHARE_ALWAYS;
+	if (strcmp(text, "never"))
+		log_line(LOG_LVL_WARN,
+			"WEFT_SHARE=%.40s is none of auto, always, never; it counts as never",
+			text);
+	return SHARE_NEVER;
+}
+
+static struct seg_mr *entry(const struct hca_mr *mr)
+{
+	return &proc_seg()->mr[mr->index];
+}
+
+static void count(enum share_reason why)
+{
+	atomic_fetch_add_explicit(&proc_seg()->hdr.not_mapped[why], 1, memory_order_relaxed);
+}
+
+static void set_state(const struct hca_mr *mr, enum mr_share state)
+{
+	atomic_store_explicit(&entry(mr)->share, state, memory_order_seq_cst);
+}
+
+static void set_mapped(struct hca_mr *mr, bool mapped)
+{
+	struct seg_header *hdr = &proc_seg()->hdr;
+
+	mr->mapped = mapped;
+	atomic_fetch_add_explicit(&hdr->n_mapped, mapped ? 1 : -1, memory_order_relaxed);
+}
+
+/* ---- ranges that no mapped region covers ---- */
+
+struct gaps {
+	uint64_t at, hi, bytes;
+	void (*fn)(uint64_t lo, uint64_t hi, void *arg);
+	void *arg;
+};
+
+static void gap(struct gaps *g, uint64_t to)
+{
+	g->bytes += to - g->at;
+	if (g->fn)
+		g->fn(g->at, to, g->arg);
+}
+
+static bool over_mapped(struct hca_mr *mr, void *arg)
+{
+	struct gaps *g = arg;
+
+	if (!mr->mapped)
+		return true;
+	if (mr->lo > g->at)
+		gap(g, mr->lo);
+	if (mr->hi > g->at)
+		g->at = mr->hi;
+	return g->at < g->hi;
+}
+
+/* Calls fn (if any) for each part of [lo, hi) that no mapped region covers; their bytes. */
+static uint64_t each_gap(
+	uint64_t lo, uint64_t hi, void (*fn)(uint64_t lo, uint64_t hi, void *arg), void *arg)
+{
+	struct gaps g = {.at = lo, .hi = hi, .fn = fn, .arg = arg};
+
+	mr_set_each(&share.set, lo, hi, over_mapped, &g);
+	if (g.at < hi)
+		gap(&g, hi);
+	return g.bytes;
+}
+
+/* ---- the change-over ---- */
+
+static bool make_busy(struct hca_mr *mr, void *arg)
+{
+	*(bool *)arg = true;
+	set_state(mr, MR_BUSY);
+	return true;
+}
+
+static bool make_ready(struct hca_mr *mr, void *arg)
+{
+	(void)arg;
+	set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+	return true;
+}
+
+/*
+ * Keeps everybody away from the regions that overlap [lo, hi), until change_end().  False: some
+ * peer is stopped in the middle of using our memory.
+ */
+static bool change_begin(uint64_t lo, uint64_t hi)
+{
+	bool any = false;
+
+	mr_set_each(&share.set, lo, hi, make_busy, &any);
+	return !any || quiesce_within(PATIENCE_NS);
+}
+
+static void change_end(uint64_t lo, uint64_t hi)
+{
+	mr_set_each(&share.set, lo, hi, make_ready, NULL);
+}
+
+static void back(uint64_t lo, uint64_t hi, void *arg)
+{
+	(void)arg;
+	if (!range_back(lo, hi))
+		count(SHARE_LEFT_BEHIND);
+}
+
+/* Of mr, which is not mapped any more: the pages that no other mapped region needs. */
+static void pages_back(const struct hca_mr *mr)
+{
+	uint64_t bytes = each_gap(mr->lo, mr->hi, NULL, NULL);
+
+	if (!bytes)
+		return;
+	if (change_begin(mr->lo, mr->hi))
+		each_gap(mr->lo, mr->hi, back, NULL);
+	else
+		count(SHARE_LEFT_BEHIND);
+	change_end(mr->lo, mr->hi);
+	atomic_fetch_sub_explicit(&proc_seg()->hdr.mapped_bytes, bytes, memory_order_relaxed);
+}
+
+/* ---- what may be mapped ---- */
+
+/* Of two regions that share bytes: would atomics on them be served in two ways? */
+struct mix {
+	const struct hca_mr *mr;
+	bool mapped; /* look for such that are, or for such that are not */
+	struct hca_mr *found;
+};
+
+static bool find_mix(struct hca_mr *other, void *arg)
+{
+	struct mix *m = arg;
+
+	if (other == m->mr || other->mapped != m->mapped || !(other->access & ATOMIC_RIGHTS) ||
+		other->addr >= m->mr->addr + m->mr->length ||
+		m->mr->addr >= other->addr + other->length)
+		return true;
+	m->found = other;
+	return false;
+}
+
+static struct hca_mr *mixed(const struct hca_mr *mr, bool mapped)
+{
+	struct mix m = {.mr = mr, .mapped = mapped};
+
+	if (mr->access & ATOMIC_RIGHTS)
+		mr_set_each(&share.set, mr->lo, mr->hi, find_mix, &m);
+	return m.found;
+}
+
+static enum share_reason wanted(const struct hca_mr *mr)
+{
+	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
+
+	if (!(mr->access & REMOTE_RIGHTS))
+		return SHARE_NO_REMOTE;
+	if (mr->access & ATOMIC_RIGHTS && (mr->addr - mr->iova) % sizeof(uint64_t))
+		return SHARE_UNALIGNED;
+	if (mr->hi - mr->lo > limits[share.mode].region)
+		return SHARE_TOO_LARGE;
+	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[share.mode].process)
+		return SHARE_BUDGET;
+	if (share.mode == SHARE_AUTO && share.unused >= UNUSED_MAX)
+		return SHARE_UNUSED;
+	return SHARE_MAPPED;
+}
+
+/* Moves what is planned, with nobody in the way. */
+static enum share_reason convert(const struct hca_mr *mr, const struct range_plan *p)
+{
+	bool always = share.mode == SHARE_ALWAYS;
+	enum share_reason why = SHARE_PEER_STOPPED;
+
+	if (!p->n)
+		return SHARE_MAPPED;
+	if (change_begin(mr->lo, mr->hi))
+		why = range_there(p, always, mr->lo == mr->addr && mr->hi == mr->addr + mr->length);
+	change_end(mr->lo, mr->hi);
+	if (why == SHARE_MAPPED)
+		atomic_fetch_add_explicit(&proc_seg()->hdr.conversions, 1, memory_order_relaxed);
+	return why;
+}
+
+static enum share_reason map_region(struct hca_mr *mr)
+{
+	enum share_reason why = wanted(mr);
+	struct range_plan p;
+	uint64_t bytes;
+
+	if (why == SHARE_MAPPED && mixed(mr, false))
+		why = SHARE_MIXED_ATOMICS;
+	if (why == SHARE_MAPPED)
+		why = range_plan(&p, mr->lo, mr->hi, share.mode == SHARE_ALWAYS);
+	if (why == SHARE_MAPPED)
+		why = convert(mr, &p);
+	if (why != SHARE_MAPPED)
+		return why;
+	bytes = each_gap(mr->lo, mr->hi, NULL, NULL);
+	atomic_fetch_add_explicit(&proc_seg()->hdr.mapped_bytes, bytes, memory_order_relaxed);
+	set_mapped(mr, true);
+	return why;
+}
+
+/* Back to copying, for the sake of another region. */
+static void unmap_region(struct hca_mr *mr)
+{
+	bool any;
+
+	/* No peer may be left behind with a mapped word that others will update by copies. */
+	make_busy(mr, &any);
+	quiesce();
+	set_mapped(mr, false);
+	pages_back(mr);
+	set_state(mr, MR_COPY);
+}
+
+/* ---- fork: what the child inherits is private, as if nothing had ever been mapped ---- */
+
+static bool note_mapped(struct hca_mr *mr, void *arg)
+{
+	mr->remap = mr->mapped;
+	*(bool *)arg |= mr->mapped;
+	return true;
+}
+
+static bool set_copied(struct hca_mr *mr, void *arg)
+{
+	(void)arg;
+	if (mr->mapped)
+		set_mapped(mr, false);
+	return true;
+}
+
+/* With set_copied() undone for the time of the search. */
+static bool range_of_one(struct hca_mr *mr, void *arg)
+{
+	(void)arg;
+	if (mr->remap && !range_back(mr->lo, mr->hi))
+		count(SHARE_LEFT_BEHIND);
+	return true;
+}
+
+static void before_fork(void)
+{
+	bool any = false;
+
+	lock_take(&share.lock);
+	mr_set_each(&share.set, 0, UINT64_MAX, note_mapped, &any);
+	if (!any)
+		return;
+	/* What a stopped peer keeps us from taking back the child copies by itself. */
+	if (change_begin(0, UINT64_MAX)) {
+		mr_set_each(&share.set, 0, UINT64_MAX, set_copied, NULL);
+		mr_set_each(&share.set, 0, UINT64_MAX, range_of_one, NULL);
+		atomic_store_explicit(&proc_seg()->hdr.mapped_bytes, 0, memory_order_relaxed);
+	}
+	change_end(0, UINT64_MAX);
+}
+
+static bool map_again(struct hca_mr *mr, void *arg)
+{
+	enum share_reason why;
+
+	(void)arg;
+	if (!mr->remap || mr->mapped)
+		return true;
+	why = map_region(mr);
+	set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+	if (why != SHARE_MAPPED)
+		count(why);
+	return true;
+}
+
+static void after_fork_parent(void)
+{
+	if (share.set.root)
+		mr_set_each(&share.set, 0, UINT64_MAX, map_again, NULL);
+	lock_drop(&share.lock);
+}
+
+static void after_fork_child(void)
+{
+	range_forked_child();
+	share.set.root = NULL;
+	share.mode = SHARE_UNSET;
+	share.unused = 0;
+	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);
+}
+
+/*
+ * Later than the handlers of rdv/: those that are registered last run first before a fork, and we
+ * wait for peers, whose list may be held by a thread that waits for rdv's lock.
+ */
+static void watch_fork(void)
+{
+	if (!share.fork_watched)
+		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	share.fork_watched = true;
+}
+
+/* ---- registering ---- */
+
+static void set_mode(void)
+{
+	if (share.mode == SHARE_UNSET)
+		share.mode = mode_wanted();
+	if (share.mode != SHARE_NEVER)
+		watch_fork();
+	atomic_store_explicit(&proc_seg()->hdr.share_mode, share.mode, memory_order_relaxed);
+}
+
+void share_reg(struct hca_mr *mr)
+{
+	enum share_reason why;
+	struct hca_mr *other;
+	int cancel;
+
+	atomic_store_explicit(&entry(mr)->share, MR_COPY, memory_order_relaxed);
+	atomic_store_explicit(&entry(mr)->ops, 0, memory_order_relaxed);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&share.lock);
+	set_mode();
+	if (share.mode != SHARE_NEVER) {
+		mr->lo = mr->addr & ~(uint64_t)(PAGE_BYTES - 1);
+		mr->hi = (mr->addr + mr->length + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+		why = map_region(mr);
+		if (why != SHARE_MAPPED)
+			count(why);
+		while (!mr->mapped && (other = mixed(mr, true))) {
+			count(SHARE_MIXED_ATOMICS);
+			unmap_region(other);
+		}
+		set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+		mr_set_add(&share.set, mr);
+		mr->in_set = true;
+	}
+	lock_drop(&share.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* Did mapping it pay? */
+static void settle(const struct hca_mr *mr)
+{
+	if (atomic_load_explicit(&entry(mr)->ops, memory_order_relaxed) < MR_OPS_ENOUGH)
+		share.unused++;
+	else if (share.unused)
+		share.unused--;
+}
+
+void share_dereg(struct hca_mr *mr)
+{
+	int cancel;
+
+	if (!mr->in_set)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&share.lock);
+	mr_set_del(&share.set, mr);
+	mr->in_set = false;
+	if (mr->mapped) {
+		settle(mr);
+		set_mapped(mr, false);
+		pages_back(mr);
+	}
+	lock_drop(&share.lock);
+	pthread_setcancelstate(cancel, NULL);
+}

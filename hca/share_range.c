@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/share_range.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "rdv/rdv.h"
+
+enum {
+	AREAS_SHARE = 8, /* of max_map_count we use at most one part in so many */
+	AREAS_DEFAULT = 65530,
+	AREAS_PER_RUN = 2,
+	LOOK_SHARE = 20 /* and so much of the time for looking at areas */
+};
+#define LOOK_START_NS (50 * (uint64_t)NSEC_PER_MSEC)
+#define RECOUNT_NS    (100 * (uint64_t)NSEC_PER_MSEC)
+
+static struct {
+	struct arena arena;
+	bool open;
+	uint64_t areas, areas_max; /* of ours at most, and how many may be */
+	uint64_t counted_ns;
+	uint64_t look_ns, look_since; /* time spent in vma_attrs(), and since when */
+} own;
+
+static uint64_t areas_max(void)
+{
+	int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+	char buf[32] = "";
+	uint64_t n;
+
+	if (fd >= 0) {
+		if (read(fd, buf, sizeof buf - 1) < 0)
+			buf[0] = '\0';
+		close(fd);
+	}
+	n = strtoull(buf, NULL, 10);
+	return (n ? n : AREAS_DEFAULT) / AREAS_SHARE;
+}
+
+static bool arena_ready(void)
+{
+	int fd;
+
+	if (own.open && arena_fd_ok(&own.arena))
+		return true;
+	if (sysconf(_SC_PAGESIZE) != PAGE_BYTES)
+		return false;
+	/* Lost: weftd gives it again when the connection to it is next made anew. */
+	fd = rdv_arena_fd();
+	if (fd < 0)
+		return false;
+	if (own.open) {
+		own.arena.fd = fd;
+		return arena_fd_ok(&own.arena);
+	}
+	own.open = arena_open(&own.arena, fd) == 0;
+	own.areas_max = areas_max();
+	own.look_since = clock_ns();
+	return own.open;
+}
+
+static bool is_ours(const struct vma *v)
+{
+	return own.open && v->inode == own.arena.ino &&
+	       makedev(v->dev_major, v->dev_minor) == own.arena.dev;
+}
+
+static bool in_place(const struct vma *v)
+{
+	return is_ours(v) && v->shared && v->offset == v->start;
+}
+
+static void clip(struct vma *v, uint64_t lo, uint64_t hi)
+{
+	if (v->start < lo) {
+		v->offset += lo - v->start;
+		v->start = lo;
+	}
+	if (v->end > hi)
+		v->end = hi;
+}
+
+/* ---- looking ---- */
+
+static enum share_reason judge(const struct vma *v)
+{
+	if (v->page_size > PAGE_BYTES)
+		return SHARE_HUGETLB;
+	if (v->shared || !v->readable || !v->writable || v->executable || (v->inode && !is_ours(v)))
+		return SHARE_NOT_PRIVATE;
+	return SHARE_MAPPED;
+}
+
+/* Takes one area into the plan. */
+static enum share_reason plan_area(struct range_plan *p, const struct vma *v)
+{
+	enum share_reason why = judge(v);
+
+	if (in_place(v))
+		return SHARE_MAPPED;
+	if (why != SHARE_MAPPED)
+		return why;
+	if (p->n == RANGE_RUNS)
+		return SHARE_AREAS;
+	p->run[p->n++] = (struct range_run){.start = v->start, .end = v->end};
+	return SHARE_MAPPED;
+}
+
+static enum share_reason plan_areas(struct range_plan *p)
+{
+	enum share_reason why = SHARE_MAPPED;
+	uint64_t at = p->lo;
+	struct vma_walk w;
+	struct vma v;
+
+	if (vma_walk_begin(&w, p->lo))
+		return SHARE_KERNEL;
+	while (why == SHARE_MAPPED && at < p->hi) {
+		if (vma_walk_next(&w, &v) || v.start > at) {
+			why = SHARE_NOT_PRIVATE;
+			break;
+		}
+		clip(&v, at, p->hi);
+		why = plan_area(p, &v);
+		at = v.end;
+	}
+	vma_walk_end(&w);
+	return why;
+}
+
+/* Is the arena empty where the runs would go?  Memory that the program moved away may be there. */
+static bool arena_empty(const struct range_plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		off_t data = lseek(own.arena.fd, p->run[i].start, SEEK_DATA);
+
+		if (data >= 0 && (uint64_t)data < p->run[i].end)
+			return false;
+	}
+	return true;
+}
+
+/* Counts what we really have: areas merge, and the program unmaps some. */
+static void recount(void)
+{
+	struct vma_walk w;
+	struct vma v;
+
+	if (clock_ns() - own.counted_ns < RECOUNT_NS || vma_walk_begin(&w, 0))
+		return;
+	own.areas = 0;
+	while (!vma_walk_next(&w, &v))
+		own.areas += is_ours(&v);
+	vma_walk_end(&w);
+	own.counted_ns = clock_ns();
+}
+
+static bool room_for_areas(unsigned runs)
+{
+	uint64_t more = AREAS_PER_RUN * runs;
+
+	if (own.areas + more > own.areas_max)
+		recount();
+	return own.areas + more <= own.areas_max;
+}
+
+struct look {
+	struct range_plan *p;
+	enum share_reason why;
+};
+
+static enum share_reason judge_attr(const struct vma_attr *a)
+{
+	if (a->hugetlb)
+		return SHARE_HUGETLB;
+	if (a->stack)
+		return SHARE_STACK;
+	if (a->userfault)
+		return SHARE_USERFAULTFD;
+	return a->special ? SHARE_ATTRIBUTES : SHARE_MAPPED;
+}
+
+static bool take_attr(const struct vma_attr *a, void *arg)
+{
+	struct look *look = arg;
+
+	for (unsigned i = 0; i < look->p->n; i++) {
+		struct range_run *r = &look->p->run[i];
+
+		if (a->start >= r->end || r->start >= a->end)
+			continue;
+		r->attr = *a;
+		look->why = judge_attr(a);
+	}
+	return look->why == SHARE_MAPPED;
+}
+
+/* May we spend time on looking?  A process of many areas must not get slow by us. */
+static bool time_to_look(void)
+{
+	return own.look_ns <= LOOK_START_NS + (clock_ns() - own.look_since) / LOOK_SHARE;
+}
+
+static enum share_reason look_at(struct range_plan *p, bool eager)
+{
+	struct look look = {.p = p, .why = SHARE_MAPPED};
+	uint64_t start = clock_ns();
+	int rc;
+
+	if (!eager && !time_to_look())
+		return SHARE_SLOW;
+	rc = vma_attrs(p->run[0].start, p->run[p->n - 1].end, take_attr, &look);
+	own.look_ns += clock_ns() - start;
+	return rc ? SHARE_KERNEL : look.why;
+}
+
+enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager)
+{
+	struct vma_process process;
+	enum share_reason why;
+
+	p->lo = lo;
+	p->hi = hi;
+	p->n = 0;
+	if (hi > ARENA_SIZE || !arena_ready())
+		return SHARE_NO_ARENA;
+	why = plan_areas(p);
+	if (why != SHARE_MAPPED || !p->n)
+		return why;
+	if (convert_own_pages(lo, hi))
+		return SHARE_STACK;
+	if (!arena_empty(p))
+		return SHARE_ARENA_IN_USE;
+	if (!room_for_areas(p->n))
+		return SHARE_AREAS;
+	if (vma_process(&process))
+		return SHARE_KERNEL;
+	p->threads = process.threads != 1;
+	if (process.pinned_kb)
+		return SHARE_PINNED;
+	return look_at(p, eager);
+}
+
+/* ---- moving ---- */
+
+static bool alone_now(void)
+{
+	struct vma_process process;
+
+	return !vma_process(&process) && process.threads == 1;
+}
+
+enum share_reason range_there(const struct range_plan *p, bool user, bool whole)
+{
+	enum share_reason why = SHARE_MAPPED;
+	struct convert c;
+	uint64_t done;
+
+	if (!p->n)
+		return why;
+	if (convert_begin(&c, &own.arena, p->threads, user))
+		return SHARE_THREADS;
+	if (c.mode == CONVERT_USER && !whole)
+		why = SHARE_EDGE;
+	for (unsigned i = 0; why == SHARE_MAPPED && i < p->n; i++) {
+		const struct range_run *r = &p->run[i];
+
+		if (convert_there(&c, r->start, r->end, &done))
+			why = SHARE_KERNEL;
+		vma_attr_apply(&r->attr, r->start, done);
+		own.areas += AREAS_PER_RUN;
+	}
+	convert_end(&c);
+	for (unsigned i = 0; why == SHARE_KERNEL && i < p->n; i++)
+		range_back(p->run[i].start, p->run[i].end);
+	return why;
+}
+
+/* What the program has said about the area since; unknown where it takes too long to look. */
+static bool take_one(const struct vma_attr *a, void *arg)
+{
+	*(struct vma_attr *)arg = *a;
+	return false;
+}
+
+static struct vma_attr attr_of(const struct vma *v)
+{
+	struct vma_attr a = {.start = 0};
+	uint64_t start = clock_ns();
+
+	if (time_to_look() && !vma_attrs(v->start, v->end, take_one, &a))
+		own.look_ns += clock_ns() - start;
+	return a;
+}
+
+static bool back_one(const struct vma *v, bool alone)
+{
+	struct vma_attr attr = attr_of(v);
+	int rc = convert_back(&own.arena, v, alone);
+
+	if (rc) {
+		log_line(LOG_LVL_WARN,
+			"memory at %#llx+%#llx, which peers had mapped, cannot be made private "
+			"again (error %d); it stays shared memory",
+			(unsigned long long)v->start, (unsigned long long)(v->end - v->start), -rc);
+		return false;
+	}
+	vma_attr_apply(&attr, v->start, v->end);
+	return true;
+}
+
+/* Finds what lies in the arena at [lo, hi) and takes it back; elsewhere: wherever it is mapped. */
+static uint64_t back_areas(uint64_t lo, uint64_t hi, bool elsewhere, bool alone, bool *ok)
+{
+	uint64_t found = 0;
+	struct vma_walk w;
+	struct vma v;
+
+	if (vma_walk_begin(&w, elsewhere ? 0 : lo))
+		return 0;
+	while (!vma_walk_next(&w, &v) && (elsewhere || v.start < hi)) {
+		uint64_t shift = v.start - v.offset;
+
+		if (!is_ours(&v) || !v.shared || (elsewhere ? !shift : shift))
+			continue;
+		/* Our own windows are areas of the arena too. */
+		if (elsewhere && !((v.end - v.start) % ARENA_WINDOW) && !(v.offset % ARENA_WINDOW))
+			continue;
+		if (v.offset >= hi || v.offset + (v.end - v.start) <= lo)
+			continue;
+		clip(&v, lo + shift, hi + shift);
+		*ok = back_one(&v, alone) && *ok;
+		found += v.end - v.start;
+	}
+	vma_walk_end(&w);
+	return found;
+}
+
+/* The program unmapped the rest. */
+static void empty_arena(uint64_t lo, uint64_t hi)
+{
+	for (uint64_t at = lo, len; at < hi; at += len) {
+		char *window;
+
+		len = ARENA_WINDOW - at % ARENA_WINDOW;
+		len = len < hi - at ? len : hi - at;
+		window = arena_at(&own.arena, at, len);
+		if (window)
+			madvise(window, len, MADV_REMOVE);
+	}
+}
+
+bool range_back(uint64_t lo, uint64_t hi)
+{
+	bool alone = alone_now(), ok = true;
+	int saved = errno;
+	uint64_t found;
+
+	arena_ready(); /* its fd, if it can be had; alone we need none */
+	found = back_areas(lo, hi, false, alone, &ok);
+	if (found < hi - lo) {
+		back_areas(lo, hi, true, alone, &ok);
+		if (ok)
+			empty_arena(lo, hi);
+	}
+	errno = saved;
+	return ok;
+}
+
+void range_forked_child(void)
+{
+	struct vma_walk w;
+	struct vma v;
+
+	if (own.open && !vma_walk_begin(&w, 0)) {
+		while (!vma_walk_next(&w, &v))
+			if (is_ours(&v))
+				convert_in_child(&v);
+		vma_walk_end(&w);
+	}
+	/* The windows were not inherited. */
+	for (unsigned i = 0; i < ARENA_WINDOWS; i++)
+		atomic_store_explicit(&own.arena.window[i].base, NULL, memory_order_relaxed);
+	own.open = false;
+	own.areas = 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `weft status --json` tells of a process, for tests of how memory is reached. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Number `name` of group "share" or "counters" of process pid; -1: no such. */
+int64_t status_of(pid_t pid, const char *group, const char *name);
+
+/* The same of ourselves, in group "share". */
+int64_t share_count(const char *name);
+
+/* May this user hold off other threads in system calls too (a full userfaultfd)? */
+bool can_hold_off(void);
+
+/* Areas in /proc/self/maps. */
+unsigned areas(void);

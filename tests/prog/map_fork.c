@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A forked child has its own copy of memory that is mapped by peers, as it was at the fork: what
+ * it writes the parent does not see, and what peers write it does not see.  With one thread and
+ * with several, which go on allocating meanwhile.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/share_status.h"
+#include "tests/lib/verbs_pair.h"
+
+enum { PAGE = 4096, SIZE = 64 * PAGE, FORKS = 60, BLOCKS = 50 };
+
+static _Atomic bool stop;
+
+/* A peer that writes all over the memory, until it is told to end. */
+static void peer(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, to;
+	struct vp_end e;
+	struct ibv_wc wc;
+	uint64_t n = 0;
+
+	(void)arg;
+	o.len = SIZE;
+	vp_make(&e, vp_open(), &o);
+	mine = vp_addr(&e);
+	to = vp_swap(fd, &mine);
+	vp_connect(&e, &to);
+	while (vp_hear(fd)) {
+		for (int i = 0; i < 20; i++) {
+			memset(e.buf, n++, SIZE);
+			CHECK_EQ(vp_post_send(&e, n, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, SIZE,
+					 &to, 0),
+				0);
+			vp_want(e.scq, &wc, IBV_WC_SUCCESS, n);
+		}
+		vp_tell(fd, 0);
+	}
+	vp_free(&e);
+}
+
+static void *allocate(void *arg)
+{
+	void *block[BLOCKS] = {0};
+
+	while (!atomic_load(&stop))
+		for (int i = 0; i < BLOCKS; i++) {
+			free(block[i]);
+			block[i] = malloc(1 + i * 97);
+			memset(block[i], i, 1 + i * 97);
+		}
+	for (int i = 0; i < BLOCKS; i++)
+		free(block[i]);
+	return arg;
+}
+
+/* In the child: 0 if all is as it must be. */
+static int child(uint8_t *buf, uint8_t *heap)
+{
+	void *block[BLOCKS];
+
+	/* The peer goes on writing; the first half of our copy must not move. */
+	uint8_t *copy = malloc(SIZE);
+
+	memcpy(copy, buf, SIZE);
+	for (int i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(1 + i * 333);
+		memset(block[i], 0xee, 1 + i * 333);
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		free(block[i]);
+	usleep(2000);
+	if (memcmp(copy, buf, SIZE))
+		return 1;
+	if (!vp_all(heap, 1000, 7))
+		return 2;
+	memset(buf, 0xc1, SIZE);
+	memset(heap, 0xc1, 1000);
+	if (madvise(buf, SIZE, MADV_DONTNEED) || !vp_all(buf, SIZE, 0))
+		return 3;
+	usleep(2000);
+	return vp_all(buf, SIZE, 0) ? 0 : 4;
+}
+
+static void part(int fd, void *arg)
+{
+	bool threads = *(bool *)arg;
+	struct vp_child c = vp_fork(peer, NULL);
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, to;
+	struct ibv_mr *heap_mr;
+	uint8_t *heap;
+	struct vp_end e;
+	pthread_t t;
+
+	(void)fd;
+	check_case("fork with %s", threads ? "threads" : "one thread");
+	o.len = SIZE;
+	vp_make(&e, vp_open(), &o);
+	heap = malloc(1000);
+	memset(heap, 7, 1000);
+	heap_mr = ibv_reg_mr(e.pd, heap, 1000, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mine = vp_addr(&e);
+	to = vp_swap(c.fd, &mine);
+	vp_connect(&e, &to);
+	if (threads && pthread_create(&t, NULL, allocate, NULL))
+		die("pthread_create");
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid;
+		int st;
+
+		vp_tell(c.fd, 1);
+		pid = fork();
+		if (!pid)
+			_exit(child(e.buf, heap));
+		CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st));
+		CHECK_EQ(WEXITSTATUS(st), 0);
+		CHECK(vp_all(heap, 1000, 7));
+		vp_hear(c.fd);
+		CHECK(vp_all(e.buf, SIZE, 20 * i + 19));
+	}
+	/* A part of a page is converted only if system calls into it can be held off. */
+	CHECK_EQ(share_count("regions"), threads && !can_hold_off() ? 1 : 2);
+	vp_tell(c.fd, 0);
+	atomic_store(&stop, true);
+	if (threads)
+		pthread_join(t, NULL);
+	vp_join(&c);
+	CHECK_EQ(ibv_dereg_mr(heap_mr), 0);
+	free(heap);
+	vp_free(&e);
+}
+
+int main(void)
+{
+	bool threads[] = {false, true};
+
+	setenv("WEFT_SHARE", "always", 1);
+	for (int i = 0; i < 2; i++) {
+		struct vp_child c = vp_fork(part, &threads[i]);
+
+		vp_join(&c);
+	}
+	return check_result();
+}
