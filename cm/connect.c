@@ -86,6 +86,7 @@ static int start(struct cm_id *id, const struct cm_call *call)
 	id->flags = call->flags;
 	id->src = src;
 	id->dst = call->dst;
+	id_clear_remote(id);
 	memcpy(id->addr.local, src.gid, 16);
 	memcpy(id->addr.remote, call->dst.gid, 16);
 	if (!id->local_comm)

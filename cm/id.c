@@ -102,10 +102,24 @@ struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm)
 	return id;
 }
 
+void id_clear_remote(struct cm_id *id)
+{
+	struct cm_id **link = &id->cm->by_remote[mix(id->remote_comm, gid_word(id->addr.remote))];
+
+	if (!id->remote_comm)
+		return;
+	while (*link && *link != id)
+		link = &(*link)->by_remote;
+	if (*link)
+		*link = id->by_remote;
+	id->remote_comm = 0;
+}
+
 void id_set_remote(struct cm_id *id, uint32_t remote_comm)
 {
 	struct cm_id **bucket = &id->cm->by_remote[mix(remote_comm, gid_word(id->addr.remote))];
 
+	id_clear_remote(id);
 	id->remote_comm = remote_comm;
 	id->by_remote = *bucket;
 	*bucket = id;
@@ -157,16 +171,6 @@ static void unchain_comm(struct cm_id *id)
 		*link = id->by_comm;
 }
 
-static void unchain_remote(struct cm_id *id)
-{
-	struct cm_id **link = &id->cm->by_remote[mix(id->remote_comm, gid_word(id->addr.remote))];
-
-	while (*link && *link != id)
-		link = &(*link)->by_remote;
-	if (*link)
-		*link = id->by_remote;
-}
-
 void id_free(struct cm_id *id)
 {
 	struct cm *cm = id->cm;
@@ -179,8 +183,7 @@ void id_free(struct cm_id *id)
 	unchain_handle(id);
 	if (id->local_comm)
 		unchain_comm(id);
-	if (id->remote_comm)
-		unchain_remote(id);
+	id_clear_remote(id);
 	if (id->prev)
 		id->prev->next = id->next;
 	else

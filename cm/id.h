@@ -27,6 +27,8 @@ uint32_t id_new_comm(struct cm *cm);
 struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm);
 /* Enters it under its peer's communication id. */
 void id_set_remote(struct cm_id *id, uint32_t remote_comm);
+/* Takes it out again: before its peer's address changes. */
+void id_clear_remote(struct cm_id *id);
 struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint8_t remote_gid[16]);
 /* Another id that is connected to that QP of that adapter. */
 struct cm_id *id_by_remote_qp(const struct cm *cm, uint64_t guid, uint32_t qpn);

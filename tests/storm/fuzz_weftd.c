@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cm/cm_proto.h"
 #include "daemon/server.h"
 #include "rdv/proto.h"
 
@@ -86,7 +87,22 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 
 	memcpy(packet, data, len);
 	memcpy(&msg, packet, sizeof msg);
-	if (how & 0x80) {
+	if (how & 0x40) { /* about connections: a few handles and ports, so that they meet */
+		struct cm_call call = {.handle = data[0] & 0x87, .channel = 1};
+
+		call.handle = call.handle & 0x80 ? 0x80000000u | (1 + (data[0] & 7)) : call.handle;
+		memcpy((char *)&call + 8, data, len < 40 ? len : 40);
+		call.ps = 0x0106;
+		call.param.priv_len %= 8;
+		call.src.family = call.dst.family = 4;
+		call.src.port = call.dst.port = 4711;
+		memcpy(call.src.gid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
+		memcpy(call.dst.gid, call.src.gid, 16);
+		msg = (struct proto_msg){.op = OP_CM_BIND + data[len - 1] % 11,
+			.version = PROTO_VERSION,
+			.cookie = 1};
+		proto_send_data(sock, &msg, &call, cm_call_size(&call));
+	} else if (how & 0x80) {
 		msg.op = data[0] % (OP_COUNT + 1);
 		msg.version = PROTO_VERSION;
 		proto_send(sock, &msg, fds, how >> 1 & 3);

@@ -472,6 +472,34 @@ static void stale(void **state)
 	end();
 }
 
+/* An id that has ended may connect again; nothing of its first peer stays. */
+static void used_again(void **state)
+{
+	struct cm_call c;
+	uint32_t comm;
+	uint16_t port;
+
+	(void)state;
+	begin();
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	accept_it();
+	fly();
+	event(0, 0, EV_RESPONSE);
+	cm_owner_gone(world.side[1].cm, OWNER);
+	fly();
+	event(0, 1, EV_REJECTED);
+	wait_ms(20000);
+	event(0, 2, EV_TIMEWAIT);
+	c = call_of(0, ACTIVE);
+	c.dst.port = PORT;
+	assert_int_equal(cm_connect(world.side[0].cm, OWNER, &c, &comm, &port), 0);
+	fly();
+	assert_int_equal(event(0, 3, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
+	end();
+}
+
 static void ports(void **state)
 {
 	struct cm_call a, b;
@@ -548,6 +576,7 @@ int main(void)
 		cmocka_unit_test(rejected),
 		cmocka_unit_test(deaths),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(used_again),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(datagrams),
 	};
