@@ -300,6 +300,7 @@ static void requesters_killed(void)
 int main(void)
 {
 	setenv("WEFT_MOVER", "agent", 1);
+	setenv("WEFT_SHARE", "never", 1);
 	signal(SIGPIPE, SIG_IGN);
 	srand(getpid());
 	owner_stopped();
