@@ -44,7 +44,7 @@ check: configure
 test: setup-test
 	$(MAKE) configure
 	$(MAKE) all
-	$(RUN_TESTS) unit:2 model:2 prog programs storm rest
+	$(RUN_TESTS) unit:2 model:2 prog programs programs-user storm rest
 
 bench: setup-bench
 	$(MAKE) configure

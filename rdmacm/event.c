@@ -125,8 +125,8 @@ static int apply(struct ident *id, struct rdma_cm_event *event, const struct cm_
 		id->state = ID_ENDED;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		/* Its QP the program may have destroyed; rdma_disconnect() moves it to ERR. */
 		id->state = id->state == ID_DISCONNECTING ? ID_ENDED : ID_DISCONNECTED;
-		qp_to_error(id);
 		break;
 	default:
 		break;

@@ -298,10 +298,12 @@ static void killed(bool waiting, bool asleep)
 	if (waiting)
 		post_two(&a, IBV_WR_SEND, NULL);
 	vp_quiet(a.scq, 20);
+	since = now_ms(); /* weftd may hear of it before we do */
 	kill(c.pid, SIGKILL);
 	CHECK_EQ(waitpid(c.pid, &status, 0), c.pid);
 	close(c.fd);
-	since = now_ms();
+	if (!waiting)
+		since = now_ms();
 	if (!waiting)
 		post_two(&a, IBV_WR_SEND, NULL);
 	ends(&a, IBV_WC_RETRY_EXC_ERR, since, 2 * ack_ms, asleep);

@@ -142,7 +142,7 @@ static void *watcher(void *arg)
 static void watch(copy_fn *copy, uint64_t words, unsigned from_off)
 {
 	struct watch w = {.words = words};
-	uint8_t *from = aligned_alloc(PAGE, words * 8 + PAGE);
+	uint8_t *from = aligned_alloc(PAGE, (words * 8 + 2 * PAGE - 1) / PAGE * PAGE);
 	pthread_t t;
 
 	w.to = aligned_alloc(PAGE, (words * 8 + PAGE - 1) / PAGE * PAGE);
