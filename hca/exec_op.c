@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec_op.h"
 
-#include <string.h>
-
-#include "base/clock.h"
 #include "hca/atomic_op.h"
+#include "hca/carry.h"
 #include "hca/exec_agent.h"
 #include "hca/token.h"
 #include "hca/window.h"
 #include "pages/mover.h"
 
-enum { MTU_BASE_LOG = 7, PID_TRUST_NS = 100 * NSEC_PER_MSEC, MAP_TRUST_NS = 1 };
+enum { MTU_BASE_LOG = 7 };
 
 bool work_read(struct work *w, uint32_t pos)
 {
@@ -128,144 +126,7 @@ static enum step fail_receive(
 	return blame(w, send_status);
 }
 
-/* ---- moving bytes ---- */
-
-void work_step(struct work *w)
-{
-	w->named = w->resp ? w->resp->view.attach : w->req->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named);
-}
-
-struct guard {
-	struct work *w;
-	const struct held *held;
-};
-
-bool work_connected(const struct work *w)
-{
-	return end_state(w->req) == IBV_QPS_RTS && end_receives(w->resp) &&
-	       (w->mem == w->resp || rxq_live(&w->mem->rx));
-}
-
-static bool still_valid(void *arg)
-{
-	const struct guard *g = arg;
-
-	work_step(g->w);
-	switch (held_check(g->held)) {
-	case HELD_BUSY:
-		g->w->busy = true;
-		return false;
-	case HELD_GONE:
-		return false;
-	case HELD_VALID:
-		break;
-	}
-	return work_connected(g->w);
-}
-
-static bool is_here(const struct end *e)
-{
-	return e->view.pid == 0;
-}
-
-/* Is the process alive, or was it at most so long ago? */
-static bool seen_alive(struct work *w, const struct view *v, uint64_t trust_ns)
-{
-	struct seen_alive *seen = &w->x->seen[v->attach % ALIVE_CACHE];
-	uint64_t now = clock_coarse_ns();
-
-	if (seen->attach == v->attach && now - seen->ns < trust_ns)
-		return !view_dead(v);
-	if (view_died(v))
-		return false;
-	seen->attach = v->attach;
-	seen->ns = now;
-	return true;
-}
-
-bool work_pid_valid(struct work *w, const struct view *v)
-{
-	return seen_alive(w, v, PID_TRUST_NS);
-}
-
-/*
- * The memory of a dead process takes bytes as before if it is mapped.  It is asked for each tick
- * of the coarse clock, some ms; weftd tells of a death sooner.
- */
-static bool mapped_alive(struct work *w, const struct view *v)
-{
-	return seen_alive(w, v, MAP_TRUST_NS);
-}
-
-/* The memory of p is e's, under the regions that held has from p->held_at on. */
-static void reach(const struct end *e, struct payload *p, const struct held *held)
-{
-	if (!p->here)
-		p->mapped = p->here = resolve_mapped(&e->view, held, p->held_at, &p->l);
-}
-
-static enum seg_counter bytes_counter(
-	const struct move *m, const struct payload *src, const struct payload *dst)
-{
-	if (m->pid)
-		return CTR_CMA_BYTES;
-	return src->mapped || dst->mapped ? CTR_MAP_BYTES : CTR_SELF_BYTES;
-}
-
-/* By cma, or by loads and stores. */
-static enum move_result run_mover(
-	struct work *w, struct move *m, const struct view *remote, enum seg_counter counter)
-{
-	enum move_result r;
-
-	if (m->pid && !work_pid_valid(w, remote))
-		return MOVE_GONE;
-	r = mover_run(m);
-	count_add(w->x, counter, m->moved);
-	if (m->calls)
-		count_add(w->x, CTR_CMA_OPS, m->calls);
-	if (r != MOVE_REFUSED)
-		return r;
-	count_add(w->x, CTR_CMA_REFUSED, 1);
-	return exec_agent_refused(remote) ? MOVE_LATER : r;
-}
-
-/* A region is changing over: busy() begins the request anew. */
-static enum move_result stop_busy(struct work *w)
-{
-	w->busy = true;
-	return MOVE_STOPPED;
-}
-
-/* Runs the mover that fits from src to dst, whose memory belongs to process at_dst. */
-static enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
-	struct payload *dst, const struct end *at_dst, const struct held *held)
-{
-	struct guard g = {.w = w, .held = held};
-	struct move m = {.still_valid = still_valid, .arg = &g};
-	const struct view *remote = src->here ? &at_dst->view : &at_src->view;
-	enum move_result r;
-
-	if (held->busy)
-		return stop_busy(w);
-	m.push = src->here;
-	m.pid = !src->here ? at_src->view.pid : !dst->here ? at_dst->view.pid : 0;
-	if (!src->here && !dst->here)
-		return MOVE_REFUSED;
-	if (src->mapped && !mapped_alive(w, &at_src->view))
-		return MOVE_GONE;
-	if (dst->mapped && !mapped_alive(w, &at_dst->view))
-		return MOVE_GONE;
-	m.local = m.push ? &src->l : &dst->l;
-	m.remote = m.push ? &dst->l : &src->l;
-	if (m.pid && view_by_agent(remote))
-		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
-	else
-		r = run_mover(w, &m, remote, bytes_counter(&m, src, dst));
-	w->moved += m.moved;
-	return r;
-}
+/* ---- when bytes were not moved ---- */
 
 /* Did the move fail on the requester's memory?  (The mover knows only local and remote.) */
 static bool requester_fault(enum move_result r, bool requester_here)
@@ -282,7 +143,7 @@ static enum step busy(struct work *w)
 	const struct view *v = w->req->view.pid ? &w->req->view : &w->mem->view;
 
 	w->busy = false;
-	if (v->pid && !mapped_alive(w, v))
+	if (v->pid && !carry_alive(w, v))
 		return STEP_NO_PEER;
 	count_add(w->x, CTR_MAP_BUSY, 1);
 	return STEP_BUSY;
@@ -310,7 +171,7 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 	}
 	if (r == MOVE_REFUSED)
 		return blame(w, IBV_WC_REM_OP_ERR);
-	if (requester_fault(r, is_here(w->req)))
+	if (requester_fault(r, end_is_here(w->req)))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (remote == IBV_WC_REM_ACCESS_ERR)
 		return fail_both(w, remote, IBV_EVENT_QP_ACCESS_ERR);
@@ -335,10 +196,10 @@ bool work_source(struct work *w, struct payload *p, struct held *held)
 		sgl_add(&p->l, (uintptr_t)w->req->park_buf, w->length);
 		return true;
 	}
-	p->here = is_here(w->req);
+	p->here = end_is_here(w->req);
 	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held))
 		return false;
-	reach(w->req, p, held);
+	carry_reach(w->req, p, held);
 	return true;
 }
 
@@ -348,7 +209,7 @@ void work_park_copy(struct work *w)
 	struct payload p;
 
 	if (w->op->kind != OP_SEND || w->inline_data || !w->length || w->length > SEG_PARK_BYTES ||
-		!is_here(w->req) || !work_source(w, &p, &held))
+		!end_is_here(w->req) || !work_source(w, &p, &held))
 		return;
 	sgl_gather(&p.l, w->req->park_buf);
 	atomic_store_explicit(&w->req->qp->parked_copy, w->pos + 1, memory_order_release);
@@ -459,7 +320,7 @@ static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, stru
 
 	if (w->length > sge_total(sge, n))
 		return IBV_WC_LOC_LEN_ERR;
-	dst->here = is_here(w->mem);
+	dst->here = end_is_here(w->mem);
 	dst->mapped = false;
 	dst->held_at = held->n;
 	sgl_reset(&dst->l);
@@ -534,7 +395,7 @@ static enum move_result deliver(struct work *w, struct payload *src, struct payl
 	}
 	r->where = RQ_DIRECT;
 	count_add(w->x, CTR_SEND_MOVER, 1);
-	reach(w->mem, dst, held);
+	carry_reach(w->mem, dst, held);
 	return carry(w, src, w->req, dst, w->mem, held);
 }
 
@@ -625,7 +486,7 @@ static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct
 {
 	sgl_reset(&p->l);
 	p->held_at = held->n;
-	p->here = is_here(w->mem);
+	p->here = end_is_here(w->mem);
 	p->mapped = false;
 	if (!(w->resp->qp->access & w->op->remote_access))
 		return false;
@@ -635,7 +496,7 @@ static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct
 		return false;
 	if (range_share(held) == MR_MAPPED)
 		note_use(held->mr[held->n - 1].mr);
-	reach(w->mem, p, held);
+	carry_reach(w->mem, p, held);
 	return true;
 }
 
@@ -680,11 +541,11 @@ static bool sink(struct work *w, struct payload *p, struct held *held)
 	held->busy = p->mapped = false;
 	sgl_reset(&p->l);
 	p->held_at = 0;
-	p->here = is_here(w->req);
+	p->here = end_is_here(w->req);
 	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
 		    IBV_ACCESS_LOCAL_WRITE, &p->l, held))
 		return false;
-	reach(w->req, p, held);
+	carry_reach(w->req, p, held);
 	return true;
 }
 
@@ -748,7 +609,7 @@ static enum move_result mapped_word(
 	*word = target->l.v[0].iov_base;
 	if (!target->here || (uintptr_t)*word % sizeof **word)
 		return MOVE_REFUSED;
-	if (target->mapped && !mapped_alive(w, &w->mem->view))
+	if (target->mapped && !carry_alive(w, &w->mem->view))
 		return MOVE_GONE;
 	count_add(w->x, CTR_MAP_ATOMICS, 1);
 	return MOVE_OK;
@@ -763,7 +624,7 @@ static enum move_result update(
 	enum move_result moved;
 
 	if (held->busy)
-		return stop_busy(w);
+		return carry_busy(w);
 	if (range_share(held) == MR_MAPPED) {
 		moved = mapped_word(w, target, &word);
 		if (moved == MOVE_OK)
@@ -834,7 +695,7 @@ static enum move_result store_word(
 	enum move_result moved;
 
 	if (held->busy)
-		return stop_busy(w);
+		return carry_busy(w);
 	if (range_share(held) == MR_MAPPED) {
 		moved = mapped_word(w, target, &there);
 		if (moved == MOVE_OK)

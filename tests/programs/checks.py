@@ -134,7 +134,7 @@ def check_fio(args, server, client):
     expect(re.search(r"WRITE: .*io=4096KiB|WRITE: .*io=4\.0", client.output), "not all bytes written")
 
 
-CM_CHECKS = {"fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "rdma_client": check_rdma_client,
+CM_CHECKS = {"fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose, "rdma_client": check_rdma_client,
              "cmtime": check_cmtime, "qperf": check_qperf}
 
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moving the bytes of a work request, by the way that leads there: loads and stores within the
+ * process or through a peer's arena, process_vm_*, or the agent of the process whose memory it is.
+ */
+#pragma once
+
+#include "hca/exec_op.h"
+#include "pages/mover.h"
+
+/* Is e's memory that of this process? */
+static inline bool end_is_here(const struct end *e)
+{
+	return e->view.pid == 0;
+}
+
+/*
+ * If the memory of p, which is e's under the regions that held has from p->held_at on, is mapped
+ * and can be reached through e's arena, p is a list of our own addresses from here on.
+ */
+void carry_reach(const struct end *e, struct payload *p, const struct held *held);
+
+/*
+ * Moves all of src to dst; each list is consumed.  at_src, at_dst: whose memory they are.  Between
+ * the steps of a long move, w's exec slot moves, and regions and QPs are looked at again:
+ * MOVE_STOPPED, and w->busy if a region is changing over.
+ */
+enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
+	struct payload *dst, const struct end *at_dst, const struct held *held);
+
+/* Notes that a region is changing over, so that the request begins anew: MOVE_STOPPED. */
+enum move_result carry_busy(struct work *w);
+
+/*
+ * Is the process whose mapped memory is to be used alive?  The memory of a dead one takes bytes as
+ * before; it is asked for each tick of the coarse clock, some ms, and weftd tells sooner.
+ */
+bool carry_alive(struct work *w, const struct view *v);
