@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 
@@ -97,6 +98,8 @@ static int ready(void)
 
 	if (own.head && own.epoch == proc_epoch())
 		return 0;
+	if (!file_limit_allows(CARD_BYTES))
+		return -EFBIG;
 	fd = memfd_create("weft-dm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;

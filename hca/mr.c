@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "hca/agent.h"
 #include "hca/hca.h"
@@ -256,9 +257,12 @@ void mr_forked_child(void)
 
 static int map_sink(void)
 {
-	int fd = memfd_create("weft-null", MFD_CLOEXEC);
-	int rc = fd < 0 || ftruncate(fd, SINK_BYTES) ? -errno : 0;
+	int fd, rc;
 
+	if (!file_limit_allows(SINK_BYTES))
+		return -EFBIG;
+	fd = memfd_create("weft-null", MFD_CLOEXEC);
+	rc = fd < 0 || ftruncate(fd, SINK_BYTES) ? -errno : 0;
 	for (uint64_t at = 0; !rc && at < NULL_BYTES; at += SINK_BYTES)
 		if (mmap((char *)nothing.sink + at, SINK_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)

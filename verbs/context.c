@@ -135,7 +135,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	int rc = hca_open(&page);
 	int cmd_fd = rc ? rc : hca_cmd_fd();
 
-	if (cmd_fd == -EBADF) /* a daemon closed it; nothing but an import needs it */
+	/* A daemon closed it, or ulimit -f forbids it; nothing but an import needs it. */
+	if (cmd_fd == -EBADF || cmd_fd == -EFBIG)
 		cmd_fd = -1;
 	else if (cmd_fd < 0)
 		return fail_null(cmd_fd);

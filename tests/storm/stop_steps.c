@@ -23,6 +23,7 @@ enum {
 	FLOOD_MS = 200, /* a hang lasts for ever; a loaded machine is asked again */
 	FLOOD_TRIES = 5,
 	BOUND_MS = 3000,
+	NOTICE_MS = 100,
 	WRITE_LEN = 1024, /* copied by instructions, each of which is stepped through */
 	Q_A = 0,          /* A and C */
 	Q_B = 1,          /* B and C */
@@ -176,10 +177,31 @@ static bool write_finish(void)
 	return wait_sends(&A, Q_A, IBV_WC_SUCCESS);
 }
 
-/* C finds that A is gone as soon as it asks something of it. */
+/* What one write of C to A ends with; -1 if not at all. */
+static int write_to_a(void)
+{
+	const struct agent_req req = {.cmd = CMD_WAIT, .qp = Q_A, .value = BOUND_MS};
+	struct agent_rep rep;
+
+	if (!post(&C, Q_A, IBV_WR_RDMA_WRITE, 64, 1) || agent_do(&C, &req, &rep))
+		return -1;
+	return rep.status;
+}
+
+/*
+ * C finds that A is gone as soon as it asks something of it; memory that is mapped takes the bytes
+ * until the death is noticed, some ms later.
+ */
 static bool c_notices(void)
 {
-	return post(&C, Q_A, IBV_WR_RDMA_WRITE, 64, 1) && wait_sends(&C, Q_A, IBV_WC_RETRY_EXC_ERR);
+	uint64_t end = now_ns() + NOTICE_MS * 1000000ull;
+	int status;
+
+	do
+		status = write_to_a();
+	while (status == IBV_WC_SUCCESS && now_ns() < end);
+	return check(
+		status == IBV_WC_RETRY_EXC_ERR, "writes to the dead ended with status %d", status);
 }
 
 static bool recv_before(void)
