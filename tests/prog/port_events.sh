@@ -3,11 +3,19 @@
 # What ibv_asyncwatch and ibv_devinfo tell of a network whose addresses and links come and go.
 # Re-runs itself in a network namespace of its own.
 if [ -z "$IN_NETNS" ]; then
-	unshare --net true 2>/dev/null || {
-		echo 'cannot make a network namespace'
+	for tool in ip ibv_asyncwatch stdbuf; do
+		command -v $tool >/dev/null || {
+			echo "no $tool; run: tools/setup test"
+			exit 77
+		}
+	done
+	new='unshare --net'
+	[ "$(id -u)" = 0 ] || new='unshare --map-root-user --net'
+	$new ip link add v0 type veth peer name v1 2>/dev/null || {
+		echo 'no network namespace with a veth to be had'
 		exit 77
 	}
-	IN_NETNS=1 exec unshare --net "$0" "$@"
+	IN_NETNS=1 exec $new "$0" "$@"
 fi
 . "$(dirname "$0")/lib.sh"
 WEFT=$BUILD/weft
@@ -40,6 +48,7 @@ gid() { "$WEFT" run -- ibv_devinfo -d weft0 -v | grep -c "$1"; }
 ip link set lo up
 ok 'up' "$WEFT" up
 same 'a host without a network' 'PORT_ACTIVE (4)' "$(state)"
+: >"$T/watch"
 stdbuf -oL "$WEFT" run -- ibv_asyncwatch >"$T/watch" 2>&1 &
 watcher=$!
 comes 'async event FD' 1
