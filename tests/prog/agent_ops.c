@@ -48,7 +48,7 @@ static void filter(void)
 	if (!f || seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(process_vm_readv), 0) ||
 		seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(process_vm_writev), 0) ||
 		seccomp_load(f)) {
-		fprintf(stderr, "no seccomp here\n");
+		printf("no seccomp here\n");
 		exit(SKIP);
 	}
 	seccomp_release(f);
@@ -266,7 +266,7 @@ static void run(int fd, void *arg)
 static struct vp_child start_near(struct part *p)
 {
 	if (p->how == PIDNS && unshare(CLONE_NEWPID)) {
-		fprintf(stderr, "no pid namespace here: %s\n", strerror(errno));
+		printf("no pid namespace here: %s\n", strerror(errno));
 		exit(SKIP);
 	}
 	return vp_fork(run, p);
