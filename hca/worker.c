@@ -13,7 +13,7 @@
 #include "hca/qp_state.h"
 #include "hca/thread.h"
 
-enum { BUSY_NAP_NS = 200 * 1000 };
+enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };
 
 static struct worker common = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	.more = PTHREAD_COND_INITIALIZER,
@@ -49,6 +49,28 @@ static struct worker *worker_of(struct hca_qp *qp)
 	return peer && view_by_agent(&peer->view) ? peer->view.path->lane : &common;
 }
 
+static void *worker_main(void *arg);
+
+/* With the lock held. */
+static void start(struct worker *w)
+{
+	w->started = !thread_start(&w->thread, worker_main, w);
+	if (w->started && w == &common)
+		pthread_detach(w->thread); /* it runs until the process ends */
+	if (!w->started)
+		log_line(LOG_LVL_ERROR, "cannot start the worker thread: large messages wait");
+}
+
+/* A worker has left something parked: the common one looks at it now and then. */
+static void watch(void)
+{
+	pthread_mutex_lock(&common.lock);
+	if (!common.started)
+		start(&common);
+	pthread_cond_signal(&common.more);
+	pthread_mutex_unlock(&common.lock);
+}
+
 /* Runs what was queued for qp; what stays is returned, to be queued again.  *nap: after a while. */
 static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
 {
@@ -69,6 +91,8 @@ static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
 			qp_watch_after(qp, end);
 	}
 	count_add(x, CTR_WORKER, 1);
+	if (progress_pending())
+		watch();
 	return left;
 }
 
@@ -108,6 +132,31 @@ static void serve_one(struct worker *w, struct exec *x)
 	pthread_cond_broadcast(&w->done);
 }
 
+/*
+ * The common worker also looks after what waits for time: the program may have gone to sleep before
+ * a worker parked its request, and weftd may be down.
+ */
+static void wait_for_work(struct worker *w)
+{
+	struct timespec until;
+
+	if (w != &common || !progress_pending()) {
+		pthread_cond_wait(&w->more, &w->lock);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += WATCH_NS;
+	if (until.tv_nsec >= (long)NSEC_PER_SEC) {
+		until.tv_sec++;
+		until.tv_nsec -= NSEC_PER_SEC;
+	}
+	if (pthread_cond_timedwait(&w->more, &w->lock, &until) != ETIMEDOUT)
+		return;
+	pthread_mutex_unlock(&w->lock);
+	progress_slow();
+	pthread_mutex_lock(&w->lock);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
@@ -117,7 +166,7 @@ static void *worker_main(void *arg)
 		struct exec *x;
 
 		if (!w->first) {
-			pthread_cond_wait(&w->more, &w->lock);
+			wait_for_work(w);
 			continue;
 		}
 		x = exec_self();
@@ -131,16 +180,6 @@ static void *worker_main(void *arg)
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
-}
-
-/* With the lock held. */
-static void start(struct worker *w)
-{
-	w->started = !thread_start(&w->thread, worker_main, w);
-	if (w->started && w == &common)
-		pthread_detach(w->thread); /* it runs until the process ends */
-	if (!w->started)
-		log_line(LOG_LVL_ERROR, "cannot start the worker thread: large messages wait");
 }
 
 void worker_init(struct worker *w)
