@@ -12,7 +12,8 @@
  * - An object or an out parameter that is NULL is RPMA_E_INVAL; only that is not repeated below.
  * - RPMA_E_PROVIDER is a refusal of libibverbs or librdmacm; the log has the errno in words.
  * - Allocating functions can fail with RPMA_E_NOMEM.
- * - X_delete(struct X **p): *p == NULL is fine and returns 0; *p is NULL afterwards, also on failure.
+ * - X_delete(struct X **p): *p == NULL is fine and returns 0; *p is NULL afterwards, also on
+ * failure.
  * - Every function may be called from several threads at once, on the same object too, except that
  *   nobody may use an object while or after it is deleted.
  * - Sizes, lengths and offsets are bytes.
@@ -58,8 +59,8 @@ enum rpma_util_ibv_context_type {
 };
 
 /*
- * The device of an IPv4 or IPv6 address or host name.  The context belongs to librdmacm and lives as
- * long as the process.  INVAL: unknown type.  PROVIDER: no such address, no device for it.
+ * The device of an IPv4 or IPv6 address or host name.  The context belongs to librdmacm and lives
+ * as long as the process.  INVAL: unknown type.  PROVIDER: no such address, no device for it.
  */
 int rpma_utils_get_ibv_context(
 	const char *addr, enum rpma_util_ibv_context_type type, struct ibv_context **ibv_ctx_ptr);
@@ -127,8 +128,9 @@ int rpma_mr_get_descriptor(const struct rpma_mr_local *mr, void *desc);
 /* Always 21: address, size, key and usage, little endian. */
 int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_size);
 /*
- * A remote region of the descriptor that its owner sent.  INVAL: desc_size < 21 (more is ignored), or
- * the usage in it is empty.  NOSUPP: it describes no possible region (size 0, beyond the address space).
+ * A remote region of the descriptor that its owner sent.  INVAL: desc_size < 21 (more is ignored),
+ * or the usage in it is empty.  NOSUPP: it describes no possible region (size 0, beyond the address
+ * space).
  */
 int rpma_mr_remote_from_descriptor(
 	const void *desc, size_t desc_size, struct rpma_mr_remote **mr_ptr);
@@ -144,8 +146,7 @@ int rpma_mr_remote_delete(struct rpma_mr_remote **mr_ptr);
  * Advises the device about [offset, offset+len) of a region; advice and flags as ibv_advise_mr(3).
  * NOSUPP; INVAL: bad advice or flags, out of the region, memory that is not mapped; PROVIDER.
  */
-int rpma_mr_advise(
-	struct rpma_mr_local *mr, size_t offset, size_t len, int advice, uint32_t flags);
+int rpma_mr_advise(struct rpma_mr_local *mr, size_t offset, size_t len, int advice, uint32_t flags);
 
 /* ---- shared receive queues: rpma_srq(3) ---- */
 
@@ -226,18 +227,19 @@ enum rpma_conn_event {
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
 /*
- * Starts a connection: finds the peer and makes the queues.  cfg may be NULL: the defaults.  May block
- * for the configured timeout, twice.  INVAL: a shared channel and an SRQ with its own completion
- * queue.  PROVIDER: no such address, peer is on another device, more than the device has.
+ * Starts a connection: finds the peer and makes the queues.  cfg may be NULL: the defaults.  May
+ * block for the configured timeout, twice.  INVAL: a shared channel and an SRQ with its own
+ * completion queue.  PROVIDER: no such address, peer is on another device, more than the device
+ * has.
  */
 int rpma_conn_req_new(struct rpma_peer *peer, const char *addr, const char *port,
 	const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
 /* Gives up; an incoming request is rejected by that.  PROVIDER. */
 int rpma_conn_req_delete(struct rpma_conn_req **req_ptr);
 /*
- * Sends or accepts the request.  Always consumes *req_ptr and sets it to NULL.  pdata may be NULL; up to
- * 56 bytes go with a request, 196 with the answer.  The outcome is an event of the connection.
- * INVAL: pdata without ptr or len.  PROVIDER.
+ * Sends or accepts the request.  Always consumes *req_ptr and sets it to NULL.  pdata may be NULL;
+ * up to 56 bytes go with a request, 196 with the answer.  The outcome is an event of the
+ * connection. INVAL: pdata without ptr or len.  PROVIDER.
  */
 int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 	const struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);
@@ -269,8 +271,7 @@ int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd);
 int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event);
 /* What the peer sent when connecting, valid as long as conn; {NULL, 0} if nothing.  The side that
  * connected has it from RPMA_CONN_ESTABLISHED on. */
-int rpma_conn_get_private_data(
-	const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
+int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata);
 /* Says what the peer's platform can do; without it a persistent flush is RPMA_E_NOSUPP. */
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn *conn, const struct rpma_peer_cfg *pcfg);
 /* Ends the connection, or answers that the peer ended it; the queues are flushed.  PROVIDER. */
@@ -286,9 +287,9 @@ int rpma_conn_get_qp_num(const struct rpma_conn *conn, uint32_t *qp_num);
 /* The fd of the shared completion channel.  NOT_SHARED_CHNL. */
 int rpma_conn_get_compl_fd(const struct rpma_conn *conn, int *fd);
 /*
- * Waits for an event of the shared channel and says which queue it is of; is_rcq may be NULL.  flags: 0.
- * There may be less to poll than events, so poll until RPMA_E_NO_COMPLETION.  NOT_SHARED_CHNL;
- * NO_COMPLETION: none is there (O_NONBLOCK); UNKNOWN: another queue's; PROVIDER.
+ * Waits for an event of the shared channel and says which queue it is of; is_rcq may be NULL.
+ * flags: 0. There may be less to poll than events, so poll until RPMA_E_NO_COMPLETION.
+ * NOT_SHARED_CHNL; NO_COMPLETION: none is there (O_NONBLOCK); UNKNOWN: another queue's; PROVIDER.
  */
 int rpma_conn_wait(struct rpma_conn *conn, int flags, struct rpma_cq **cq_ptr, bool *is_rcq);
 
@@ -324,16 +325,16 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 	const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags, uint32_t imm,
 	const void *op_context);
 /*
- * Writes 8 bytes, all or none of which anybody ever sees, after earlier flushes of this connection are
- * done; src is read before the call returns.  INVAL: dst_offset is not a multiple of
+ * Writes 8 bytes, all or none of which anybody ever sees, after earlier flushes of this connection
+ * are done; src is read before the call returns.  INVAL: dst_offset is not a multiple of
  * RPMA_ATOMIC_WRITE_ALIGNMENT.
  */
 int rpma_atomic_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset,
 	const char src[8], int flags, const void *op_context);
 /*
- * Completes when earlier writes of this connection to the range are visible, or durable.  NOSUPP: the
- * region was not registered for flushes of this type; PERSISTENT without a remote peer configuration
- * that allows direct writes.  INVAL: unknown type.
+ * Completes when earlier writes of this connection to the range are visible, or durable.  NOSUPP:
+ * the region was not registered for flushes of this type; PERSISTENT without a remote peer
+ * configuration that allows direct writes.  INVAL: unknown type.
  */
 int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
 	enum rpma_flush_type type, int flags, const void *op_context);
@@ -352,8 +353,8 @@ int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, 
 /* The fd of the queue's channel; make it O_NONBLOCK to make rpma_cq_wait() so.  SHARED_CHANNEL. */
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
 /*
- * Waits until completions may be there, and arms the queue again; then call rpma_cq_get_wc() until it
- * returns RPMA_E_NO_COMPLETION, at times at once.  SHARED_CHANNEL; NO_COMPLETION: none came
+ * Waits until completions may be there, and arms the queue again; then call rpma_cq_get_wc() until
+ * it returns RPMA_E_NO_COMPLETION, at times at once.  SHARED_CHANNEL; NO_COMPLETION: none came
  * (O_NONBLOCK); PROVIDER.
  */
 int rpma_cq_wait(struct rpma_cq *cq);
@@ -377,7 +378,8 @@ enum rpma_log_level {
 
 enum rpma_log_threshold {
 	RPMA_LOG_THRESHOLD,     /* up to which level there are messages; WARNING */
-	RPMA_LOG_THRESHOLD_AUX, /* up to which the default function prints them on stderr; DISABLED */
+	RPMA_LOG_THRESHOLD_AUX, /* up to which the default function prints them on stderr; DISABLED
+				 */
 	RPMA_LOG_THRESHOLD_MAX
 };
 
@@ -427,8 +429,8 @@ int rpma_conn_get_completion_fd(const struct rpma_conn *conn, int *fd);
 /* 0.9, 0.10: rpma_cq_wait() of the main queue. */
 int rpma_conn_completion_wait(struct rpma_conn *conn);
 /*
- * 0.9, 0.10: one completion of the main queue.  If it failed, only op_context and op_status are set.
- * NO_COMPLETION; PROVIDER; NOSUPP: not an operation of librpma (it is lost).
+ * 0.9, 0.10: one completion of the main queue.  If it failed, only op_context and op_status are
+ * set. NO_COMPLETION; PROVIDER; NOSUPP: not an operation of librpma (it is lost).
  */
 int rpma_conn_completion_get(struct rpma_conn *conn, struct rpma_completion *cmpl);
 /* 0.10, 0.11: the same of any queue. */

@@ -7,8 +7,9 @@
 #include "rpma/rpma.h"
 
 /*
- * Makes a synchronous id that has found its device and its route to addr and port (which may be NULL:
- * then the address alone is resolved).  Blocks for at most the timeout, twice.  NOMEM, PROVIDER.
+ * Makes a synchronous id that has found its device and its route to addr and port (which may be
+ * NULL: then the address alone is resolved).  Blocks for at most the timeout, twice.  NOMEM,
+ * PROVIDER.
  */
 int address_reach(const char *addr, const char *port, int timeout_ms, struct rdma_cm_id **id);
 

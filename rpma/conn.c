@@ -174,8 +174,7 @@ int rpma_conn_next_event(struct rpma_conn *conn, enum rpma_conn_event *event)
 }
 RPMA_SINCE_0_10(rpma_conn_next_event);
 
-int rpma_conn_get_private_data(
-	const struct rpma_conn *conn, struct rpma_conn_private_data *pdata)
+int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_private_data *pdata)
 {
 	if (!conn || !pdata)
 		return RPMA_E_INVAL;

@@ -19,8 +19,8 @@ struct link {
 };
 
 /*
- * Takes over id, gives it queues and a QP as cfg says.  On failure id is as before.  INVAL: a shared
- * channel and an SRQ with a queue of its own; NOMEM, PROVIDER.
+ * Takes over id, gives it queues and a QP as cfg says.  On failure id is as before.  INVAL: a
+ * shared channel and an SRQ with a queue of its own; NOMEM, PROVIDER.
  */
 int link_make(struct rpma_peer *peer, struct rdma_cm_id *id, const struct rpma_conn_cfg *cfg,
 	struct link *link);
@@ -39,8 +39,8 @@ struct rpma_conn {
 };
 
 /*
- * A connection of that link, with an event channel to which the id moves.  On failure the link still is
- * the caller's.  NOMEM, PROVIDER.
+ * A connection of that link, with an event channel to which the id moves.  On failure the link
+ * still is the caller's.  NOMEM, PROVIDER.
  */
 int conn_new(struct link *link, struct rpma_conn **conn_ptr);
 /* Frees it and all it has.  PROVIDER, and it is gone all the same. */

@@ -118,8 +118,8 @@ static int send_answer(struct rpma_conn_req *req, struct rdma_conn_param *param)
 }
 
 /*
- * The id moves to the connection's event channel first: whether the peer's answer comes before or after
- * is then all the same, and the id of a request of ours stops being a synchronous one.
+ * The id moves to the connection's event channel first: whether the peer's answer comes before or
+ * after is then all the same, and the id of a request of ours stops being a synchronous one.
  */
 static int become_conn(struct rpma_conn_req *req, const struct rpma_conn_private_data *pdata,
 	struct rpma_conn **conn_ptr)

@@ -15,8 +15,8 @@ int channel_new(struct ibv_context *ctx, struct ibv_comp_channel **channel);
 int channel_delete(struct ibv_comp_channel *channel);
 
 /*
- * Makes an armed queue of that many entries (above INT_MAX: INT_MAX); shared: the channel to use, NULL:
- * one of its own.  NOMEM, PROVIDER.
+ * Makes an armed queue of that many entries (above INT_MAX: INT_MAX); shared: the channel to use,
+ * NULL: one of its own.  NOMEM, PROVIDER.
  */
 int cq_new(struct ibv_context *ctx, uint32_t size, struct ibv_comp_channel *shared,
 	struct rpma_cq **cq_ptr);

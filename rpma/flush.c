@@ -30,8 +30,8 @@ static void fill_flush(struct request *r, const struct rpma_conn *conn,
 	(void)mr_local_range(conn->flush_dst, 0, size, &r->sge);
 }
 
-static int allows_flush(const struct rpma_conn *conn, const struct rpma_mr_remote *dst,
-	enum rpma_flush_type type)
+static int allows_flush(
+	const struct rpma_conn *conn, const struct rpma_mr_remote *dst, enum rpma_flush_type type)
 {
 	int usage = type == RPMA_FLUSH_TYPE_PERSISTENT ? RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT
 						       : RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;

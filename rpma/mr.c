@@ -115,8 +115,8 @@ int mr_local_range(const struct rpma_mr_local *mr, size_t offset, size_t len, st
 	return 0;
 }
 
-int mr_remote_range(const struct rpma_mr_remote *mr, size_t offset, size_t len, uint64_t *addr,
-	uint32_t *rkey)
+int mr_remote_range(
+	const struct rpma_mr_remote *mr, size_t offset, size_t len, uint64_t *addr, uint32_t *rkey)
 {
 	*addr = 0;
 	*rkey = 0;
@@ -142,8 +142,8 @@ int mr_recv(const struct rpma_mr_local *dst, size_t offset, size_t len, const vo
 
 /* ---- advice ---- */
 
-static int advise(struct ibv_mr *mr, enum ibv_advise_mr_advice advice, uint32_t flags,
-	struct ibv_sge *sge)
+static int advise(
+	struct ibv_mr *mr, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sge)
 {
 	int err = ibv_advise_mr(mr->pd, advice, flags, sge, 1);
 

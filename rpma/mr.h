@@ -16,15 +16,14 @@ struct rpma_mr_remote {
 };
 
 /*
- * The SGE of [offset, offset+len) of mr; of nothing, if mr is NULL and so are the numbers.  INVAL: not
- * within mr, or more than an SGE can say.
+ * The SGE of [offset, offset+len) of mr; of nothing, if mr is NULL and so are the numbers.  INVAL:
+ * not within mr, or more than an SGE can say.
  */
-int mr_local_range(
-	const struct rpma_mr_local *mr, size_t offset, size_t len, struct ibv_sge *sge);
+int mr_local_range(const struct rpma_mr_local *mr, size_t offset, size_t len, struct ibv_sge *sge);
 
 /* The same of a remote region: where the range begins for the HCA. */
-int mr_remote_range(const struct rpma_mr_remote *mr, size_t offset, size_t len, uint64_t *addr,
-	uint32_t *rkey);
+int mr_remote_range(
+	const struct rpma_mr_remote *mr, size_t offset, size_t len, uint64_t *addr, uint32_t *rkey);
 
 /* A receive of that range, in the queue that post() posts to; op_context is its wr_id. */
 struct recv {

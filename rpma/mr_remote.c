@@ -97,8 +97,8 @@ int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote *mr, int *flush_ty
 {
 	if (!mr || !flush_type)
 		return RPMA_E_INVAL;
-	*flush_type = mr->usage & (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |
-					  RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT);
+	*flush_type = mr->usage &
+		      (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT);
 	return 0;
 }
 RPMA_SINCE_0_10(rpma_mr_remote_get_flush_type);

@@ -27,8 +27,8 @@ int ops_post(struct rpma_conn *conn, struct request *r, int flags, const void *o
 /* ---- reads and writes ---- */
 
 /* A transfer between two regions, or of nothing between none. */
-static int fill_transfer(struct request *r, const struct rpma_mr_local *local,
-	size_t local_offset, const struct rpma_mr_remote *remote, size_t remote_offset, size_t len)
+static int fill_transfer(struct request *r, const struct rpma_mr_local *local, size_t local_offset,
+	const struct rpma_mr_remote *remote, size_t remote_offset, size_t len)
 {
 	if (!local != !remote || mr_local_range(local, local_offset, len, &r->sge))
 		return RPMA_E_INVAL;
@@ -64,8 +64,7 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 	const struct rpma_mr_local *src, size_t src_offset, size_t len, int flags, uint32_t imm,
 	const void *op_context)
 {
-	struct request r = {
-		.wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(imm)}};
+	struct request r = {.wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(imm)}};
 
 	if (!conn || !flags || fill_transfer(&r, src, src_offset, dst, dst_offset, len))
 		return RPMA_E_INVAL;
