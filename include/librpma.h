@@ -350,7 +350,8 @@ int rpma_recv(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t offset, 
 
 /* ---- completions: rpma_cq(3) ---- */
 
-/* The fd of the queue's channel; make it O_NONBLOCK to make rpma_cq_wait() so.  SHARED_CHANNEL. */
+/* The fd of the queue's channel, its own or the shared one; make it O_NONBLOCK to make
+ * rpma_cq_wait(), or rpma_conn_wait(), so. */
 int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd);
 /*
  * Waits until completions may be there, and arms the queue again; then call rpma_cq_get_wc() until

@@ -71,8 +71,6 @@ int rpma_cq_get_fd(const struct rpma_cq *cq, int *fd)
 {
 	if (!cq || !fd)
 		return RPMA_E_INVAL;
-	if (cq->shared)
-		return RPMA_E_SHARED_CHANNEL;
 	*fd = cq->channel->fd;
 	return 0;
 }

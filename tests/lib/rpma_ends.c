@@ -116,11 +116,9 @@ struct ibv_wc rp_wc(struct rpma_cq *cq)
 			return wc;
 		if (ret != RPMA_E_NO_COMPLETION || now_ms() > end)
 			die("no completion comes: %s", rpma_err_2str(ret));
-		/* One on a shared channel has no fd of its own. */
-		if (rpma_cq_get_fd(cq, &fd))
-			poll(NULL, 0, 1);
-		else if (rp_readable(fd, RP_WAIT_MS))
-			CHECK_EQ(rpma_cq_wait(cq), 0);
+		CHECK_EQ(rpma_cq_get_fd(cq, &fd), 0);
+		if (rp_readable(fd, RP_WAIT_MS) && rpma_cq_wait(cq) == RPMA_E_SHARED_CHANNEL)
+			poll(NULL, 0, 1); /* the event is left to rpma_conn_wait() */
 	}
 }
 

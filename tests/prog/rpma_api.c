@@ -672,7 +672,7 @@ static void shared_channel(struct rpma_peer *peer)
 	struct rpma_conn_cfg *cfg;
 	struct rp_pair pair;
 	struct rpma_cq *cq;
-	int fd;
+	int fd, own = -1;
 
 	check_case("shared channel");
 	CHECK_EQ(rpma_conn_cfg_new(&cfg), 0);
@@ -680,9 +680,10 @@ static void shared_channel(struct rpma_peer *peer)
 	rp_pair(peer, cfg, &pair);
 	cq = rp_cq(pair.active);
 	CHECK_EQ(rpma_cq_wait(cq), RPMA_E_SHARED_CHANNEL);
-	CHECK_EQ(rpma_cq_get_fd(cq, &fd), RPMA_E_SHARED_CHANNEL);
+	CHECK_EQ(rpma_cq_get_fd(cq, &own), 0);
 	CHECK_EQ(rpma_conn_completion_wait(pair.active), RPMA_E_SHARED_CHANNEL);
 	CHECK_EQ(rpma_conn_get_compl_fd(pair.active, &fd), 0);
+	CHECK_EQ(own, fd);
 	CHECK_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
 	CHECK_EQ(rpma_conn_wait(pair.active, 0, &cq, NULL), RPMA_E_NO_COMPLETION);
 	rp_pair_end(&pair);
