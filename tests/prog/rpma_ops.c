@@ -434,6 +434,28 @@ static void no_rights(void)
 	CHECK_EQ(rpma_peer_delete(&peer), 0);
 }
 
+/* A region may begin anywhere; no adapter has an atomic operation there. */
+static void odd_region(void)
+{
+	static uint8_t odd[64];
+	struct rpma_peer *peer = rp_peer();
+	struct rpma_mr_remote *remote;
+	struct rpma_mr_local *mr;
+	struct rp_pair pair;
+
+	check_case("odd region");
+	CHECK_EQ(rpma_mr_reg(peer, odd + 1, 32, RPMA_MR_USAGE_WRITE_DST, &mr), 0);
+	remote = rp_remote(mr);
+	rp_pair(peer, NULL, &pair);
+	CHECK_EQ(rpma_atomic_write(pair.active, remote, 8, "abcdefgh", ALWAYS, odd), 0);
+	rp_done(pair.active, odd, IBV_WC_SUCCESS);
+	CHECK(!memcmp(odd + 9, "abcdefgh", 8));
+	rp_pair_end(&pair);
+	CHECK_EQ(rpma_mr_remote_delete(&remote), 0);
+	CHECK_EQ(rpma_mr_dereg(&mr), 0);
+	CHECK_EQ(rpma_peer_delete(&peer), 0);
+}
+
 /* Offsets that no 32 bits hold. */
 static void beyond_4g(void)
 {
@@ -484,6 +506,7 @@ int main(void)
 		test_variant(v);
 	hide_atomic_write(false);
 	no_rights();
+	odd_region();
 	beyond_4g();
 	return check_result();
 }
