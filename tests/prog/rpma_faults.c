@@ -94,8 +94,42 @@ FAULTY(struct ibv_cq *, NULL, ibv_create_cq,
 	(ctx, n, context, ch, vector))
 FAULTY(struct ibv_srq *, NULL, ibv_create_srq, (struct ibv_pd * pd, struct ibv_srq_init_attr *attr),
 	(pd, attr))
-FAULTY(int, -1, ibv_get_cq_event,
-	(struct ibv_comp_channel * ch, struct ibv_cq **cq, void **context), (ch, cq, context))
+/* What is told instead of the truth, if anything. */
+static struct ibv_cq *other_cq;
+static int other_event = -1;
+
+int ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **context)
+{
+	static int (*real)(struct ibv_comp_channel *, struct ibv_cq **, void **);
+	int ret;
+
+	if (!real)
+		real = (__typeof__(real))dlsym(RTLD_NEXT, "ibv_get_cq_event");
+	if (is_due("ibv_get_cq_event", __builtin_return_address(0)))
+		return -1;
+	ret = real(ch, cq, context);
+	if (!ret && other_cq) {
+		ibv_ack_cq_events(*cq, 1);
+		*cq = other_cq;
+	}
+	return ret;
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **event)
+{
+	static int (*real)(struct rdma_event_channel *, struct rdma_cm_event **);
+	int ret;
+
+	if (!real)
+		real = (__typeof__(real))dlsym(RTLD_NEXT, "rdma_get_cm_event");
+	if (is_due("rdma_get_cm_event", __builtin_return_address(0)))
+		return -1;
+	ret = real(ch, event);
+	if (!ret && other_event >= 0)
+		(*event)->event = (enum rdma_cm_event_type)other_event;
+	return ret;
+}
+
 FAULTY_END(fault_errno, ibv_dealloc_pd, (struct ibv_pd * pd), (pd))
 FAULTY_END(fault_errno, ibv_dereg_mr, (struct ibv_mr * mr), (mr))
 FAULTY_END(fault_errno, ibv_destroy_cq, (struct ibv_cq * cq), (cq))
@@ -121,8 +155,6 @@ FAULTY(int, -1, rdma_create_qp_ex, (struct rdma_cm_id * id, struct ibv_qp_init_a
 FAULTY(int, -1, rdma_migrate_id, (struct rdma_cm_id * id, struct rdma_event_channel *ch), (id, ch))
 FAULTY(int, -1, rdma_connect, (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
 FAULTY(int, -1, rdma_accept, (struct rdma_cm_id * id, struct rdma_conn_param *param), (id, param))
-FAULTY(int, -1, rdma_get_cm_event, (struct rdma_event_channel * ch, struct rdma_cm_event **event),
-	(ch, event))
 FAULTY_END(-1, rdma_ack_cm_event, (struct rdma_cm_event * event), (event))
 FAULTY_END(-1, rdma_disconnect, (struct rdma_cm_id * id), (id))
 FAULTY_END(
@@ -441,6 +473,76 @@ static void inline_calls(void)
 	CHECK_EQ(rpma_peer_delete(&peer), 0);
 }
 
+/* ---- what is told ---- */
+
+static const struct {
+	enum rdma_cm_event_type cm;
+	enum rpma_conn_event rpma; /* UNDEFINED: RPMA_E_UNKNOWN */
+} events[] = {
+	{RDMA_CM_EVENT_ESTABLISHED, RPMA_CONN_ESTABLISHED},
+	{RDMA_CM_EVENT_CONNECT_ERROR, RPMA_CONN_LOST},
+	{RDMA_CM_EVENT_DEVICE_REMOVAL, RPMA_CONN_LOST},
+	{RDMA_CM_EVENT_DISCONNECTED, RPMA_CONN_CLOSED},
+	{RDMA_CM_EVENT_TIMEWAIT_EXIT, RPMA_CONN_CLOSED},
+	{RDMA_CM_EVENT_REJECTED, RPMA_CONN_REJECTED},
+	{RDMA_CM_EVENT_UNREACHABLE, RPMA_CONN_UNREACHABLE},
+	{RDMA_CM_EVENT_CONNECT_RESPONSE, RPMA_CONN_UNDEFINED},
+	{RDMA_CM_EVENT_CONNECT_REQUEST, RPMA_CONN_UNDEFINED},
+	{RDMA_CM_EVENT_ADDR_CHANGE, RPMA_CONN_UNDEFINED},
+	{RDMA_CM_EVENT_MULTICAST_JOIN, RPMA_CONN_UNDEFINED},
+};
+
+static void each_event(void)
+{
+	struct rpma_peer *peer = rp_peer();
+	struct rpma_ep *ep = rp_listen(peer);
+
+	for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
+		struct rpma_conn *active = rp_call(peer, NULL, NULL);
+		struct rpma_conn *passive = rp_answer(ep, NULL, NULL);
+		enum rpma_conn_event got = RPMA_CONN_UNDEFINED;
+		int ret;
+
+		check_case("%s", rdma_event_str(events[i].cm));
+		other_event = events[i].cm;
+		ret = rpma_conn_next_event(active, &got);
+		other_event = -1;
+		CHECK_EQ(ret, events[i].rpma == RPMA_CONN_UNDEFINED ? RPMA_E_UNKNOWN : 0);
+		CHECK_EQ(got, events[i].rpma);
+		CHECK_EQ(rpma_conn_delete(&active), 0);
+		CHECK_EQ(rpma_conn_delete(&passive), 0);
+	}
+	CHECK_EQ(rpma_ep_shutdown(&ep), 0);
+	CHECK_EQ(rpma_peer_delete(&peer), 0);
+}
+
+/* An event of a queue that is not the connection's. */
+static void strange_queue(void)
+{
+	struct rpma_peer *peer = rp_peer();
+	struct rpma_conn_cfg *cfg;
+	struct rpma_cq *cq = NULL;
+	struct ibv_context *ctx;
+	struct rp_pair pair;
+
+	check_case("strange queue");
+	CHECK_EQ(rpma_utils_get_ibv_context(RP_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx), 0);
+	CHECK_EQ(rpma_conn_cfg_new(&cfg), 0);
+	CHECK_EQ(rpma_conn_cfg_set_compl_channel(cfg, true), 0);
+	rp_pair(peer, cfg, &pair);
+	CHECK_EQ(rpma_write(pair.active, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL), 0);
+	other_cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	CHECK_EQ(rpma_conn_wait(pair.active, 0, &cq, NULL), RPMA_E_UNKNOWN);
+	CHECK(!cq);
+	CHECK_EQ(other_cq->comp_events_completed, 1); /* acknowledged */
+	other_cq->comp_events_completed = 0;
+	CHECK_EQ(ibv_destroy_cq(other_cq), 0);
+	other_cq = NULL;
+	rp_pair_end(&pair);
+	CHECK_EQ(rpma_conn_cfg_delete(&cfg), 0);
+	CHECK_EQ(rpma_peer_delete(&peer), 0);
+}
+
 int main(void)
 {
 	CHECK_EQ(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED), 0);
@@ -449,6 +551,8 @@ int main(void)
 	CHECK_RANGE(fail_each_call(EIO), 70, RUNS_MAX - 1);
 	CHECK_RANGE(fail_each_call(ENOMEM), 70, RUNS_MAX - 1);
 	inline_calls();
+	each_event();
+	strange_queue();
 	return check_result();
 }
 #pragma GCC visibility pop

@@ -136,7 +136,19 @@ static void accept_dead(struct rpma_conn_req *req)
 	CHECK_EQ(rpma_conn_delete(&conn), 0);
 }
 
-static void killed_client(enum step step)
+/* That a request was withdrawn is an event of the endpoint, and no request. */
+static void event_at_endpoint(struct rpma_ep *ep)
+{
+	struct rpma_conn_req *req = NULL;
+	int fd = -1;
+
+	CHECK_EQ(rpma_ep_get_fd(ep, &fd), 0);
+	CHECK(rp_readable(fd, RP_WAIT_MS));
+	CHECK_EQ(rpma_ep_next_conn_req(ep, NULL, &req), RPMA_E_INVAL);
+	CHECK(!req);
+}
+
+static void killed_client(enum step step, bool look)
 {
 	struct vp_child child = vp_fork(call, &step);
 	struct rpma_peer *peer = rp_peer();
@@ -150,6 +162,8 @@ static void killed_client(enum step step)
 	if (step == REQUESTED) {
 		vp_sync(child.fd);
 		vp_kill_join(&child);
+		if (look)
+			event_at_endpoint(ep);
 		accept_dead(req);
 	} else {
 		CHECK_EQ(rpma_conn_req_connect(&req, NULL, &conn), 0);
@@ -203,7 +217,8 @@ int main(void)
 	for (enum step step = 0; step < STEPS; step++)
 		killed_server(step);
 	for (enum step step = 0; step < WORKING; step++)
-		killed_client(step);
+		killed_client(step, false);
+	killed_client(REQUESTED, true);
 	refused();
 	return check_result();
 }
