@@ -4,8 +4,8 @@
 # both over our verbs.
 set -eu
 program=$1 ours=$2
-theirs=$(ls /usr/lib/*-linux-gnu/librpma.so.0 2>/dev/null | head -n 1)
-if [ -z "$theirs" ] || [ ! -x "$program" ]; then
+for theirs in /usr/lib/*-linux-gnu/librpma.so.0; do :; done
+if [ ! -e "$theirs" ] || [ ! -x "$program" ]; then
 	echo "no librpma0 and librpma-dev here"
 	exit 77
 fi
