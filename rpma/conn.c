@@ -45,6 +45,7 @@ int conn_new(struct link *link, struct rpma_conn **conn_ptr)
 	if (!conn)
 		return RPMA_E_NOMEM;
 	conn->link = *link;
+	atomic_init(&conn->pdata_known, link->pdata.ptr);
 	ret = make_flush_dst(conn);
 	if (ret)
 		goto no_page;
@@ -137,11 +138,13 @@ static enum rpma_conn_event name_of(enum rdma_cm_event_type type)
 /* The passive side has its data from the request. */
 static int on_established(struct rpma_conn *conn, const struct rdma_cm_event *event)
 {
-	int ret = 0;
+	int ret;
 
-	if (!atomic_load_explicit(&conn->established, memory_order_acquire))
-		ret = link_keep_private_data(&conn->link, event);
-	atomic_store_explicit(&conn->established, true, memory_order_release);
+	if (atomic_load_explicit(&conn->pdata_known, memory_order_relaxed))
+		return 0;
+	ret = link_keep_private_data(&conn->link, event);
+	/* Other threads look at what is kept only after they have seen this. */
+	atomic_store_explicit(&conn->pdata_known, true, memory_order_release);
 	return ret;
 }
 
@@ -178,7 +181,9 @@ int rpma_conn_get_private_data(const struct rpma_conn *conn, struct rpma_conn_pr
 {
 	if (!conn || !pdata)
 		return RPMA_E_INVAL;
-	*pdata = conn->link.pdata;
+	*pdata = (struct rpma_conn_private_data){0};
+	if (atomic_load_explicit(&conn->pdata_known, memory_order_acquire))
+		*pdata = conn->link.pdata;
 	return 0;
 }
 RPMA_SINCE_0_10(rpma_conn_get_private_data);

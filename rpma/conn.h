@@ -35,7 +35,7 @@ struct rpma_conn {
 	struct rpma_mr_local *flush_dst; /* where the reads of flushes go, and the page of it */
 	void *flush_page;
 	atomic_bool direct_write_to_pmem; /* of the peer */
-	atomic_bool established;          /* pdata changes no more */
+	atomic_bool pdata_known;          /* link.pdata changes no more */
 };
 
 /*
