@@ -92,6 +92,7 @@ struct cm_event {
 	uint32_t local_comm, remote_comm;
 	uint16_t ps;
 	uint16_t datagram;
+	uint32_t join;           /* MULTICAST_*: the number of the join, else 0 */
 	struct cm_addr src, dst; /* CONNECT_REQUEST: ours and theirs */
 	struct cm_params param;
 	uint8_t priv[CM_PRIV_MAX]; /* up to param.priv_len */

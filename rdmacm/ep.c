@@ -56,22 +56,32 @@ static int copy_addr(
 	return 0;
 }
 
+/* An entry without addresses, NULL without memory. */
+static struct rdma_addrinfo *new_info(const struct rdma_addrinfo *hints, int family)
+{
+	struct rdma_addrinfo *rai = calloc(1, sizeof *rai);
+
+	if (!rai)
+		return NULL;
+	rai->ai_flags = hints->ai_flags;
+	rai->ai_family = family;
+	rai->ai_port_space =
+		hints->ai_port_space ? hints->ai_port_space : port_space_of(hints->ai_qp_type);
+	rai->ai_qp_type = hints->ai_qp_type ? hints->ai_qp_type : qp_type_of(rai->ai_port_space);
+	return rai;
+}
+
 /* One entry of the system's list, as the hints want it. */
 static int convert(
 	const struct addrinfo *ai, const struct rdma_addrinfo *hints, struct rdma_addrinfo **out)
 {
-	struct rdma_addrinfo *rai = calloc(1, sizeof *rai);
+	struct rdma_addrinfo *rai = new_info(hints, ai->ai_family);
 	bool passive = hints->ai_flags & RAI_PASSIVE;
 	char *name = NULL;
 	int ret;
 
 	if (!rai)
 		return EAI_MEMORY;
-	rai->ai_flags = hints->ai_flags;
-	rai->ai_family = ai->ai_family;
-	rai->ai_port_space =
-		hints->ai_port_space ? hints->ai_port_space : port_space_of(hints->ai_qp_type);
-	rai->ai_qp_type = hints->ai_qp_type ? hints->ai_qp_type : qp_type_of(rai->ai_port_space);
 	if (ai->ai_canonname)
 		name = strdup(ai->ai_canonname);
 	if (passive) {
@@ -107,19 +117,29 @@ static struct addrinfo system_hints(const struct rdma_addrinfo *hints)
 	return ai;
 }
 
-/* A destination may come ready made in the hints. */
+/* Addresses may come ready made in the hints: a destination, a source, or both. */
 static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
-	bool passive = hints->ai_flags & RAI_PASSIVE;
-	struct addrinfo ai = {
-		.ai_addr = passive ? hints->ai_src_addr : hints->ai_dst_addr,
-		.ai_addrlen = passive ? hints->ai_src_len : hints->ai_dst_len,
-	};
+	const struct sockaddr *given = hints->ai_dst_len ? hints->ai_dst_addr : hints->ai_src_addr;
+	struct rdma_addrinfo *rai;
+	int ret = 0;
 
-	if (!ai.ai_addr || !ai.ai_addrlen)
+	if (!given || !(hints->ai_dst_len || hints->ai_src_len))
 		return EAI_NONAME;
-	ai.ai_family = ai.ai_addr->sa_family;
-	return convert(&ai, hints, res);
+	rai = new_info(hints, given->sa_family);
+	if (!rai)
+		return EAI_MEMORY;
+	if (hints->ai_dst_len)
+		ret = copy_addr(
+			&rai->ai_dst_addr, &rai->ai_dst_len, hints->ai_dst_addr, hints->ai_dst_len);
+	if (!ret && hints->ai_src_len)
+		ret = copy_addr(
+			&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+	if (ret)
+		free_one(rai);
+	else
+		*res = rai;
+	return ret;
 }
 
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,

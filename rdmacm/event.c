@@ -167,6 +167,26 @@ static void fill_ud(struct got_event *got, const struct cm_event *e, const struc
 	memcpy(u->ah_attr.grh.dgid.raw, id->dst.gid, 16);
 }
 
+/* What the event does, and what the program sees of it; -EAGAIN: nothing, it is out of date. */
+static int show(struct ident *owner, struct got_event *got, const struct cm_event *e)
+{
+	int ret;
+
+	if (e->join) {
+		got->event.id = &owner->id;
+		got->join = join_take_event(owner, e->join, &got->event);
+		return got->join ? 0 : -EAGAIN;
+	}
+	ret = apply(owner, &got->event, e);
+	if (ret)
+		return ret == -EAGAIN ? -EIO : ret;
+	if (owner->flags & CM_F_DATAGRAM)
+		fill_ud(got, e, owner);
+	else
+		fill_conn(got, e);
+	return 0;
+}
+
 static int deliver(const struct cm_event *e, struct rdma_cm_event **out)
 {
 	struct ident *owner = ident_count_event(e->listen_handle ? e->listen_handle : e->handle);
@@ -185,17 +205,13 @@ static int deliver(const struct cm_event *e, struct rdma_cm_event **out)
 		got->event.event = e->type;
 		got->event.status = e->status;
 		memcpy(got->priv, e->priv, e->param.priv_len);
-		ret = apply(owner, &got->event, e);
+		ret = show(owner, got, e);
 	}
 	if (ret) {
 		free(got);
 		ident_ack_event(owner);
-		return ret == -EAGAIN ? -EIO : ret;
+		return ret;
 	}
-	if (owner->flags & CM_F_DATAGRAM)
-		fill_ud(got, e, owner);
-	else
-		fill_conn(got, e);
 	*out = &got->event;
 	return 0;
 }
@@ -222,6 +238,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 	if (!event)
 		return fail(EINVAL);
+	if (got->join)
+		join_ack_event(got->owner, got->join);
 	ident_ack_event(got->owner);
 	free(got);
 	return 0;

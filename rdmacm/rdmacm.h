@@ -98,11 +98,14 @@ struct ident {
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	uint32_t n_events, n_acked;
+	struct join *joins; /* multicast groups, the oldest first */
+	uint32_t last_join;
 };
 
 struct got_event {
 	struct rdma_cm_event event; /* first member */
 	struct ident *owner;        /* whose count it is in */
+	struct join *join;          /* the same, or NULL */
 	uint8_t priv[CM_PRIV_MAX];
 };
 
@@ -204,6 +207,18 @@ int qp_to_connected(struct ident *id);
 void qp_to_error(struct ident *id);
 /* Attributes of the next state; mask is set. */
 int qp_attributes(struct ident *id, struct ibv_qp_attr *attr, int *mask);
+
+/* ---- mcast.c ---- */
+
+/*
+ * The program takes the event of that join: attaches the QP, if there is one, and fills the event
+ * in, which becomes MULTICAST_ERROR if that fails.  NULL: it has been left meanwhile.
+ */
+struct join *join_take_event(struct ident *id, uint32_t number, struct rdma_cm_event *event);
+/* The event is acknowledged; j may be gone afterwards. */
+void join_ack_event(struct ident *id, struct join *j);
+/* Frees them; the QP stays as it is. */
+void joins_free(struct ident *id);
 
 /* ---- event.c ---- */
 

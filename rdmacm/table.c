@@ -187,6 +187,7 @@ void ident_free(struct ident *id)
 	pthread_mutex_unlock(&id->mutex);
 	pthread_mutex_destroy(&id->mutex);
 	pthread_cond_destroy(&id->acked);
+	joins_free(id);
 	free(id->ep_qp_attr);
 	free(id->connect);
 	free(id);
@@ -213,7 +214,7 @@ void ident_ack_event(struct ident *id)
 {
 	pthread_mutex_lock(&id->mutex);
 	id->n_acked++;
-	pthread_cond_signal(&id->acked);
+	pthread_cond_broadcast(&id->acked);
 	pthread_mutex_unlock(&id->mutex);
 }
 

@@ -137,7 +137,17 @@ def check_fio(args, server, client):
     expect(re.search(r"WRITE: .*io=4096KiB|WRITE: .*io=4\.0", client.output), "not all bytes written")
 
 
-CM_CHECKS = {"fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose, "rdma_client": check_rdma_client,
+def check_mckey(args, server, client):
+    group = option(args, "-M") or option(args, "-m")
+    gid = group if ":" in group else f"::ffff:{group}"
+    count = int(option(args, "-c", 1))
+    for end in (server, client):
+        expect(end.output.count(f"mckey: joined dgid: {gid} ") == count, f"not joined: {end}")
+        expect("return status 0" in end.output, f"ended badly: {end}")
+        expect("data transfers complete" in end.output, f"no data: {end}")
+
+
+CM_CHECKS = {"mckey": check_mckey, "fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose, "rdma_client": check_rdma_client,
              "cmtime": check_cmtime, "qperf": check_qperf}
 
 
