@@ -33,6 +33,7 @@ enum cm_flags {
 	CM_F_AFONLY = 1 << 1,
 	CM_F_DATAGRAM = 1 << 2, /* UD: SIDR instead of a connection */
 	CM_F_HAS_QP = 1 << 3,   /* events only: weftd waits for the user's RTU */
+	CM_F_LENT = 1 << 4,     /* BIND: the port is one that was lent to the caller */
 };
 
 struct cm_params {
@@ -97,6 +98,12 @@ struct cm_event {
 	struct cm_params param;
 	uint8_t priv[CM_PRIV_MAX]; /* up to param.priv_len */
 };
+
+/* Milliseconds of an encoded timeout. */
+static inline uint32_t cm_timeout_ms(uint8_t encoded)
+{
+	return encoded > 8 ? 1u << (encoded - 8) : 1;
+}
 
 static inline size_t cm_call_size(const struct cm_call *c)
 {

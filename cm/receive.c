@@ -150,6 +150,9 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 		id_set_remote(id, call->remote_comm);
 	if (call->src.port && !(call->handle & CM_HANDLE_PASSIVE))
 		ret = bind_take(id, call->ps, &call->src, call->flags);
+	/* A connection goes on without its port. */
+	if (call->state == CM_ESTABLISHED || call->state == CM_DREQ_RCVD)
+		ret = 0;
 	if (call->state == CM_LISTEN)
 		id->backlog = call->backlog > 0 ? call->backlog : CM_BACKLOG_MAX;
 	if (ret)

@@ -125,6 +125,15 @@ static bool may_bind_low(void)
 	       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
 }
 
+static void become_bound(struct ident *id, const struct cm_addr *addr, uint16_t port)
+{
+	id->src = *addr;
+	id->src.port = port;
+	id->has_port = true;
+	id->state = ID_BOUND;
+	ident_show_addresses(id);
+}
+
 int ident_bind(struct ident *id, const struct cm_addr *addr)
 {
 	struct cm_call call;
@@ -145,15 +154,25 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		return ret;
 	call = call_for(id);
 	call.src = *addr;
+	if (addr->port && port_claim(addr->port))
+		call.flags |= CM_F_LENT;
 	ret = call_weftd(OP_CM_BIND, &call, &reply);
 	if (ret)
 		return ret;
-	id->src = *addr;
-	id->src.port = reply.qpn;
-	id->has_port = true;
-	id->state = ID_BOUND;
-	ident_show_addresses(id);
+	id->known = true;
+	become_bound(id, addr, reply.qpn);
 	return 0;
+}
+
+/* An id that is resolved without a port gets one that was lent to us. */
+static int bind_to_any_port(struct ident *id)
+{
+	uint16_t port;
+	int ret = port_borrow(&port, &id->loan);
+
+	if (!ret)
+		become_bound(id, &id->src, port);
+	return ret;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *rdma_id, struct sockaddr *sa)
@@ -224,7 +243,7 @@ static int resolve_addr(struct ident *id, const struct sockaddr *src, const stru
 		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
 	ret = choose_source(id, &to);
 	if (!ret && id->state == ID_IDLE) {
-		ret = ident_bind(id, &id->src);
+		ret = bind_to_any_port(id);
 		if (ret)
 			return ret;
 	}

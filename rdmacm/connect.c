@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
+
 enum {
 	MAX_RETRIES = 7,
 	PRIV_CONNECT = 56,
@@ -146,6 +148,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 	if (ret)
 		return ret;
 	id->retry_count = call.param.retry_count;
+	id->known = true;
 	id->state = ID_CONNECTING; /* the answer may come before the call returns */
 	ret = call_weftd(OP_CM_CONNECT, &call, &reply);
 	if (ret) {
@@ -288,6 +291,8 @@ int rdma_disconnect(struct rdma_cm_id *rdma_id)
 	if (!was_connected(id) || is_ud(id))
 		return fail(EINVAL);
 	qp_to_error(id);
+	if (id->state == ID_CONNECTED || id->state == ID_DISCONNECTED)
+		id->left_at = clock_ns();
 	if (id->state == ID_CONNECTED)
 		id->state = ID_DISCONNECTING;
 	ret = tell_weftd(OP_CM_DISCONNECT, &call);

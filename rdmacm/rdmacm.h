@@ -78,8 +78,11 @@ struct ident {
 	enum ident_state state;
 	bool sync; /* has a channel of its own */
 	bool own_send_cq, own_recv_cq;
-	bool has_port;  /* weftd knows the port as ours */
-	uint32_t flags; /* enum cm_flags */
+	bool has_port;    /* ours, as weftd knows or will learn */
+	bool known;       /* weftd may know the id */
+	uint32_t loan;    /* which lent port it has, 0: none */
+	uint64_t left_at; /* when it disconnected, ns; 0: it did not */
+	uint32_t flags;   /* enum cm_flags */
 	uint8_t tos, ack_timeout;
 	int backlog;
 	struct cm_addr src, dst;
@@ -200,6 +203,20 @@ bool addr_is_any(const struct cm_addr *a);
 void ident_show_addresses(struct ident *id);
 int ident_attach_device(struct ident *id);
 int ident_bind(struct ident *id, const struct cm_addr *addr);
+
+/* ---- ports.c ---- */
+
+/*
+ * A port that is free for all addresses and port spaces; *loan goes with it.  Calls weftd now and
+ * then: its errors.  -EADDRNOTAVAIL: there is none.
+ */
+int port_borrow(uint16_t *port, uint32_t *loan);
+void port_give_back(uint16_t port, uint32_t loan);
+/* Is it one that was lent and is not in use?  Then it is taken. */
+bool port_claim(uint16_t port);
+/* There is a new weftd, which knows of no loan. */
+void ports_forget(void);
+void ports_forked_child(void);
 
 /* ---- qp.c ---- */
 

@@ -325,8 +325,8 @@ static void leaving_with_events(void)
 
 static void refusals(void)
 {
-	struct rdma_cm_join_mc_attr_ex attr = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS,
-		.addr = group4("239.1.2.3")};
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS, .addr = group4("239.1.2.3")};
 	struct sockaddr strange = {.sa_family = AF_UNIX};
 	struct rdma_cm_id *id = ud_id(ch);
 	struct rdma_cm_event *e;
