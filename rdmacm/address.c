@@ -156,10 +156,10 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 	call.src = *addr;
 	if (addr->port && port_claim(addr->port))
 		call.flags |= CM_F_LENT;
+	id->known = true; /* even if the answer is late */
 	ret = call_weftd(OP_CM_BIND, &call, &reply);
 	if (ret)
 		return ret;
-	id->known = true;
 	become_bound(id, addr, reply.qpn);
 	return 0;
 }
