@@ -497,7 +497,8 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 		ret = act(k, owner, in, r);
 		if (!ret && in->msg.op == OP_CM_MIGRATE)
 			move_events(k, owner, in);
-		if (!ret && in->msg.op == OP_CM_DESTROY)
+		/* One way: nothing is queued about it, as its owner knows. */
+		if (!ret && in->msg.op == OP_CM_DESTROY && in->msg.cookie)
 			purge_events(k, owner, in);
 	}
 	run(k);
