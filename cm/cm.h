@@ -66,6 +66,7 @@ struct cm_id {
 	uint8_t accepted;  /* passive: its event is known to have been taken */
 	uint8_t late;      /* an MRA was sent or received for this step */
 	uint8_t local_ack; /* ack timeout of our path, encoded */
+	uint8_t transport; /* enum cm_transport */
 	uint16_t ps;
 	uint32_t flags;
 	struct cm_bind bind;

@@ -36,6 +36,12 @@ enum cm_flags {
 	CM_F_LENT = 1 << 4,     /* BIND: the port is one that was lent to the caller */
 };
 
+/* The service that a connection is for, as a REQ names it. */
+enum cm_transport {
+	CM_RC = 0,
+	CM_XRC = 3,
+};
+
 struct cm_params {
 	uint32_t qpn;
 	uint32_t sq_psn, rq_psn; /* events: with which the id starts to send and to receive */
@@ -49,7 +55,8 @@ struct cm_params {
 	uint8_t ack_timeout; /* of a QP, encoded */
 	uint8_t tclass;
 	uint8_t priv_len;
-	uint8_t pad[2];
+	uint8_t transport; /* enum cm_transport */
+	uint8_t pad;
 };
 
 /* The payload of a call; what an op does not name is 0. */

@@ -23,6 +23,11 @@ static bool is_ud(const struct ident *id)
 	return id->flags & CM_F_DATAGRAM;
 }
 
+static bool is_xrc(const struct ident *id)
+{
+	return id->id.qp_type == IBV_QPT_XRC_SEND || id->id.qp_type == IBV_QPT_XRC_RECV;
+}
+
 /* ---- listening ---- */
 
 static int listen_at(struct ident *id, int backlog)
@@ -96,7 +101,8 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 	if (ret)
 		return ret;
 	c->qpn = id->id.qp ? id->id.qp->qp_num : (p ? p->qp_num : 0);
-	c->srq = id->id.qp ? !!id->id.qp->srq : (p ? p->srq : 0);
+	c->srq = id->id.qp ? id->id.qp->srq || id->id.srq : (p ? p->srq : 0);
+	c->transport = is_xrc(id) ? CM_XRC : CM_RC;
 	c->responder_resources = id->responder_resources;
 	c->initiator_depth = id->initiator_depth;
 	c->flow_control = p ? !!p->flow_control : 1;

@@ -220,6 +220,7 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ib
 
 	if (ret)
 		return ret;
+	id->qp_type = res->ai_qp_type;
 	ret = result(remember(to_ident(id), res, pd, init));
 	if (!ret)
 		ret = prepare(id, res, pd, init);
@@ -230,7 +231,6 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, struct ib
 		errno = saved;
 		return -1;
 	}
-	id->qp_type = res->ai_qp_type;
 	if (id->event) {
 		rdma_ack_cm_event(id->event);
 		id->event = NULL;

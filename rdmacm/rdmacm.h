@@ -139,6 +139,7 @@ static inline int result(int ret)
 struct device {
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd;          /* device_xrcd() */
 	const struct fabric_page *page; /* live */
 	uint8_t max_responder, max_initiator;
 	uint8_t mtu;
@@ -146,6 +147,8 @@ struct device {
 
 /* The one device, opened once for the life of the process. */
 int device_get(const struct device **dev);
+/* The XRC domain of all ids of this process that name none. */
+int device_xrcd(struct ibv_xrcd **xrcd);
 /* Index of one of our GIDs, -ENOENT. */
 int device_gid_index(const uint8_t gid[16]);
 /* The first address of that family; loopback: that one. */

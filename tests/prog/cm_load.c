@@ -193,8 +193,7 @@ int main(int argc, char **argv)
 	printf("%d connections: %.0f us each", count, (now_ms() - start) * 1000 / count);
 	grown = weftd_memory_kb(weftd) - kb;
 	printf("; weftd has %ld KiB and %d fds more\n", grown, weftd_fds(weftd) - fds);
-	CHECK_RANGE(grown, 0,
-		WEFTD_MEMORY_SCALE * ((long)KB_PER_10000 * count / 10000 + SLACK_KB));
+	CHECK_RANGE(grown, 0, WEFTD_MEMORY_SCALE * ((long)KB_PER_10000 * count / 10000 + SLACK_KB));
 	CHECK_RANGE(weftd_fds(weftd) - fds, -8, 8);
 	weftd_stopped(ch, weftd);
 	check_case("weftd killed");

@@ -114,8 +114,8 @@ def check_ucmatose(args, server, client):
 
 
 def check_rdma_client(args, server, client):
-    expect("rdma_client: end 0" in client.output, "the client failed")
-    expect("rdma_server: end 0" in server.output, "the server failed")
+    expect(re.search(r"^rdma_x?client: end 0$", client.output, re.M), "the client failed")
+    expect(re.search(r"^rdma_x?server: end 0$", server.output, re.M), "the server failed")
 
 
 def check_cmtime(args, server, client):
@@ -147,8 +147,11 @@ def check_mckey(args, server, client):
         expect("data transfers complete" in end.output, f"no data: {end}")
 
 
-CM_CHECKS = {"mckey": check_mckey, "fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose, "rdma_client": check_rdma_client,
-             "cmtime": check_cmtime, "qperf": check_qperf}
+
+
+CM_CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
+             "rdma_client": check_rdma_client, "rdma_xclient": check_rdma_client,
+             "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose}
 
 
 def check_pair(program, args, server, client):
