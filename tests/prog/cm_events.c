@@ -339,6 +339,82 @@ static void synchronous(void)
 	rdma_destroy_ep(listener);
 }
 
+/* ---- XRC: the receives are those of a shared queue, which the server names ---- */
+
+static const struct ibv_qp_init_attr small = {
+	.cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1},
+	.sq_sig_all = 1};
+
+static void *xrc_client(void *arg)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_qp_type = IBV_QPT_XRC_SEND};
+	struct ibv_qp_init_attr init = small;
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+	char text[8] = "by XRC"; /* inline, though no room was asked for */
+	struct ibv_sge sge = {.addr = (uintptr_t)text, .length = sizeof text};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND,
+					 .send_flags = IBV_SEND_INLINE};
+	struct ibv_wc wc;
+
+	if (rdma_getaddrinfo("127.0.0.1", arg, &hints, &res) ||
+		rdma_create_ep(&id, res, NULL, &init) || rdma_connect(id, NULL))
+		die("XRC client");
+	rdma_freeaddrinfo(res);
+	CHECK_EQ(id->qp->qp_type, IBV_QPT_XRC_SEND);
+	CHECK_EQ(id->event->param.conn.srq, 1);
+	memcpy(&wr.qp_type.xrc.remote_srqn, id->event->param.conn.private_data, 4);
+	CHECK_EQ(ibv_post_send(id->qp, &wr, &bad), 0);
+	CHECK_EQ(rdma_get_send_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(rdma_disconnect(id), 0);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void xrc(void)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
+		.ai_flags = RAI_PASSIVE,
+		.ai_qp_type = IBV_QPT_XRC_RECV};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 2, .max_sge = 1}};
+	struct ibv_qp_init_attr init = small;
+	struct rdma_conn_param param = {.private_data_len = 4};
+	struct rdma_cm_id *listener, *id;
+	struct rdma_addrinfo *res;
+	char port[8], text[8] = "";
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	uint32_t srqn;
+	pthread_t t;
+
+	check_case("XRC");
+	if (rdma_getaddrinfo("127.0.0.1", "0", &hints, &res) ||
+		rdma_create_ep(&listener, res, NULL, &init) || rdma_listen(listener, 0))
+		die("XRC listener");
+	rdma_freeaddrinfo(res);
+	snprintf(port, sizeof port, "%d", ntohs(rdma_get_src_port(listener)));
+	pthread_create(&t, NULL, xrc_client, port);
+	if (rdma_get_request(listener, &id) || rdma_create_srq(id, NULL, &srq))
+		die("XRC request");
+	CHECK_EQ(id->qp->qp_type, IBV_QPT_XRC_RECV);
+	CHECK_EQ(ibv_get_srq_num(id->srq, &srqn), 0);
+	param.private_data = &srqn;
+	mr = rdma_reg_msgs(id, text, sizeof text);
+	CHECK_EQ(rdma_post_recv(id, NULL, text, sizeof text, mr), 0);
+	CHECK_EQ(rdma_accept(id, &param), 0);
+	CHECK_EQ(rdma_get_recv_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK(!strcmp(text, "by XRC"));
+	CHECK_EQ(rdma_disconnect(id), 0);
+	pthread_join(t, NULL);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+
 static void refusals_of_connections(void)
 {
 	struct ibv_sa_path_rec *path;
@@ -375,6 +451,7 @@ int main(void)
 	migrate();
 	destroy_waits();
 	synchronous();
+	xrc();
 	refusals_of_connections();
 	rdma_destroy_event_channel(ach);
 	rdma_destroy_event_channel(pch);
