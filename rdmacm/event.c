@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Events: what weftd and we ourselves report, and what it does to the id before the program sees
  * it. */
-#include "rdmacm/rdmacm.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "rdmacm/newer.h"
 
 static const char *const names[] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
@@ -23,6 +23,10 @@ static const char *const names[] = {
 	[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 	[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+	[RDMA_CM_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+	[RDMA_CM_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
+	[RDMA_CM_EVENT_USER] = "RDMA_CM_EVENT_USER",
+	[RDMA_CM_EVENT_INTERNAL] = "RDMA_CM_EVENT_INTERNAL",
 };
 
 const char *rdma_event_str(enum rdma_cm_event_type event)
@@ -30,12 +34,32 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 	return event < sizeof names / sizeof names[0] ? names[event] : "UNKNOWN EVENT";
 }
 
-int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status)
+int ident_put_event(struct ident *id, int type, int status)
 {
 	struct cm_event e = {
 		.type = type, .status = status, .handle = id->handle, .flags = CM_E_LOCAL};
 
 	return channel_put(to_channel(id->id.channel), &e, cm_event_size(&e));
+}
+
+static bool is_programs_own(uint32_t type)
+{
+	return type == RDMA_CM_EVENT_USER || type == RDMA_CM_EVENT_INTERNAL;
+}
+
+int rdma_write_cm_event(
+	struct rdma_cm_id *rdma_id, enum rdma_cm_event_type event, int status, uint64_t arg)
+{
+	struct cm_event e = {.type = event,
+		.status = status,
+		.handle = to_ident(rdma_id)->handle,
+		.flags = CM_E_LOCAL,
+		.param = {.priv_len = sizeof arg}};
+
+	if (!is_programs_own(event))
+		return fail(EINVAL);
+	memcpy(e.priv, &arg, sizeof arg);
+	return result(channel_put(to_channel(rdma_id->channel), &e, cm_event_size(&e)));
 }
 
 /* ---- what an event does to its id ---- */
@@ -176,6 +200,12 @@ static int show(struct ident *owner, struct got_event *got, const struct cm_even
 		got->event.id = &owner->id;
 		got->join = join_take_event(owner, e->join, &got->event);
 		return got->join ? 0 : -EAGAIN;
+	}
+	if (is_programs_own(e->type)) {
+		got->event.id = &owner->id;
+		memcpy(&got->event.param, e->priv,
+			sizeof(uint64_t)); /* param.arg of newer headers */
+		return 0;
 	}
 	ret = apply(owner, &got->event, e);
 	if (ret)

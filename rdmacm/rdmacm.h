@@ -94,7 +94,8 @@ struct ident {
 	struct ibv_sa_path_rec path;
 	struct ibv_qp_init_attr *ep_qp_attr; /* rdma_create_ep() of a listener */
 	struct ibv_pd *ep_pd;
-	void *connect; /* private data of rdma_create_ep() */
+	struct rdma_addrinfo *info; /* of rdma_resolve_addrinfo() */
+	void *connect;              /* private data of rdma_create_ep() */
 	size_t connect_len;
 	struct ident *by_handle, *next, *prev;
 
@@ -245,4 +246,4 @@ void joins_free(struct ident *id);
 /* For synchronous ids: waits for the next event and keeps it in id->event. */
 int ident_complete(struct ident *id);
 /* An event of id's own making. */
-int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status);
+int ident_put_event(struct ident *id, int type, int status);

@@ -191,6 +191,7 @@ void ident_free(struct ident *id)
 	pthread_mutex_destroy(&id->mutex);
 	pthread_cond_destroy(&id->acked);
 	joins_free(id);
+	rdma_freeaddrinfo(id->info);
 	free(id->ep_qp_attr);
 	free(id->connect);
 	free(id);
