@@ -34,7 +34,9 @@ static void own_events(void)
 
 	check_case("the program's own events");
 	for (int type = USER; type <= INTERNAL; type++) {
-		CHECK_EQ(rdma_write_cm_event(id, (enum rdma_cm_event_type)type, -7 - type, 0x1122334455667788u + type), 0);
+		CHECK_EQ(rdma_write_cm_event(id, (enum rdma_cm_event_type)type, -7 - type,
+				 0x1122334455667788u + type),
+			0);
 		e = cm_take(ch, (enum rdma_cm_event_type)type);
 		memcpy(&arg, &e->param, sizeof arg);
 		CHECK_EQ(arg, 0x1122334455667788u + type);
