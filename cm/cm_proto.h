@@ -25,7 +25,7 @@ struct cm_addr {
 	uint8_t gid[16];
 	uint16_t port;  /* host order */
 	uint8_t family; /* 4 or 6, 0: none */
-	uint8_t pad;
+	uint8_t is_gid; /* the program gave, and is shown, a sockaddr_ib */
 };
 
 enum cm_flags {

@@ -84,6 +84,7 @@ static int on_request(struct ident *listener, struct rdma_cm_event *event, const
 		return -ENOMEM;
 	id->src = e->src;
 	id->dst = e->dst;
+	id->src.is_gid = id->dst.is_gid = listener->src.is_gid;
 	id->flags = listener->flags & CM_F_DATAGRAM;
 	id->state = ID_REQUESTED;
 	take_peer(id, e);

@@ -6,8 +6,6 @@
  */
 #include "rdmacm/rdmacm.h"
 
-#include <infiniband/ib.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,25 +22,12 @@ struct join {
 	uint32_t n_events, n_acked;
 };
 
-static bool is_zero(const union ibv_gid *gid)
-{
-	static const union ibv_gid zero;
-
-	return memcmp(gid, &zero, sizeof zero) == 0;
-}
-
 /* The GID of a group: IPv4 is mapped, as in all GIDs of RoCE v2. */
 static int group_of(const struct sockaddr *sa, union ibv_gid *group)
 {
-	const struct sockaddr_ib *sib = (const struct sockaddr_ib *)sa;
 	struct cm_addr addr;
-	int ret;
+	int ret = addr_from_sockaddr(sa, &addr);
 
-	if (sa && sa->sa_family == AF_IB) {
-		memcpy(group->raw, &sib->sib_addr, sizeof group->raw);
-		return is_zero(group) ? -EINVAL : 0;
-	}
-	ret = addr_from_sockaddr(sa, &addr);
 	if (ret || addr_is_any(&addr))
 		return -EINVAL;
 	memcpy(group->raw, addr.gid, sizeof group->raw);

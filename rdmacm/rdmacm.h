@@ -201,7 +201,8 @@ int set_private_data(struct cm_call *call, const void *data, size_t len, size_t 
 /* ---- address.c ---- */
 
 int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a);
-void addr_to_sockaddr(const struct cm_addr *a, struct sockaddr_storage *ss);
+/* ps: the port space of a service id. */
+void addr_to_sockaddr(const struct cm_addr *a, uint16_t ps, struct sockaddr_storage *ss);
 bool addr_is_any(const struct cm_addr *a);
 /* Shows the addresses of the id to the program. */
 void ident_show_addresses(struct ident *id);

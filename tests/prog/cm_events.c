@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Connections within one process: which events come in which order, and what is refused. */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -211,6 +213,73 @@ static void versions(void)
 	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
 	cm_end(id);
 	cm_end(listener);
+}
+
+/* ---- addresses that are GIDs ---- */
+
+static struct sockaddr_ib gid_addr(int index, uint64_t ps, uint16_t port)
+{
+	struct sockaddr_ib sib = {.sib_family = AF_IB,
+		.sib_pkey = 0xffff,
+		.sib_sid = htobe64(ps << 16 | port),
+		.sib_sid_mask = UINT64_MAX};
+	struct ibv_context **list = rdma_get_devices(NULL);
+
+	if (!list || ibv_query_gid(list[0], 1, index, (union ibv_gid *)&sib.sib_addr))
+		die("ibv_query_gid");
+	rdma_free_devices(list);
+	return sib;
+}
+
+static void by_gid(int index)
+{
+	struct sockaddr_ib sib = gid_addr(index, RDMA_PS_TCP, 0);
+	struct rdma_cm_id *listener = cm_id(pch), *id = cm_id(ach), *passive;
+	const struct sockaddr_ib *seen;
+	struct rdma_cm_event *e;
+	uint16_t port;
+
+	check_case("GID %d", index);
+	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&sib), 0);
+	CHECK_EQ(rdma_listen(listener, 1), 0);
+	port = ntohs(rdma_get_src_port(listener));
+	CHECK(port);
+	sib = gid_addr(index, RDMA_PS_TCP, port);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&sib, 100), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK_EQ(rdma_resolve_route(id, 100), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+	seen = (const struct sockaddr_ib *)rdma_get_peer_addr(id);
+	CHECK_EQ(seen->sib_family, AF_IB);
+	CHECK(!memcmp(&seen->sib_addr, &sib.sib_addr, 16) && seen->sib_sid == sib.sib_sid);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	CHECK_EQ(rdma_get_peer_addr(passive)->sa_family, AF_IB);
+	CHECK_EQ(rdma_get_dst_port(passive), rdma_get_src_port(id));
+	cm_end(passive);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+	cm_end(id);
+	cm_end(listener);
+}
+
+static void no_such_gid(void)
+{
+	struct sockaddr_ib sib = gid_addr(0, RDMA_PS_UDP, 0);
+	struct rdma_cm_id *id = cm_id(ach);
+
+	check_case("no such GID");
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), EPROTONOSUPPORT);
+	sib = gid_addr(0, RDMA_PS_TCP, 0);
+	sib.sib_pkey = htons(0x8001);
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), ENODEV);
+	sib.sib_pkey = 0;
+	sib.sib_addr.sib_raw[15] ^= 0x55;
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), EADDRNOTAVAIL);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&sib, 100), 0);
+	CHECK(cm_expect(ach, RDMA_CM_EVENT_ADDR_ERROR) < 0);
+	cm_end(id);
 }
 
 static void migrate(void)
@@ -448,6 +517,9 @@ int main(void)
 	unreachable();
 	wrong_order();
 	versions();
+	by_gid(0); /* that of the node's GUID */
+	by_gid(1); /* an IPv4 address */
+	no_such_gid();
 	migrate();
 	destroy_waits();
 	synchronous();
