@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 2,
+	PROTO_VERSION = 3,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_DATA_MAX = 512,
