@@ -408,7 +408,7 @@ int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	if (id->state == CM_SIDR_REQ_RCVD)
 		return sidr_answer(id, call, CM_SIDR_OK);
 	if (id->state != CM_REQ_RCVD)
-		return id->state == CM_ENDED || id->state == CM_TIMEWAIT ? -ECONNRESET : -EINVAL;
+		return -EINVAL; /* also where the client gave up meanwhile */
 	return send_rep(id, call);
 }
 

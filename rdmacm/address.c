@@ -182,17 +182,18 @@ static void become_bound(struct ident *id, const struct cm_addr *addr, uint16_t 
 
 int ident_bind(struct ident *id, const struct cm_addr *addr)
 {
+	bool any = addr_is_any(addr);
+	const struct device *dev;
 	struct cm_call call;
 	struct proto_msg reply;
 	int ret = 0;
 
 	if (id->state != ID_IDLE)
 		return -EINVAL;
-	if (!addr_is_any(addr)) {
-		if (device_gid_index(addr->gid) < 0)
-			return -EADDRNOTAVAIL;
-		ret = ident_attach_device(id);
-	}
+	if (!any && device_gid_index(addr->gid) < 0)
+		return -EADDRNOTAVAIL;
+	if (!any)
+		ret = device_get(&dev); /* what can fail, before the port is ours */
 	if (!ret && addr->port && addr->port < 1024 && addr->port < first_free_for_all() &&
 		!may_bind_low())
 		ret = -EACCES;
@@ -204,6 +205,8 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		call.flags |= CM_F_LENT;
 	id->known = true; /* even if the answer is late */
 	ret = call_weftd(OP_CM_BIND, &call, &reply);
+	if (!ret && !any)
+		ret = ident_attach_device(id);
 	if (ret)
 		return ret;
 	become_bound(id, addr, reply.qpn);

@@ -42,7 +42,7 @@ static int listen_at(struct ident *id, int backlog)
 		ret = channel_register(to_channel(id->id.channel));
 	if (ret)
 		return ret;
-	if (id->state != ID_BOUND && id->state != ID_LISTEN)
+	if (id->state != ID_BOUND)
 		return -EINVAL;
 	call = call_for(id);
 	call.backlog = backlog;
@@ -211,7 +211,7 @@ static int accept_id(struct ident *id, const struct rdma_conn_param *p)
 	int ret;
 
 	if (id->state != ID_REQUESTED)
-		return id->state == ID_ENDED ? -ECONNRESET : -EINVAL;
+		return -EINVAL;
 	if (is_ud(id))
 		return accept_datagram(id, p);
 	ret = choose_depths(id, p);

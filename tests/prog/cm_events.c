@@ -170,6 +170,7 @@ static void wrong_order(void)
 	CHECK(port);
 	REFUSED(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
 	REFUSED(rdma_bind_addr(other, cm_addr4(port)), EADDRINUSE);
+	CHECK(!other->verbs); /* as before */
 	CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
 	cm_end(id);
 	cm_end(other);
@@ -187,6 +188,7 @@ static void versions(void)
 	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&any), 0);
 	CHECK(!listener->verbs);
 	CHECK_EQ(rdma_listen(listener, 1), 0);
+	REFUSED(rdma_listen(listener, 1), EINVAL);
 	port = ntohs(rdma_get_src_port(listener));
 	for (int v6 = 0; v6 < 2; v6++) { /* it serves both */
 		id = cm_resolved(ach, v6 ? cm_addr6(port) : cm_addr4(port), true);
