@@ -150,7 +150,7 @@ static void change_end(uint64_t lo, uint64_t hi)
 static void back(uint64_t lo, uint64_t hi, void *arg)
 {
 	(void)arg;
-	if (!range_back(lo, hi))
+	if (!range_back(lo, hi, false))
 		count(SHARE_LEFT_BEHIND);
 }
 
@@ -286,7 +286,7 @@ static bool set_copied(struct hca_mr *mr, void *arg)
 static bool range_of_one(struct hca_mr *mr, void *arg)
 {
 	(void)arg;
-	if (mr->remap && !range_back(mr->lo, mr->hi))
+	if (mr->remap && !range_back(mr->lo, mr->hi, true))
 		count(SHARE_LEFT_BEHIND);
 	return true;
 }
