@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hca/import.h"
 #include "rdv/rdv.h"
 
 enum {
@@ -94,6 +95,25 @@ static void clip(struct vma *v, uint64_t lo, uint64_t hi)
 		v->end = hi;
 }
 
+/* Our own windows are areas of the arena too. */
+static bool is_window(const struct vma *v)
+{
+	return !((v->end - v->start) % ARENA_WINDOW) && !(v->offset % ARENA_WINDOW);
+}
+
+static void empty_arena(uint64_t lo, uint64_t hi)
+{
+	for (uint64_t at = lo, len; at < hi; at += len) {
+		char *window;
+
+		len = ARENA_WINDOW - at % ARENA_WINDOW;
+		len = len < hi - at ? len : hi - at;
+		window = arena_at(&own.arena, at, len);
+		if (window)
+			madvise(window, len, MADV_REMOVE);
+	}
+}
+
 /* ---- looking ---- */
 
 static enum share_reason judge(const struct vma *v)
@@ -143,15 +163,35 @@ static enum share_reason plan_areas(struct range_plan *p)
 	return why;
 }
 
-/* Is the arena empty where the runs would go?  Memory that the program moved away may be there. */
-static bool arena_empty(const struct range_plan *p)
+/* Has the program moved memory that lies in the arena at [lo, hi) elsewhere? */
+static bool moved_away(uint64_t lo, uint64_t hi)
 {
-	for (unsigned i = 0; i < p->n; i++) {
-		off_t data = lseek(own.arena.fd, p->run[i].start, SEEK_DATA);
+	bool found = false;
+	struct vma_walk w;
+	struct vma v;
 
-		if (data >= 0 && (uint64_t)data < p->run[i].end)
-			return false;
-	}
+	if (vma_walk_begin(&w, 0))
+		return true;
+	while (!found && !vma_walk_next(&w, &v))
+		found = is_ours(&v) && v.shared && !is_window(&v) && v.offset < hi &&
+			v.offset + (v.end - v.start) > lo;
+	vma_walk_end(&w);
+	return found;
+}
+
+/*
+ * Is the arena empty where the run would go, or what lies there nobody's?  A thread whose write
+ * met the way back may have been given a page there that it did not need any more.
+ */
+static bool arena_free(const struct range_run *r, bool (*claimed)(uint64_t lo, uint64_t hi))
+{
+	off_t data = lseek(own.arena.fd, r->start, SEEK_DATA);
+
+	if (data < 0 || (uint64_t)data >= r->end)
+		return true;
+	if (claimed(r->start, r->end) || moved_away(r->start, r->end))
+		return false;
+	empty_arena(r->start, r->end);
 	return true;
 }
 
@@ -249,7 +289,8 @@ static enum share_reason look_at(struct range_plan *p, bool eager)
 	return rc ? SHARE_KERNEL : look.why;
 }
 
-enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager)
+enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager,
+	bool (*claimed)(uint64_t lo, uint64_t hi))
 {
 	struct vma_process process;
 	enum share_reason why;
@@ -264,8 +305,9 @@ enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, boo
 		return why;
 	if (convert_own_pages(lo, hi))
 		return SHARE_STACK;
-	if (!arena_empty(p))
-		return SHARE_ARENA_IN_USE;
+	for (unsigned i = 0; i < p->n; i++)
+		if (!arena_free(&p->run[i], claimed))
+			return SHARE_ARENA_IN_USE;
 	if (!room_for_areas(p->n))
 		return SHARE_AREAS;
 	if (vma_process(&process))
@@ -412,8 +454,7 @@ static uint64_t back_areas(const struct way_back *b, bool elsewhere, bool *ok)
 
 		if (!is_ours(&v) || !v.shared || (elsewhere ? !shift : shift))
 			continue;
-		/* Our own windows are areas of the arena too. */
-		if (elsewhere && !((v.end - v.start) % ARENA_WINDOW) && !(v.offset % ARENA_WINDOW))
+		if (elsewhere && (is_window(&v) || import_covers(v.start, v.end)))
 			continue;
 		if (v.offset >= hi || v.offset + (v.end - v.start) <= lo)
 			continue;
@@ -426,20 +467,6 @@ static uint64_t back_areas(const struct way_back *b, bool elsewhere, bool *ok)
 	return found;
 }
 
-/* The program unmapped the rest. */
-static void empty_arena(uint64_t lo, uint64_t hi)
-{
-	for (uint64_t at = lo, len; at < hi; at += len) {
-		char *window;
-
-		len = ARENA_WINDOW - at % ARENA_WINDOW;
-		len = len < hi - at ? len : hi - at;
-		window = arena_at(&own.arena, at, len);
-		if (window)
-			madvise(window, len, MADV_REMOVE);
-	}
-}
-
 bool range_back(uint64_t lo, uint64_t hi, bool fork)
 {
 	const struct way_back b = {.lo = lo, .hi = hi, .alone = vma_alone(), .fork = fork};
@@ -450,7 +477,7 @@ bool range_back(uint64_t lo, uint64_t hi, bool fork)
 	if (back_areas(&b, false, &ok) < hi - lo) {
 		back_areas(&b, true, &ok);
 		if (ok)
-			empty_arena(lo, hi);
+			empty_arena(lo, hi); /* the program unmapped the rest */
 	}
 	if (ok)
 		drop_notes(lo, hi);

@@ -28,9 +28,11 @@ struct range_plan {
 
 /*
  * Looks at [lo, hi), whole pages, and fills *p.  SHARE_MAPPED if it can be mapped, else why not.
- * eager: however long it takes to look.  Touches no page.
+ * eager: however long it takes to look.  claimed(): does somebody need what the arena has at [lo,
+ * hi), although this memory is not there?  Touches no page of the range.
  */
-enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager);
+enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager,
+	bool (*claimed)(uint64_t lo, uint64_t hi));
 
 /*
  * Moves what is planned into the arena.  user: also where system calls of other threads into the

@@ -50,8 +50,7 @@ static bool grows_down(uint64_t page)
 {
 	void *p = (void *)(uintptr_t)page;
 
-	return !mprotect(p, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_GROWSDOWN) ||
-	       errno != EINVAL;
+	return !mprotect(p, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_GROWSDOWN) || errno != EINVAL;
 }
 
 /* Has the program any protection keys?  The kernel gives the lowest that is free. */

@@ -35,8 +35,8 @@ static struct vma area_at(const void *p)
 static struct place fresh(void)
 {
 	struct place a;
-	uint8_t *p = mmap(
-		NULL, LEN + 2 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p =
+		mmap(NULL, LEN + 2 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
 	a.p = p + PAGE_BYTES;
