@@ -55,7 +55,12 @@ enum share_reason {
 	SHARE_SLOW,        /* to read the attributes of its areas takes too long */
 	SHARE_UNUSED,      /* earlier conversions were hardly used */
 	SHARE_NO_ARENA,    /* no arena, or no window of it */
-	SHARE_NOT_PRIVATE, /* a file, shared memory, or not writable */
+	SHARE_NOT_PRIVATE, /* a hole, or shared memory of a kind that cannot be told */
+	SHARE_RIGHTS,      /* not readable and writable, or executable */
+	SHARE_FILE,        /* of a file, private or shared, on whatever file system */
+	SHARE_MEMFD,
+	SHARE_SYSV,
+	SHARE_SHARED_ANON, /* mmap(MAP_SHARED | MAP_ANONYMOUS) */
 	SHARE_STACK,       /* a stack, or the thread's own data */
 	SHARE_HUGETLB,
 	SHARE_ATTRIBUTES,    /* what mapping would lose: wipe on fork, a key, a seal ... */

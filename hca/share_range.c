@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -116,13 +118,30 @@ static void empty_arena(uint64_t lo, uint64_t hi)
 
 /* ---- looking ---- */
 
+/* What is mapped there, by the name that the kernel gives it. */
+static enum share_reason kind_of_file(const struct vma *v)
+{
+	static const struct {
+		const char *begins;
+		enum share_reason why;
+	} kinds[] = {{"/memfd:", SHARE_MEMFD}, {"/SYSV", SHARE_SYSV},
+		{"/dev/zero", SHARE_SHARED_ANON}, {"/", SHARE_FILE}};
+	char name[PATH_MAX];
+
+	if (!vma_name(v, name, sizeof name))
+		for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+			if (!strncmp(name, kinds[i].begins, strlen(kinds[i].begins)))
+				return kinds[i].why;
+	return SHARE_NOT_PRIVATE;
+}
+
 static enum share_reason judge(const struct vma *v)
 {
 	if (v->page_size > PAGE_BYTES)
 		return SHARE_HUGETLB;
-	if (v->shared || !v->readable || !v->writable || v->executable || (v->inode && !is_ours(v)))
-		return SHARE_NOT_PRIVATE;
-	return SHARE_MAPPED;
+	if (!v->readable || !v->writable || v->executable)
+		return SHARE_RIGHTS;
+	return v->shared || (v->inode && !is_ours(v)) ? kind_of_file(v) : SHARE_MAPPED;
 }
 
 /* Takes one area into the plan. */

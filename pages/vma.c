@@ -116,6 +116,25 @@ static int next_by_query(struct vma_walk *w, struct vma *v)
 	return 0;
 }
 
+int vma_name(const struct vma *v, char *name, size_t size)
+{
+	struct map_query q = {.size = sizeof q,
+		.addr = v->start,
+		.name_size = size,
+		.name_addr = (uintptr_t)name};
+	struct vma_walk w;
+	int saved = errno, rc = vma_walk_begin(&w, v->start);
+
+	if (rc)
+		return rc;
+	rc = w.text ? -ENOTSUP : ioctl(w.fd, MAP_QUERY_IOCTL, &q) ? -errno : 0;
+	vma_walk_end(&w);
+	if (!rc && !q.name_size)
+		name[0] = '\0';
+	errno = saved;
+	return rc;
+}
+
 /* The next line of w's text without its newline, or NULL at the end. */
 static char *next_line(struct vma_walk *w)
 {
