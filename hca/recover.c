@@ -45,7 +45,7 @@ static struct view view_of(struct seg *seg, uint32_t attach)
 
 static void wake_cq(const struct recover_env *env, uint32_t attach, const struct cq_ref *cq)
 {
-	uint32_t firing = arm_must_fire(&cq->cq->arm, true);
+	uint32_t firing = cq->cq ? arm_must_fire(&cq->cq->arm, true) : 0;
 
 	if (!firing)
 		return;
