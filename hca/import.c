@@ -115,8 +115,8 @@ static int where(const struct seg *seg, const struct import_wish *w, uint64_t *a
 
 static int map(const struct import_wish *w, int fd, uint64_t offset, void **out)
 {
-	void *p = mmap(
-		w->at, w->length, w->prot, MAP_SHARED | MAP_NORESERVE | w->placed, fd, offset);
+	void *p =
+		mmap(w->at, w->length, w->prot, MAP_SHARED | MAP_NORESERVE | w->placed, fd, offset);
 
 	if (p == MAP_FAILED)
 		return -errno;

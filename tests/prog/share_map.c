@@ -94,11 +94,9 @@ static struct answer ask(const struct vp_child *c, struct order o)
 static uint8_t *peer_maps(
 	const struct vp_child *c, const struct weft_share_handle *h, uint64_t offset, size_t length)
 {
-	struct answer a = ask(c, (struct order){.what = MAP,
-					.handle = *h,
-					.offset = offset,
-					.length = length,
-					.prot = RW});
+	struct answer a = ask(c,
+		(struct order){
+			.what = MAP, .handle = *h, .offset = offset, .length = length, .prot = RW});
 
 	CHECK_EQ(a.error, 0);
 	return a.at;
@@ -366,8 +364,8 @@ static void wrong(const struct vp_child *c)
 	shmctl(id, IPC_RMID, NULL);
 	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
 	shmdt(shared);
-	CHECK(!weft_share_export(ctx, (void *)(((uintptr_t)here + PAGE) & -(uintptr_t)PAGE), PAGE,
-		      RW, &h) &&
+	CHECK(!weft_share_export(
+		      ctx, (void *)(((uintptr_t)here + PAGE) & -(uintptr_t)PAGE), PAGE, RW, &h) &&
 		errno == EOPNOTSUPP);
 
 	check_case("what a peer may not");
