@@ -95,6 +95,7 @@ static int enter(uint64_t addr, uint64_t length, struct hca_mr **out)
 	mr->born = mr_next_key(rc);
 	if (!mr->born) /* which means none */
 		mr->born = mr_next_key(rc);
+	mr->key = ~mr->born; /* which leads to another entry: no request means this one */
 	*out = mr;
 	return 0;
 }
