@@ -180,7 +180,8 @@ static int do_return(struct server *s, struct session *c, struct proto_in *in, s
 
 static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	const struct process *p = process_find(s, lease_owner(&s->leases, in->msg.qpn));
+	uint32_t id = in->msg.qpn ? lease_owner(&s->leases, in->msg.qpn) : in->msg.attach_id;
+	const struct process *p = process_find(s, id);
 
 	(void)c;
 	if (!p)

@@ -31,8 +31,8 @@ enum proto_op {
 	OP_CLAIM,       /* qpn: the process holds that block already, from an earlier weftd */
 	OP_RETURN,      /* qpn */
 	OP_FIND_QPN,    /*
-			 * qpn; reply: attach_id, pid, pid_ns, fds {segment, async, arena if
-			 * PROTO_ARENA, pidfd if    any}
+			 * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
+			 * async, arena if    PROTO_ARENA, pidfd if    any}
 			 */
 	OP_ADD_CHANNEL, /* id, fds {eventfd}; replaces one of the same id */
 	OP_DEL_CHANNEL, /* id */
