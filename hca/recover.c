@@ -201,18 +201,22 @@ void recover_death(
 	forget_imports(seg, dead_id);
 	orphan_requests(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
-		bool peer_died = seg->qp[i].peer_attach == dead_id;
+		bool peer_died = seg->qp[i].peer_attach == dead_id, held;
 
 		if (!end_init(&e, &v, i) && owns_shared(&e) && shared_recover(&x, &e, dead_id))
 			touched = true;
+		if (end_init(&e, &v, i))
+			continue;
 		/* Also one that does not know its peer yet, or whose peer is not the dead one: it
 		 * may have helped before that, and a weftd is nobody's peer. */
-		if (end_init(&e, &v, i) || (!free_tokens(&e, dead_id) && !peer_died))
+		held = free_tokens(&e, dead_id);
+		if (!held && !peer_died)
 			continue;
 		if (peer_died && e.type != IBV_QPT_UD)
 			exec_peer_died(&x, &e);
 		tidy_up(&x, &e);
-		wake_owner(env, &e);
+		if (held)
+			wake_owner(env, &e);
 		touched = true;
 	}
 	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.)
