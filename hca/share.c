@@ -36,6 +36,7 @@ static struct {
 	struct mr_set set;
 	uint32_t unused; /* conversions that ended with few operations, less those that paid */
 	bool fork_watched;
+	bool left_behind;      /* something that no region needs any more stays shared */
 	struct hca_mr *ghosts; /* exports that are closed, but that somebody still maps */
 } share;
 
@@ -62,6 +63,12 @@ static struct seg_mr *entry(const struct hca_mr *mr)
 static void count(enum share_reason why)
 {
 	atomic_fetch_add_explicit(&proc_seg()->hdr.not_mapped[why], 1, memory_order_relaxed);
+}
+
+static void leave_behind(void)
+{
+	share.left_behind = true;
+	count(SHARE_LEFT_BEHIND);
 }
 
 static void set_state(const struct hca_mr *mr, enum mr_share state)
@@ -154,7 +161,7 @@ static void back(uint64_t lo, uint64_t hi, void *arg)
 {
 	(void)arg;
 	if (!range_back(lo, hi, false))
-		count(SHARE_LEFT_BEHIND);
+		leave_behind();
 }
 
 /*
@@ -172,7 +179,7 @@ static bool pages_back(const struct hca_mr *mr)
 	if (alone)
 		each_gap(mr->lo, mr->hi, back, NULL);
 	else
-		count(SHARE_LEFT_BEHIND);
+		leave_behind();
 	change_end(mr->lo, mr->hi);
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.mapped_bytes, bytes, memory_order_relaxed);
 	return alone;
@@ -303,6 +310,7 @@ static bool note_mapped(struct hca_mr *mr, void *arg)
 {
 	/* What others map stays where it is; the child makes a copy. */
 	mr->remap = mr->mapped && !mr->exported;
+	share.left_behind |= mr->mapped && mr->exported;
 	*(bool *)arg |= mr->remap;
 	return true;
 }
@@ -319,7 +327,7 @@ static void back_for_fork(uint64_t lo, uint64_t hi, void *arg)
 {
 	(void)arg;
 	if (!range_back(lo, hi, true))
-		count(SHARE_LEFT_BEHIND);
+		leave_behind();
 }
 
 /* All that is mapped. */
@@ -350,6 +358,8 @@ static void before_fork(void)
 		mr_set_each(&share.set, 0, UINT64_MAX, range_of_one, NULL);
 		atomic_store_explicit(
 			&proc_seg()->hdr.mapped_bytes, bytes_mapped(), memory_order_relaxed);
+	} else {
+		share.left_behind = true;
 	}
 	change_end(0, UINT64_MAX);
 }
@@ -377,9 +387,10 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	range_forked_child();
+	range_forked_child(share.left_behind || share.ghosts);
 	share.set.root = NULL;
 	share.ghosts = NULL;
+	share.left_behind = false;
 	share.mode = SHARE_UNSET;
 	share.unused = 0;
 	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);

@@ -457,17 +457,32 @@ struct way_back {
 	bool alone, fork;
 };
 
-/* Finds what lies in the arena at [lo, hi) and takes it back; elsewhere: wherever it is mapped. */
-static uint64_t back_areas(const struct way_back *b, bool elsewhere, bool *ok)
+/* Where the arena is mapped is not known: nothing of it may be thrown away. */
+static void cannot_look(const struct way_back *b, int rc)
+{
+	log_line(LOG_LVL_WARN,
+		"memory at %#llx+%#llx, which peers had mapped, stays shared memory: "
+		"/proc/self/maps cannot be read (error %d)",
+		(unsigned long long)b->lo, (unsigned long long)(b->hi - b->lo), -rc);
+}
+
+/*
+ * Finds what lies in the arena at [lo, hi) and takes it back; elsewhere: wherever it is mapped.
+ * Adds to *found; false: something stays.
+ */
+static bool back_areas(const struct way_back *b, bool elsewhere, uint64_t *found)
 {
 	uint64_t lo = b->lo, hi = b->hi;
-	uint64_t found = 0;
 	struct vma_walk w;
+	bool ok = true;
 	struct vma v;
+	int rc = vma_walk_begin(&w, elsewhere ? 0 : lo);
 
-	if (vma_walk_begin(&w, elsewhere ? 0 : lo))
-		return 0;
-	while (!vma_walk_next(&w, &v) && (elsewhere || v.start < hi)) {
+	if (rc) {
+		cannot_look(b, rc);
+		return false;
+	}
+	while (!(rc = vma_walk_next(&w, &v)) && (elsewhere || v.start < hi)) {
 		uint64_t shift = v.start - v.offset;
 		struct vma_attr attr;
 
@@ -479,22 +494,27 @@ static uint64_t back_areas(const struct way_back *b, bool elsewhere, bool *ok)
 			continue;
 		attr = attr_of(&v, b->fork);
 		clip(&v, lo + shift, hi + shift);
-		*ok = back_one(&v, &attr, b->alone) && *ok;
-		found += v.end - v.start;
+		ok = back_one(&v, &attr, b->alone) && ok;
+		*found += v.end - v.start;
 	}
 	vma_walk_end(&w);
-	return found;
+	if (!rc || rc == -ENOENT)
+		return ok;
+	cannot_look(b, rc);
+	return false;
 }
 
 bool range_back(uint64_t lo, uint64_t hi, bool fork)
 {
 	const struct way_back b = {.lo = lo, .hi = hi, .alone = vma_alone(), .fork = fork};
+	uint64_t found = 0;
 	int saved = errno;
-	bool ok = true;
+	bool ok;
 
 	arena_ready(); /* its fd, if it can be had; alone we need none */
-	if (back_areas(&b, false, &ok) < hi - lo) {
-		back_areas(&b, true, &ok);
+	ok = back_areas(&b, false, &found);
+	if (found < hi - lo) {
+		ok = back_areas(&b, true, &found) && ok;
 		if (ok)
 			empty_arena(lo, hi); /* the program unmapped the rest */
 	}
@@ -504,16 +524,32 @@ bool range_back(uint64_t lo, uint64_t hi, bool fork)
 	return ok;
 }
 
-void range_forked_child(void)
+/* What could not be taken back before the fork.  Negative errno: it is not known what there is. */
+static int private_in_child(void)
 {
 	struct vma_walk w;
 	struct vma v;
+	int rc = vma_walk_begin(&w, 0);
 
-	if (own.open && !vma_walk_begin(&w, 0)) {
-		while (!vma_walk_next(&w, &v))
-			if (is_ours(&v))
-				convert_in_child(&v);
-		vma_walk_end(&w);
+	if (rc)
+		return rc;
+	while (!(rc = vma_walk_next(&w, &v)))
+		if (is_ours(&v))
+			convert_in_child(&v);
+	vma_walk_end(&w);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+void range_forked_child(bool left)
+{
+	if (own.open && own.areas) {
+		int rc = private_in_child();
+
+		if (rc && left)
+			log_line(LOG_LVL_WARN,
+				"what stayed shared memory this child shares with its parent: "
+				"/proc/self/maps cannot be read (error %d)",
+				-rc);
 	}
 	/* The windows were not inherited. */
 	for (unsigned i = 0; i < ARENA_WINDOWS; i++)

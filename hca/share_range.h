@@ -48,5 +48,8 @@ enum share_reason range_there(const struct range_plan *p, bool user, bool whole)
  */
 bool range_back(uint64_t lo, uint64_t hi, bool fork);
 
-/* In a forked child: makes all that still maps the parent's arena its own, and forgets it. */
-void range_forked_child(void);
+/*
+ * In a forked child: makes all that still maps the parent's arena its own, and forgets it.  left:
+ * there is something, so that a failure is told in the log.
+ */
+void range_forked_child(bool left);

@@ -41,14 +41,32 @@ enum {
 static struct {
 	struct lock lock;
 	struct own_fd fd;
+	struct own_fd proc; /* /proc itself, for who has another root directory since */
 	pid_t pid;
-} kept = {.fd = {.fd = -1}};
+} kept = {.fd = {.fd = -1}, .proc = {.fd = -1}};
 
 static int open_maps(void)
 {
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+/* With the lock held: the same, as long as we ever could. */
+static int open_maps_again(void)
+{
+	int fd = -1;
+
+	if (own_fd_ok(&kept.proc))
+		fd = openat(kept.proc.fd, "self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	fd = open_maps();
+	if (fd >= 0) {
+		own_fd_close(&kept.proc);
+		kept.proc = own_fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	}
+	return fd;
 }
 
 static bool takes_queries(int fd)
@@ -65,8 +83,9 @@ static int kept_fd(void)
 
 	if (kept.pid == getpid() && own_fd_ok(&kept.fd))
 		return kept.fd.fd;
+	/* First, so that its number is free where no other is. */
 	own_fd_close(&kept.fd);
-	fd = open_maps();
+	fd = open_maps_again();
 	if (fd < 0 || !takes_queries(fd))
 		return fd;
 	kept.fd = own_fd(fd);
