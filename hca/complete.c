@@ -185,7 +185,6 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at, 
 {
 	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
 	struct seg_rxs *s = rxq_at(&at->rx, pos);
-	unsigned log = __builtin_ctz(at->rx.ring.mask + 1);
 
 	s->qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
 	s->qpn = e->qpn;
@@ -204,7 +203,7 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at, 
 	/* The commit point, as in complete_recv(). */
 	if (!rxq_done(&at->rx.ring, pos, x->attach))
 		return;
-	if (!push_ticket(x, &at->view, cq, ticket_make_shared(at->rx.index, pos, log),
+	if (!push_ticket(x, &at->view, cq, ticket_make_shared(at->rx.index, pos),
 		    r->solicited || o->status != IBV_WC_SUCCESS))
 		qp_set_error(e);
 	rxq_announced(&at->rx.ring, pos, x->attach);
@@ -215,7 +214,6 @@ static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32
 {
 	struct seg_rxs *s = rxq_at(&e->rx, i);
 	uint64_t word = atomic_load_explicit(&s->state, memory_order_seq_cst);
-	unsigned log = __builtin_ctz(e->rx.ring.mask + 1);
 	struct cq_ref cq;
 
 	if (rxq_attach_of(word) != dead_id)
@@ -225,7 +223,7 @@ static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32
 	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->cq) || !cq.cq)
 		return false;
 	atomic_fetch_add_explicit(&cq.cq->surplus, 1, memory_order_relaxed);
-	push_ticket(x, &e->view, &cq, ticket_make_shared(e->rx.index, word, log), true);
+	push_ticket(x, &e->view, &cq, ticket_make_shared(e->rx.index, word), true);
 	rxq_announced(&e->rx.ring, word, dead_id);
 	return true;
 }

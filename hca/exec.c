@@ -280,7 +280,8 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
-	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp};
+	struct end mem_now; /* large, and hardly ever used */
+	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp, .mem_now = &mem_now};
 	enum run_end end;
 
 	if (!req->send_cq.cq)

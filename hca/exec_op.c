@@ -244,9 +244,31 @@ enum step work_succeed(struct work *w)
 
 /* ---- SEND and the immediate of a WRITE ---- */
 
+enum step work_find_ring(struct work *w, const struct end **at)
+{
+	const struct end *e = *at;
+	uint32_t index = e->rx.index, gen = e->rx.gen;
+
+	if (atomic_load_explicit(&e->rx.entry->rx.resizes, memory_order_seq_cst) & 1)
+		return STEP_BUSY;
+	if (e != w->mem_now)
+		*w->mem_now = *e;
+	if (rxq_ref_init(&w->mem_now->rx, &w->mem_now->view, index) || w->mem_now->rx.gen != gen)
+		return STEP_NO_PEER;
+	*at = w->mem_now;
+	return STEP_DONE;
+}
+
 /* From a shared queue.  The QP's rq_token excludes the end of its receiving (last_wqe()). */
 static enum step find_shared(struct work *w)
 {
+	enum step s;
+
+	if (!rxq_in_place(&w->mem->rx)) {
+		s = work_find_ring(w, &w->mem);
+		if (s != STEP_DONE)
+			return s;
+	}
 	if (!shared_take(w->x, w->mem, &w->rq_pos))
 		return STEP_RNR;
 	w->shared = true;

@@ -20,6 +20,7 @@ struct work {
 	struct exec *x;
 	const struct end *req, *resp;
 	const struct end *mem; /* whose memory and receives it reaches: resp, or XRC the SRQ */
+	struct end *mem_now;   /* room for a copy of mem, whose shared receives have moved since */
 	uint32_t named;        /* the process that our exec slot names as the destination */
 	uint32_t pos;
 	/* copied from the slot, which may change under us */
@@ -50,6 +51,13 @@ struct payload {
 
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */
 bool work_read(struct work *w, uint32_t pos);
+
+/*
+ * The slots of *at's shared receives are not where it says: makes *at a copy (w->mem_now) that
+ * knows the place.  STEP_DONE; STEP_BUSY: they are moving now; STEP_NO_PEER: the queue is not what
+ * it was.
+ */
+enum step work_find_ring(struct work *w, const struct end **at);
 
 /*
  * Lets those who take memory away go on, if they wait for us: ends a step of the run.  What was

@@ -197,7 +197,8 @@ int hca_srq_destroy(struct hca_srq *srq);
 uint32_t hca_srq_num(const struct hca_srq *srq);
 /*
  * mask: enum ibv_srq_attr_mask.  A limit above the number of receives raises its event at once.
- * -EINVAL an attribute out of range, -EOPNOTSUPP IBV_SRQ_MAX_WR.
+ * -EINVAL an attribute out of range, or more receives wait than there is to be room for; -ENOMEM.
+ * IBV_SRQ_MAX_WR may wait for a stopped peer.
  */
 int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask);
 void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr);

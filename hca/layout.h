@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 3 };
+enum { SEG_VERSION = 4 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -228,21 +228,31 @@ enum {
 	QPS_GEN_SHIFT = 8,
 };
 
+/* Where the slots of such a queue are. */
+struct seg_rx_place {
+	uint64_t slots_off;  /* of struct seg_rxs; 0 = none */
+	uint64_t bounce_off; /* SEG_BOUNCE_BYTES for each slot */
+	uint32_t log;        /* log2 of the slots */
+};
+
 /*
  * A receive queue with several producers (hca/rxq.h): of a UD QP in the QP's entry, a shared one
  * in an entry of its own.
  */
 struct seg_rxq {
-	/* the owner, when it is created */
-	_Alignas(CACHE_LINE) uint64_t slots_off; /* of struct seg_rxs; 0 = none */
-	uint64_t bounce_off;                     /* SEG_BOUNCE_BYTES for each slot */
+	/* the owner, in create and modify */
+	_Alignas(CACHE_LINE) struct seg_rx_place place[2];
 	uint32_t stride;
-	uint32_t log; /* log2 of the slots */
 
 	/* the owner */
 	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
 	_Atomic uint32_t posted; /* counts receives posted */
 	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
+	/*
+	 * Odd while the slots move to a larger ring: nobody may take one then.  The bit above says
+	 * which place is in use.
+	 */
+	_Atomic uint32_t resizes;
 
 	/* a parked requester writes, the owner reads at each post */
 	_Alignas(CACHE_LINE) _Atomic uint32_t park;

@@ -121,7 +121,6 @@ struct hca_rxq {
 	struct rxq_ref ref;
 	uint32_t tail, depth, max_sge;
 	_Atomic uint32_t used; /* receives posted and not polled yet */
-	uint64_t slot_bytes, bounce_bytes;
 };
 
 struct hca_srq {

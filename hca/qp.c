@@ -92,7 +92,7 @@ static unsigned log2_up(uint32_t n)
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
-	struct seg_rxq rx;
+	struct seg_rx_place rx;
 };
 
 /* Datagrams of many senders go to a queue with several producers. */
@@ -107,10 +107,8 @@ static void free_rings(const struct hca_qp *qp, const struct rings *r)
 	heap_free(r->rq, qp->rq_bytes);
 	heap_free(r->ring, SEG_RING_BYTES);
 	heap_free(r->park, SEG_PARK_BYTES);
-	if (r->rx.slots_off) {
-		heap_free(r->rx.slots_off, qp->rx.slot_bytes);
-		heap_free(r->rx.bounce_off, qp->rx.bounce_bytes);
-	}
+	if (r->rx.slots_off)
+		rx_give_back(&r->rx, qp->rq_max_sge);
 }
 
 static int alloc_rings(struct hca_qp *qp, struct rings *r)
@@ -124,7 +122,7 @@ static int alloc_rings(struct hca_qp *qp, struct rings *r)
 	if (!rc)
 		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
 	if (!rc && owns_rx(qp))
-		rc = rx_alloc(&qp->rx, &r->rx, qp->rq_depth, qp->rq_max_sge);
+		rc = rx_alloc(&r->rx, qp->rq_depth, qp->rq_max_sge);
 	if (rc)
 		free_rings(qp, r);
 	return rc;
@@ -152,10 +150,8 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->xrcd = qp->xrcd ? qp->xrcd->id : 0;
 	s->no_self_mcast = qp->no_self_mcast;
 	s->mtu = proc_at()->fabric->port.active_mtu;
-	s->rx.bounce_off = r->rx.bounce_off;
-	s->rx.stride = r->rx.stride;
-	s->rx.log = r->rx.log;
-	s->rx.slots_off = r->rx.slots_off;
+	s->rx.place[0] = r->rx;
+	s->rx.stride = rx_stride_for(qp->rq_max_sge);
 	s->sq_off = r->sq;
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
@@ -226,7 +222,8 @@ static int build(struct hca_qp *qp)
 		table_del_qp(index);
 		free_rings(qp, &r);
 	}
-	qp->rx.ref = owns_rx(qp) ? qp->me.rx : qp->rx.ref;
+	if (!rc && owns_rx(qp))
+		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
 	return rc;
 }
 

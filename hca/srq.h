@@ -5,11 +5,26 @@
 #include "hca/objects.h"
 #include "pages/iov.h"
 
-/* Allocates slots and buffers for depth receives and describes them in *q.  -ENOMEM. */
-int rx_alloc(struct hca_rxq *rx, struct seg_rxq *q, uint32_t depth, uint32_t max_sge);
+/* Allocates slots and buffers for depth receives.  -ENOMEM. */
+int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge);
 
 /* Gives them back; nobody uses them any more. */
+void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge);
+
+/* Makes rx the owner's side of the queue that ref describes. */
+void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
+
+/* Gives its memory back. */
 void rx_free(struct hca_rxq *rx);
+
+/* Where it is. */
+struct seg_rx_place rx_place(const struct hca_rxq *rx);
+
+/*
+ * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.
+ * May wait for a stopped peer that is filling one.
+ */
+int rx_resize(struct hca_rxq *rx, uint32_t depth);
 
 /* Forgets all receives; nobody else uses the queue. */
 void rx_reset(struct hca_rxq *rx);

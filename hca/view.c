@@ -87,11 +87,12 @@ int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 	return r->slots ? 0 : -EPROTO;
 }
 
-/* The receive queue that entry index describes. */
-static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
+int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
-	uint32_t log = q->rx.log, stride = q->rx.stride;
+	uint32_t resizes = atomic_load_explicit(&q->rx.resizes, memory_order_acquire);
+	const struct seg_rx_place *place = &q->rx.place[resizes >> 1 & 1];
+	uint32_t log = place->log, stride = q->rx.stride;
 	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
 
 	if (!(state & QPS_LIVE) || log > MAX_WR_LOG || stride % CACHE_LINE ||
@@ -101,13 +102,14 @@ static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->index = index & (SEG_QPS - 1);
 	r->gen = state >> QPS_GEN_SHIFT;
 	r->pd = q->pd;
+	r->resizes = resizes & ~1u;
 	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
-		.slots = heap_part(v, q->rx.slots_off, (uint64_t)stride << log),
+		.slots = heap_part(v, place->slots_off, (uint64_t)stride << log),
 		.stride = stride,
 		.mask = (1u << log) - 1};
-	r->bounce = heap_part(v, q->rx.bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);
+	r->bounce = heap_part(v, place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);
 	return r->ring.slots && r->bounce ? 0 : -EPROTO;
 }
 
@@ -115,7 +117,7 @@ static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 static int shared_init(struct end *e, const struct view *v, const struct seg_qp *q)
 {
 	e->rx.ring.slots = NULL;
-	if (q->rx.slots_off)
+	if (q->rx.place[0].slots_off)
 		return rxq_ref_init(&e->rx, v, e->index);
 	return q->srq ? rxq_ref_init(&e->rx, v, q->srq) : 0;
 }
