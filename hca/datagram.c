@@ -145,13 +145,13 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 		memcpy(bounce, d->grh, sizeof d->grh);
 		if (w->length)
 			sgl_gather(&d->payload.l, bounce + sizeof d->grh);
-		complete_shared(w->x, to, to, pos, &o, &r);
+		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
 	qp_set_error(to);
-	complete_shared(w->x, to, to, pos, &o, &r);
+	complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 	qp_flush(w->x, to, false);
 }
 

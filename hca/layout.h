@@ -263,7 +263,13 @@ struct seg_rxq {
 };
 
 /* seg_qp.type of an entry that is a shared receive queue, beside enum ibv_qp_type. */
-enum { SEG_TYPE_SRQ = 0x40, SEG_TYPE_XRC_SRQ = 0x41 };
+enum {
+	SEG_TYPE_SRQ = 0x40,
+	SEG_TYPE_XRC_SRQ = 0x41,
+	SEG_TYPE_TM_SRQ = 0x42, /* matches tags: its srq is the entry of ... */
+	SEG_TYPE_TM_LIST =
+		0x43, /* the list of tags, whose receives are taken by tag: hca/tm_list.h */
+};
 
 /* seg_qp.send_cq, recv_cq: none. */
 #define SEG_NONE UINT32_MAX
@@ -449,7 +455,10 @@ struct seg_rqe {
 	uint32_t imm;
 	uint32_t src_qp;
 	uint32_t vendor_err;
-	uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+	union {
+		uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+		uint32_t priv;     /* a list of tags: opaque data of the message */
+	};
 	uint8_t payload[RQ_INLINE_MAX];
 
 	struct seg_sge far[];
@@ -463,7 +472,15 @@ struct seg_rxs {
 	uint32_t qpn;
 	uint32_t cq;
 	uint8_t sl;
+	uint8_t phase;     /* a rendezvous: completions to come after this one */
 	uint64_t stamp_ns; /* when it completed, if the CQ wants to know */
+
+	/* a list of tags: the owner */
+	uint64_t tag, mask;
+	_Atomic uint32_t since; /* version of the list in which it came to be matched */
+	_Atomic uint32_t apart; /* not yet: unexpected messages come first */
+	/* who took it: what the message says */
+	uint64_t got_tag;
 
 	struct seg_rqe rqe; /* done and posted are not used here */
 };

@@ -128,8 +128,9 @@ struct hca_srq {
 	struct end me; /* its entry; no queues but rx */
 	struct hca_rxq rx;
 	struct hca_pd *pd;
-	struct hca_cq *cq;     /* XRC */
+	struct hca_cq *cq;     /* XRC, tags */
 	struct hca_xrcd *xrcd; /* XRC */
+	struct hca_tm *tm;     /* tags */
 	void *cookie;
 	_Atomic uint32_t users;
 	struct lock lock;             /* of the list */

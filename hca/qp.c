@@ -70,7 +70,7 @@ static int check_init(
 	if ((k->pd && !pd) || (k->send_cq && !p->send_cq) || (k->recv_cq && !p->recv_cq) ||
 		(k->xrcd && !p->xrcd))
 		return refuse(-EINVAL, "a PD, completion queue or XRC domain is missing");
-	if (p->srq && (!k->srq || p->srq->xrcd))
+	if (p->srq && (!k->srq || p->srq->xrcd || (p->srq->tm && init->qp_type != IBV_QPT_RC)))
 		return refuse(-EINVAL, "this type takes no shared receive queue, or not that one");
 	if (p->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
 		(p->create_flags && init->qp_type != IBV_QPT_UD)) {
@@ -391,6 +391,8 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	cq_purge(qp->send_cq, qp->me.index);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->me.index);
+	if (qp->srq && qp->srq->tm)
+		cq_purge(qp->srq->cq, qp->me.index);
 }
 
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */

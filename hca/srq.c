@@ -12,6 +12,10 @@
 #include "hca/proc.h"
 #include "hca/quiesce.h"
 #include "hca/tables.h"
+#include "hca/tm.h"
+
+/* seg_rxs.phase, as its owner goes on with it. */
+enum { PHASE_BOTH = 1, PHASE_DATA = 2 };
 
 /* ---- the queue ---- */
 
@@ -160,11 +164,17 @@ static bool is_done(const struct hca_rxq *rx, uint32_t slot)
 		       rxq_slot(&rx->ref.ring, slot), memory_order_acquire)) == RXQ_DONE;
 }
 
+/* Does its payload wait to be copied out? */
+static bool has_payload(const struct seg_rxs *s)
+{
+	return s->rqe.status == IBV_WC_SUCCESS || s->rqe.status == IBV_WC_TM_RNDV_INCOMPLETE;
+}
+
 void rx_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
-		if (is_done(rx, i) && rxq_at(&rx->ref, i)->rqe.status == IBV_WC_SUCCESS)
+		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i)))
 			land_one(rx, i);
 	lock_drop(&rx->land);
 }
@@ -190,7 +200,26 @@ static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
 	wc->sl = s->sl;
 }
 
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp)
+/* A rendezvous: that it matched, then that its data is there.  True: the second is to come. */
+static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
+{
+	bool first = s->phase == PHASE_BOTH;
+
+	wc->wc_flags &= ~(unsigned)(first ? IBV_WC_TM_DATA_VALID : IBV_WC_TM_MATCH);
+	s->phase = PHASE_DATA;
+	return first;
+}
+
+static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct hca_wc_more *more)
+{
+	more->stamp_ns = s->stamp_ns;
+	if (!(wc->wc_flags & IBV_WC_TM_MATCH))
+		return;
+	more->tm_tag = s->got_tag;
+	more->tm_priv = s->rqe.priv;
+}
+
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
 	struct seg_rxs *s;
@@ -206,12 +235,16 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *
 	word = atomic_load_explicit(&s->state, memory_order_acquire);
 	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index && ticket_of_pos(ticket, word);
 	if (ours) {
-		if (s->rqe.status == IBV_WC_SUCCESS)
+		bool stays;
+
+		if (has_payload(s))
 			land_one(rx, slot);
 		fill_wc(s, wc);
-		if (stamp)
-			*stamp = s->stamp_ns;
-		drop_slot(rx, slot);
+		stays = s->phase && first_of_two(s, wc);
+		if (more)
+			fill_more(s, wc, more);
+		if (!stays)
+			drop_slot(rx, slot);
 	}
 	lock_drop(&rx->land);
 	return ours;
@@ -262,7 +295,8 @@ static void describe(
 	memset((char *)s + sizeof s->state, 0, sizeof *s - sizeof s->state);
 	s->qpn = srqn;
 	s->pd = srq->pd->handle;
-	s->type = srq->xrcd ? SEG_TYPE_XRC_SRQ : SEG_TYPE_SRQ;
+	s->type = srq->tm ? SEG_TYPE_TM_SRQ : srq->xrcd ? SEG_TYPE_XRC_SRQ : SEG_TYPE_SRQ;
+	s->srq = srq->tm ? tm_index(srq->tm) : 0;
 	s->xrcd = srq->xrcd ? srq->xrcd->id : 0;
 	s->send_cq = SEG_NONE;
 	s->recv_cq = srq->cq ? srq->cq->index : SEG_NONE;
@@ -334,14 +368,27 @@ static void delist(struct hca_srq *srq)
 		atomic_fetch_sub_explicit(&srq->xrcd->users, 1, memory_order_release);
 }
 
-int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
-	struct hca_cq *cq, void *cookie, struct hca_srq **out)
+static int check_tm(const struct ibv_tm_cap *tm)
 {
+	if (!tm->max_num_tags || tm->max_num_tags > HCA_MAX_TAGS || !tm->max_ops ||
+		tm->max_ops > HCA_MAX_TAG_OPS)
+		return refuse(
+			-EINVAL, "room for tags or their operations is 0 or above the limits");
+	return 0;
+}
+
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, const struct hca_srq_parts *parts,
+	void *cookie, struct hca_srq **out)
+{
+	struct hca_xrcd *xrcd = parts->xrcd;
+	struct hca_cq *cq = parts->cq;
 	int rc = check_attr(attr);
 	struct hca_srq *srq;
 
-	if (!rc && !xrcd != !cq)
+	if (!rc && (xrcd || parts->tm) != !!cq)
 		rc = refuse(-EINVAL, "an XRC SRQ needs a domain and a CQ, others have neither");
+	if (!rc && parts->tm)
+		rc = check_tm(parts->tm);
 	if (!rc)
 		rc = proc_attach(NULL);
 	if (rc)
@@ -358,8 +405,14 @@ int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd
 	srq->cq = cq;
 	srq->cookie = cookie;
 	attr->max_sge = attr->max_sge ? attr->max_sge : 1;
-	rc = build(srq, attr);
+	rc = parts->tm ? tm_create(srq, parts->tm, &srq->tm) : 0;
+	if (!rc)
+		rc = build(srq, attr);
 	if (rc) {
+		if (srq->tm) {
+			tm_close(srq->tm);
+			tm_free(srq->tm, NULL);
+		}
 		free(srq);
 		return rc;
 	}
@@ -375,8 +428,12 @@ int hca_srq_destroy(struct hca_srq *srq)
 			return -EBUSY;
 		atomic_store_explicit(&srq->me.qp->state, (srq->me.gen + 1) << QPS_GEN_SHIFT,
 			memory_order_seq_cst);
+		if (srq->tm)
+			tm_close(srq->tm);
 		quiesce_runs();
 		cq_purge(srq->cq, srq->me.index);
+		if (srq->tm)
+			tm_free(srq->tm, srq->cq);
 		delist(srq);
 		qp_forget_events(srq->me.index);
 		table_del_qp(srq->me.index);
@@ -394,7 +451,7 @@ uint32_t hca_srq_num(const struct hca_srq *srq)
 /* Fewer receives than the new limit: the event comes at once. */
 static void check_limit(struct hca_srq *srq)
 {
-	struct seg_rxq *q = &srq->rx.ref.entry->rx;
+	struct seg_rxq *q = &srq->me.rx.entry->rx;
 	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
 			atomic_load_explicit(&q->taken, memory_order_relaxed);
@@ -409,7 +466,7 @@ static void check_limit(struct hca_srq *srq)
 /* Everything is checked before anything is changed; with the lock of posting held. */
 static int modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	_Atomic uint32_t *now = &srq->rx.ref.entry->rx.limit;
+	_Atomic uint32_t *now = &srq->me.rx.entry->rx.limit;
 	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit
 					      : atomic_load_explicit(now, memory_order_relaxed);
 	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rx.depth;
@@ -449,7 +506,7 @@ void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
 	attr->max_wr = srq->rx.depth;
 	lock_drop(&srq->rx.lock);
 	attr->max_sge = srq->rx.max_sge;
-	attr->srq_limit = atomic_load_explicit(&srq->rx.ref.entry->rx.limit, memory_order_relaxed);
+	attr->srq_limit = atomic_load_explicit(&srq->me.rx.entry->rx.limit, memory_order_relaxed);
 }
 
 /* Requesters wait for receives: serves those whose QPs are ours. */
@@ -461,6 +518,16 @@ static void serve_parked(struct lock *lock, struct hca_qp **list)
 			atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
 			qp_run_in(qp);
 	lock_drop(lock);
+}
+
+void srq_serve(struct hca_srq *srq)
+{
+	_Atomic uint32_t *park = &srq->me.rx.entry->rx.park;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(park, memory_order_seq_cst) &&
+		atomic_exchange_explicit(park, 0, memory_order_seq_cst))
+		serve_parked(&srq->lock, &srq->qps);
 }
 
 int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

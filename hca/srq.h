@@ -17,6 +17,9 @@ void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint
 /* Gives its memory back. */
 void rx_free(struct hca_rxq *rx);
 
+/* Requesters wait for receives, and one may have come: serves those whose QPs are ours. */
+void srq_serve(struct hca_srq *srq);
+
 /* Where it is. */
 struct seg_rx_place rx_place(const struct hca_rxq *rx);
 
@@ -36,10 +39,10 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 void rx_land_all(struct hca_rxq *rx);
 
 /*
- * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  stamp may
+ * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  more may
  * be NULL.
  */
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp);
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more);
 
 /*
  * True if a shared ticket is of the QP or SRQ of that index, which goes: then its receive is free

@@ -55,7 +55,8 @@ static void drain(const struct hca_rxq *rx)
 	while ((who = taker(rx))) {
 		if (!told && clock_ns() - start > NSEC_PER_SEC) {
 			log_line(LOG_LVL_WARN,
-				"modify_srq waits for process %u of the fabric, which fills a receive",
+				"modify_srq waits for process %u of the fabric, which fills a "
+				"receive",
 				who);
 			told = true;
 		}

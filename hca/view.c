@@ -103,6 +103,7 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->gen = state >> QPS_GEN_SHIFT;
 	r->pd = q->pd;
 	r->resizes = resizes & ~1u;
+	r->matches_tags = q->type == SEG_TYPE_TM_SRQ;
 	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
@@ -120,6 +121,22 @@ static int shared_init(struct end *e, const struct view *v, const struct seg_qp 
 	if (q->rx.place[0].slots_off)
 		return rxq_ref_init(&e->rx, v, e->index);
 	return q->srq ? rxq_ref_init(&e->rx, v, q->srq) : 0;
+}
+
+/* A QP whose receives come from an SRQ that matches tags: its list, and the CQ, which is its own.
+ */
+static int tags_init(struct end *e, const struct view *v, const struct seg_qp *q)
+{
+	const struct seg_qp *srq = e->rx.entry;
+	int rc;
+
+	if (!e->rx.ring.slots || !e->rx.matches_tags || e->rx.index == e->index)
+		return 0;
+	if (q->type != IBV_QPT_RC || v->seg->qp[srq->srq & (SEG_QPS - 1)].type != SEG_TYPE_TM_LIST)
+		return -EPROTO;
+	e->stamps |= srq->stamps & STAMP_RECV;
+	rc = rxq_ref_init(&e->tags, v, srq->srq);
+	return rc ? rc : cq_ref_init(&e->recv_cq, v, srq->recv_cq);
 }
 
 static int queues_init(struct end *e, const struct view *v, const struct seg_qp *q)
@@ -175,6 +192,8 @@ static bool has_its_cqs(const struct end *e)
 	case IBV_QPT_XRC_SEND:
 		return e->send_cq.cq;
 	case SEG_TYPE_XRC_SRQ:
+	case SEG_TYPE_TM_SRQ:
+	case SEG_TYPE_TM_LIST:
 		return e->recv_cq.cq;
 	default:
 		return e->send_cq.cq && e->recv_cq.cq;
@@ -197,7 +216,7 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->pd = q->pd;
 	e->sig_all = q->sq_sig_all;
 	e->next = NULL;
-	if (q->type == SEG_TYPE_SRQ || q->type == SEG_TYPE_XRC_SRQ)
+	if (q->type >= SEG_TYPE_SRQ)
 		rc = no_queues(e, q);
 	else
 		rc = queues_init(e, v, q);
@@ -207,6 +226,8 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 		rc = cq_ref_init(&e->send_cq, v, q->send_cq);
 	if (!rc)
 		rc = cq_ref_init(&e->recv_cq, v, q->recv_cq);
+	if (!rc)
+		rc = tags_init(e, v, q);
 	return !rc && !has_its_cqs(e) ? -EPROTO : rc;
 }
 

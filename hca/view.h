@@ -47,7 +47,8 @@ struct rxq_ref {
 	uint8_t *bounce;
 	uint32_t index, gen; /* of the entry */
 	uint32_t pd, sge_max;
-	uint32_t resizes; /* seg_rxq.resizes of the ring; another value: it is stale */
+	uint32_t resizes;  /* seg_rxq.resizes of the ring; another value: it is stale */
+	bool matches_tags; /* of an SRQ with a list of tags, which is in struct end */
 };
 
 struct end {
@@ -68,6 +69,7 @@ struct end {
 	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
 	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
 	struct end *next;               /* for the owner of the object */
+	struct rxq_ref tags;            /* if rx.matches_tags */
 };
 
 /*

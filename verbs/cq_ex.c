@@ -7,8 +7,8 @@
 enum {
 	STAMP_FLAGS =
 		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	/* VLAN tags, flow tags and tag matching do not exist here. */
-	WC_FLAGS = IBV_WC_STANDARD_FLAGS | STAMP_FLAGS,
+	/* VLAN tags and flow tags do not exist here. */
+	WC_FLAGS = IBV_WC_STANDARD_FLAGS | STAMP_FLAGS | IBV_WC_EX_WITH_TM_INFO,
 	INIT_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
@@ -21,7 +21,7 @@ static struct verbs_cq *of(struct ibv_cq_ex *ex)
 
 static int take_next(struct verbs_cq *cq)
 {
-	int n = hca_cq_poll_one(cq->hca, &cq->current, &cq->stamp_ns);
+	int n = hca_cq_poll_one(cq->hca, &cq->current, &cq->more);
 
 	if (n <= 0)
 		return n ? -n : ENOENT;
@@ -111,12 +111,18 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	return of(ex)->stamp_ns;
+	return of(ex)->more.stamp_ns;
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	return clock_real_ns() - (hca_clock_ns() - of(ex)->stamp_ns);
+	return clock_real_ns() - (hca_clock_ns() - of(ex)->more.stamp_ns);
+}
+
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
+{
+	info->tag = of(ex)->more.tm_tag;
+	info->priv = of(ex)->more.tm_priv;
 }
 
 /* ---- creation ---- */
@@ -137,6 +143,7 @@ static void set_functions(struct ibv_cq_ex *ex)
 	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_dlid_path_bits;
 	ex->read_completion_ts = read_completion_ts;
+	ex->read_tm_info = read_tm_info;
 	ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
