@@ -6,18 +6,24 @@
 #include "hca/tm_list.h"
 #include "hca/token.h"
 
-/* The ring is full: the CQ is lost, as on an HCA; its owner hears of it once. */
-static void overrun(struct exec *x, const struct view *v, const struct cq_ref *cq)
+/*
+ * The ring is full: the CQ is lost, as on an HCA; its owner hears of it once.  False: the program
+ * wants it to go on without this completion.
+ */
+static bool overrun(struct exec *x, const struct view *v, const struct cq_ref *cq)
 {
 	uint32_t bit = 1u << IBV_EVENT_CQ_ERR;
 
 	count_add(x, CTR_CQ_OVERRUN, 1);
+	if (cq->cq->ignores_overrun)
+		return false;
 	atomic_store_explicit(&cq->cq->failed, 1, memory_order_release);
 	if (atomic_fetch_or_explicit(&cq->cq->events, bit, memory_order_seq_cst) & bit)
-		return;
+		return true;
 	atomic_fetch_or_explicit(&v->seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
 		memory_order_seq_cst);
 	x->fire(v->attach, 0, x->arg);
+	return true;
 }
 
 /* The event of a moderated CQ is due now, and the next one begins to wait anew. */
@@ -81,10 +87,8 @@ static bool push_ticket(struct exec *x, const struct view *v, const struct cq_re
 			return false; /* its owner scribbled over its CQ */
 		cq = &now;
 	}
-	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket)) {
-		overrun(x, v, cq);
-		return false;
-	}
+	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket))
+		return !overrun(x, v, cq);
 	notify(x, v, cq, solicited);
 	return true;
 }

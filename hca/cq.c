@@ -77,6 +77,7 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 
 	place_ring(s, place, r);
 	s->channel = cq->channel ? cq->channel->id : 0;
+	s->ignores_overrun = cq->ignores_overrun;
 	atomic_store_explicit(&s->arm, ARM_IDLE, memory_order_relaxed);
 	atomic_store_explicit(&s->fired, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
@@ -128,6 +129,7 @@ int hca_cq_create(
 	cq->cookie = cookie;
 	cq->channel = channel;
 	cq->stamps = flags & HCA_CQ_STAMPS;
+	cq->ignores_overrun = flags & HCA_CQ_IGNORE_OVERRUN;
 	rc = build(cq, *cqe);
 	if (rc) {
 		free(cq);

@@ -157,6 +157,8 @@ int hca_channel_get(struct hca_channel *ch, void **cookie);
 
 enum hca_cq_flags {
 	HCA_CQ_STAMPS = 1 << 0, /* completions carry the time at which they were made */
+	/* What does not fit is lost; that is no error of the CQ. */
+	HCA_CQ_IGNORE_OVERRUN = 1 << 1,
 };
 
 /*

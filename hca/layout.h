@@ -380,6 +380,7 @@ struct seg_cq {
 	/* the owner, in modify_cq: completions << 16 | us that an event may wait for; 0: not at all
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint32_t moderation;
+	uint32_t ignores_overrun; /* the owner, in create_cq: what does not fit is lost */
 	/* anybody: completions that wait for their event, and when it is due at the latest */
 	_Atomic uint32_t held;
 	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */

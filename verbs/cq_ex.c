@@ -7,8 +7,9 @@
 enum {
 	STAMP_FLAGS =
 		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	/* VLAN tags and flow tags do not exist here. */
+	/* No VLAN tag is ever taken off a packet here, and there are no flows with tags. */
 	WC_FLAGS = IBV_WC_STANDARD_FLAGS | STAMP_FLAGS | IBV_WC_EX_WITH_TM_INFO,
+	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 	INIT_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
@@ -147,6 +148,11 @@ static void set_functions(struct ibv_cq_ex *ex)
 	ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
+static uint32_t flags_of(const struct ibv_cq_init_attr_ex *init)
+{
+	return init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? init->flags : 0;
+}
+
 static int check(const struct ibv_cq_init_attr_ex *init)
 {
 	if (init->comp_mask & ~(uint32_t)INIT_MASK)
@@ -155,8 +161,7 @@ static int check(const struct ibv_cq_init_attr_ex *init)
 		return -EOPNOTSUPP;
 	if (init->wc_flags & ~(uint64_t)WC_FLAGS)
 		return -EOPNOTSUPP;
-	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-		init->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+	if (flags_of(init) & ~(uint32_t)CQ_FLAGS)
 		return -EOPNOTSUPP;
 	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 		(!init->parent_domain || !to_pd(init->parent_domain)->of))
@@ -166,7 +171,7 @@ static int check(const struct ibv_cq_init_attr_ex *init)
 
 struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init)
 {
-	bool stamps = init->wc_flags & STAMP_FLAGS;
+	uint32_t flags = flags_of(init);
 	struct verbs_cq *cq;
 	int rc = check(init);
 
@@ -175,11 +180,12 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 	if (rc)
 		return fail_null(rc);
 	cq = verbs_make_cq(context, (int)init->cqe, init->cq_context, init->channel,
-		(int)init->comp_vector, stamps ? HCA_CQ_STAMPS : 0);
+		(int)init->comp_vector,
+		(init->wc_flags & STAMP_FLAGS ? HCA_CQ_STAMPS : 0) |
+			(flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN ? HCA_CQ_IGNORE_OVERRUN : 0));
 	if (!cq)
 		return NULL;
-	cq->single_threaded = init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-			      init->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		cq->domain = init->parent_domain;
 		count_domain_user(cq->domain, 1);

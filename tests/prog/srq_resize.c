@@ -244,7 +244,7 @@ static void under_way(void)
 			CHECK(vp_filled(memory + wc.wr_id % ROOM * LEN, length_of(next[i]),
 				(uint32_t)next[i]));
 			next[i]++;
-			CHECK_EQ(post(posted++), 0);
+			CHECK_EQ(post(wc.wr_id), 0);
 		}
 		if (!CHECK(now_ms() < until))
 			break;
