@@ -45,6 +45,7 @@ enum step work_find_ring(struct work *w, const struct end **at)
 {
 	const struct end *e = *at;
 	uint32_t index = e->rx.index, gen = e->rx.gen;
+	bool matches_tags = e->rx.matches_tags;
 
 	if (atomic_load_explicit(&e->rx.entry->rx.resizes, memory_order_seq_cst) & 1)
 		return STEP_BUSY;
@@ -52,6 +53,7 @@ enum step work_find_ring(struct work *w, const struct end **at)
 		*w->mem_now = *e;
 	if (rxq_ref_init(&w->mem_now->rx, &w->mem_now->view, index) || w->mem_now->rx.gen != gen)
 		return STEP_NO_PEER;
+	w->mem_now->rx.matches_tags = matches_tags; /* its list was found with the end */
 	*at = w->mem_now;
 	return STEP_DONE;
 }

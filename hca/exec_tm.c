@@ -343,6 +343,7 @@ static bool expect(struct work *w, const struct header *h)
 enum step tm_send(struct work *w)
 {
 	bool again = true, tagged;
+	unsigned tries = 0;
 	struct payload src;
 	struct header h;
 	struct held held;
@@ -366,7 +367,8 @@ enum step tm_send(struct work *w)
 			if (s != STEP_RNR)
 				return s;
 		}
-		s = unexpected(w, tagged, &again);
+		/* (Its owner could scribble for ever: in the end the message is lost to its tag.) */
+		s = unexpected(w, tagged && tries++ < TM_TRIES, &again);
 	}
 	return s;
 }

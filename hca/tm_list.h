@@ -91,7 +91,7 @@ static inline bool tm_count_unexpected(const struct rxq_ref *l, uint64_t word)
 {
 	uint32_t version = word;
 
-	while ((uint32_t)word == version)
+	for (unsigned n = 0; (uint32_t)word == version && n < TM_TRIES; n++)
 		if (atomic_compare_exchange_weak_explicit(l->ring.head, &word,
 			    word + TM_UNEXPECTED_ONE, memory_order_seq_cst, memory_order_seq_cst))
 			return true;

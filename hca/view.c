@@ -125,14 +125,14 @@ static int shared_init(struct end *e, const struct view *v, const struct seg_qp 
 
 /* A QP whose receives come from an SRQ that matches tags: its list, and the CQ, which is its own.
  */
-static int tags_init(struct end *e, const struct view *v, const struct seg_qp *q)
+static int tags_init(struct end *e, const struct view *v)
 {
 	const struct seg_qp *srq = e->rx.entry;
 	int rc;
 
 	if (!e->rx.ring.slots || !e->rx.matches_tags || e->rx.index == e->index)
 		return 0;
-	if (q->type != IBV_QPT_RC || v->seg->qp[srq->srq & (SEG_QPS - 1)].type != SEG_TYPE_TM_LIST)
+	if (e->type != IBV_QPT_RC)
 		return -EPROTO;
 	e->stamps |= srq->stamps & STAMP_RECV;
 	rc = rxq_ref_init(&e->tags, v, srq->srq);
@@ -150,7 +150,6 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 		return -EPROTO;
 	e->sq_mask = (1u << sq_log) - 1;
 	e->sq = heap_part(v, q->sq_off, (uint64_t)e->sq_stride << sq_log);
-	e->type = q->type;
 	e->sge_max = (e->sq_stride - sizeof(struct seg_wqe)) / sizeof(struct seg_sge);
 	e->ring = heap_part(v, q->ring_off, SEG_RING_BYTES);
 	e->park_buf = heap_part(v, q->park_off, SEG_PARK_BYTES);
@@ -175,7 +174,6 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 /* The entry of a shared receive queue: nothing to execute. */
 static int no_queues(struct end *e, const struct seg_qp *q)
 {
-	e->type = q->type;
 	e->stamps = q->stamps;
 	e->sq = e->rq = e->ring = e->park_buf = NULL;
 	e->sq_mask = e->rq_mask = e->sge_max = e->rq_sge_max = 0;
@@ -216,7 +214,8 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->pd = q->pd;
 	e->sig_all = q->sq_sig_all;
 	e->next = NULL;
-	if (q->type >= SEG_TYPE_SRQ)
+	e->type = atomic_load_explicit(&q->type, memory_order_relaxed);
+	if (e->type >= SEG_TYPE_SRQ)
 		rc = no_queues(e, q);
 	else
 		rc = queues_init(e, v, q);
@@ -227,7 +226,7 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	if (!rc)
 		rc = cq_ref_init(&e->recv_cq, v, q->recv_cq);
 	if (!rc)
-		rc = tags_init(e, v, q);
+		rc = tags_init(e, v);
 	return !rc && !has_its_cqs(e) ? -EPROTO : rc;
 }
 
