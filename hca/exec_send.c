@@ -262,17 +262,22 @@ static enum step send_failed(struct work *w, enum move_result moved, bool src_he
 	return s;
 }
 
-enum step send_place(struct work *w, struct payload *src, struct held *held, struct received *r)
+bool send_place(
+	struct work *w, struct payload *src, struct held *held, struct received *r, enum step *s)
 {
 	enum move_result moved;
 	struct payload dst;
 	enum ibv_wc_status status = receive_list(w, &dst, held);
 
-	if (status)
-		return fail_receive(w, status,
+	if (status) {
+		*s = fail_receive(w, status,
 			status == IBV_WC_LOC_LEN_ERR ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR);
+		return false;
+	}
 	moved = deliver(w, src, &dst, r, held);
-	return moved == MOVE_OK ? STEP_DONE : send_failed(w, moved, src->here);
+	if (moved != MOVE_OK)
+		*s = send_failed(w, moved, src->here);
+	return moved == MOVE_OK;
 }
 
 enum step work_send(struct work *w)
@@ -288,8 +293,7 @@ enum step work_send(struct work *w)
 	s = send_find_receive(w);
 	if (s != STEP_DONE)
 		return s;
-	s = send_place(w, &src, &held, &r);
-	if (s != STEP_DONE)
+	if (!send_place(w, &src, &held, &r, &s))
 		return s;
 	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos)) {
 		s = work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);

@@ -30,7 +30,8 @@ void send_note_established(struct work *w);
 uint64_t send_room(const struct work *w, struct seg_sge *room);
 
 /*
- * Brings w->length bytes of src into that receive and says in *r where.  STEP_DONE; else the
- * request, and perhaps the receive, is at its end.
+ * Brings w->length bytes of src into that receive and says in *r where.  False: the request, and
+ * perhaps the receive, ended in *s (which is STEP_DONE for UC).
  */
-enum step send_place(struct work *w, struct payload *src, struct held *held, struct received *r);
+bool send_place(
+	struct work *w, struct payload *src, struct held *held, struct received *r, enum step *s);

@@ -68,8 +68,7 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 	s = send_find_receive(w);
 	if (s != STEP_DONE)
 		return s;
-	s = send_place(w, &src, &held, &r);
-	if (s != STEP_DONE)
+	if (!send_place(w, &src, &held, &r, &s))
 		return s;
 	if (tagged && !tm_count_unexpected(&w->mem->tags, w->tm_seen)) {
 		send_leave_receive(w);
@@ -109,8 +108,7 @@ static enum step eager(struct work *w, const struct header *h)
 	}
 	sgl_consume(&src.l, sizeof h->tmh);
 	w->length -= sizeof h->tmh;
-	s = send_place(w, &src, &held, &r);
-	if (s != STEP_DONE)
+	if (!send_place(w, &src, &held, &r, &s))
 		return s;
 	matched(w, &o, &r, length);
 	return work_succeed(w);
@@ -293,9 +291,7 @@ static enum step read_and_finish(struct work *w, const struct header *h, struct 
 		return unreadable(w);
 	}
 	w->length = data;
-	s = send_place(w, &src, &held, &r);
-	w->length = length;
-	if (s != STEP_DONE) {
+	if (!send_place(w, &src, &held, &r, &s)) {
 		fin_leave(w, f);
 		return s;
 	}
@@ -367,7 +363,8 @@ enum step tm_send(struct work *w)
 			if (s != STEP_RNR)
 				return s;
 		}
-		/* (Its owner could scribble for ever: in the end the message is lost to its tag.) */
+		/* (Its owner could scribble for ever: in the end the message is lost to its tag.)
+		 */
 		s = unexpected(w, tagged && tries++ < TM_TRIES, &again);
 	}
 	return s;

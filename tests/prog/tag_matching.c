@@ -131,8 +131,7 @@ static int operate(struct ibv_ops_wr *wr)
 static int add(uint64_t id, uint64_t tag, uint64_t mask, size_t off, uint32_t len, int flags,
 	uint32_t *handle)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)memory + off, .length = len, .lkey = mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)memory + off, .length = len, .lkey = mr->lkey};
 	struct ibv_ops_wr wr = {.wr_id = 1000 + id, .opcode = IBV_WR_TAG_ADD, .flags = flags};
 	int rc;
 
@@ -155,8 +154,7 @@ static int add_tag(uint64_t id, uint64_t tag, size_t off, uint32_t len)
 
 static int del(uint64_t id, uint32_t handle)
 {
-	struct ibv_ops_wr wr = {
-		.wr_id = id, .opcode = IBV_WR_TAG_DEL, .flags = IBV_OPS_SIGNALED};
+	struct ibv_ops_wr wr = {.wr_id = id, .opcode = IBV_WR_TAG_DEL, .flags = IBV_OPS_SIGNALED};
 
 	wr.tm.handle = handle;
 	return operate(&wr);
@@ -184,9 +182,7 @@ static void post_eager(struct vp_end *e, uint8_t opcode, uint64_t tag, uint32_t 
 {
 	write_header(e->buf, opcode, tag, seed);
 	vp_fill(e->buf + TMH, len, seed);
-	CHECK_EQ(vp_post_send(
-			 e, seed, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, TMH + len, NULL, 0),
-		0);
+	CHECK_EQ(vp_post_send(e, seed, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, TMH + len, NULL, 0), 0);
 }
 
 static void sent(struct vp_end *e, uint64_t id)
@@ -453,8 +449,7 @@ static void not_expected(void)
 		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
 	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
 	sent(&a, 68);
-	d = want(IBV_WC_TM_RECV, 3,
-		IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID | IBV_WC_WITH_IMM);
+	d = want(IBV_WC_TM_RECV, 3, IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID | IBV_WC_WITH_IMM);
 	CHECK_EQ(d.len, 0);
 	CHECK_EQ(d.tag, 9);
 	tear_down();
@@ -509,12 +504,11 @@ static void deletion(void)
 
 /* ---- rendezvous ---- */
 
-static void post_rendezvous(struct vp_end *e, uint64_t tag, uint32_t seed, size_t off, uint32_t len,
-	uint32_t rkey)
+static void post_rendezvous(
+	struct vp_end *e, uint64_t tag, uint32_t seed, size_t off, uint32_t len, uint32_t rkey)
 {
-	struct ibv_rvh rvh = {.va = htobe64((uintptr_t)e->buf + off),
-		.rkey = htobe32(rkey),
-		.len = htobe32(len)};
+	struct ibv_rvh rvh = {
+		.va = htobe64((uintptr_t)e->buf + off), .rkey = htobe32(rkey), .len = htobe32(len)};
 
 	vp_fill(e->buf + off, len, seed);
 	write_header(e->buf, IBV_TMH_RNDV, tag, seed);
