@@ -336,6 +336,7 @@ static const struct request {
 	[OP_CM_MIGRATE] = {connections_request, 0, 0, true},
 	[OP_CM_DESTROY] = {connections_request, 0, 0, true},
 	[OP_CM_PUBLISH] = {connections_request, 0, 0, true},
+	[OP_CM_LEND] = {connections_request, 0, 0, true},
 };
 
 int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r)

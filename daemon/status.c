@@ -175,6 +175,7 @@ static json_t *counts(const struct server *s)
 	set_int(o, "channels", s->n_channels);
 	set_int(o, "leases", s->leases.count);
 	set_int(o, "timers", s->timers.count);
+	set_int(o, "members", members_count(&s->members, s->env.hub));
 	set_int(o, "fds", server_count_fds(s) - passers_by(s));
 	return o;
 }
