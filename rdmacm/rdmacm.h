@@ -75,8 +75,8 @@ struct event_channel {
 struct ident {
 	struct rdma_cm_id id; /* first member */
 	uint32_t handle;
-	enum ident_state state;
-	bool sync; /* has a channel of its own */
+	_Atomic enum ident_state state; /* events are taken by one thread, calls made by others */
+	bool sync;                      /* has a channel of its own */
 	bool own_send_cq, own_recv_cq;
 	bool has_port;    /* ours, as weftd knows or will learn */
 	bool known;       /* weftd may know the id */

@@ -44,7 +44,7 @@ static struct cm_call publish_call(const struct ident *id, uint8_t state)
 /* What was under way through the old weftd is lost: says so to the program. */
 static void tell_lost(struct ident *id)
 {
-	switch (id->state) {
+	switch ((enum ident_state)id->state) {
 	case ID_CONNECTING:
 	case ID_ACCEPTING:
 		(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);

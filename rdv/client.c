@@ -55,6 +55,8 @@ static int check_node(const char *fabric)
 
 	if (!node || !*node || strcmp(node, "weft0") == 0)
 		return 0;
+	if (strspn(node, "0123456789") == strlen(node))
+		return 0; /* a node of SCIF; all of them share weft0 */
 	log_line(LOG_LVL_ERROR,
 		"fabric \"%s\" has no node \"%s\", only \"weft0\"; correct or unset WEFT_NODE",
 		fabric, node);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * How long a word takes to another process and back, by memory of one that both have mapped, by
+ * messages, and by RMA:
+ *
+ *   scif_words serve PORT
+ *   scif_words ask NODE PORT
+ */
+#include <scif.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAGE = 4096, WINDOW = 256 * PAGE, TURNS = 20000, COPIES = 1000 };
+static const off_t offset = 0x80000;
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+/* Words of the window: the question and, on another line, the answer. */
+static void answer_words(_Atomic uint64_t *w)
+{
+	for (uint64_t i = 1; i <= TURNS; i++) {
+		while (atomic_load_explicit(&w[0], memory_order_acquire) != i)
+			;
+		atomic_store_explicit(&w[16], i, memory_order_release);
+	}
+}
+
+static void ask_words(_Atomic uint64_t *w)
+{
+	for (uint64_t i = 1; i <= TURNS; i++) {
+		atomic_store_explicit(&w[0], i, memory_order_release);
+		while (atomic_load_explicit(&w[16], memory_order_acquire) != i)
+			;
+	}
+}
+
+static void serve(uint16_t port)
+{
+	scif_epd_t listener = scif_open(), epd;
+	void *window = aligned_alloc(PAGE, WINDOW);
+	struct scif_portID peer;
+	char c;
+
+	if (listener < 0 || scif_bind(listener, port) < 0 || scif_listen(listener, 1))
+		fail("cannot listen");
+	if (scif_accept(listener, &peer, &epd, SCIF_ACCEPT_SYNC))
+		fail("scif_accept");
+	memset(window, 0, WINDOW);
+	if (scif_register(epd, window, WINDOW, offset, SCIF_PROT_READ | SCIF_PROT_WRITE,
+		    SCIF_MAP_FIXED) < 0)
+		fail("scif_register");
+	scif_send(epd, "r", 1, SCIF_SEND_BLOCK);
+	scif_recv(epd, &c, 1, SCIF_RECV_BLOCK);
+	if (c == 'm')
+		answer_words(window);
+	while (scif_recv(epd, &c, 1, SCIF_RECV_BLOCK) == 1)
+		scif_send(epd, &c, 1, SCIF_SEND_BLOCK);
+	scif_close(epd);
+	scif_close(listener);
+}
+
+static void time_mapped(scif_epd_t epd)
+{
+	void *w = scif_mmap(NULL, PAGE, SCIF_PROT_READ | SCIF_PROT_WRITE, 0, epd, offset);
+	double start;
+
+	if (w == SCIF_MMAP_FAILED) {
+		perror("scif_mmap");
+		scif_send(epd, "-", 1, SCIF_SEND_BLOCK);
+		return;
+	}
+	scif_send(epd, "m", 1, SCIF_SEND_BLOCK);
+	start = seconds();
+	ask_words(w);
+	printf("8 bytes by mapped memory, there and back: %.2f us\n",
+		(seconds() - start) / TURNS * 1e6);
+	scif_munmap(w, PAGE);
+}
+
+static void time_messages(scif_epd_t epd)
+{
+	double start = seconds();
+	char c = 'x';
+
+	for (int i = 0; i < TURNS / 4; i++) {
+		if (scif_send(epd, &c, 1, SCIF_SEND_BLOCK) != 1 ||
+			scif_recv(epd, &c, 1, SCIF_RECV_BLOCK) != 1)
+			fail("message");
+	}
+	printf("1 byte by messages, there and back:       %.2f us\n",
+		(seconds() - start) / (TURNS / 4) * 1e6);
+}
+
+static void time_copies(scif_epd_t epd, size_t len)
+{
+	void *window = aligned_alloc(PAGE, WINDOW);
+	off_t own = scif_register(epd, window, WINDOW, 0, SCIF_PROT_READ | SCIF_PROT_WRITE, 0);
+	double start, took;
+
+	if (own < 0)
+		fail("scif_register");
+	memset(window, 1, WINDOW);
+	start = seconds();
+	for (int i = 0; i < COPIES; i++)
+		if (scif_writeto(epd, own, len, offset, SCIF_RMA_SYNC))
+			fail("scif_writeto");
+	took = (seconds() - start) / COPIES;
+	printf("scif_writeto of %7zu bytes:             %.2f us, %.2f GB/s\n", len, took * 1e6,
+		len / took * 1e-9);
+	scif_unregister(epd, own, WINDOW);
+	free(window);
+}
+
+static void ask(uint16_t node, uint16_t port)
+{
+	struct scif_portID dst = {node, port};
+	scif_epd_t epd = scif_open();
+	char c;
+
+	if (epd < 0 || scif_connect(epd, &dst) < 0)
+		fail("cannot connect");
+	if (scif_recv(epd, &c, 1, SCIF_RECV_BLOCK) != 1)
+		fail("scif_recv");
+	time_mapped(epd);
+	time_messages(epd);
+	time_copies(epd, PAGE);
+	time_copies(epd, WINDOW);
+	scif_close(epd);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "serve") == 0) {
+		serve(atoi(argv[2]));
+		return 0;
+	}
+	if (argc == 4 && strcmp(argv[1], "ask") == 0) {
+		ask(atoi(argv[2]), atoi(argv[3]));
+		return 0;
+	}
+	fprintf(stderr, "usage: scif_words serve PORT | ask NODE PORT\n");
+	return 2;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/ep.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "scif/cm.h"
+#include "scif/link.h"
+#include "scif/ready.h"
+#include "scif/reg.h"
+#include "scif/service.h"
+
+enum { BUCKETS = 256, SPIN_NS = 10000, SPIN_TURNS = 16 };
+static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
+
+static struct {
+	struct lock lock;
+	struct scif_ep *bucket[BUCKETS];
+} table;
+
+struct scif_ep *ep_new(void)
+{
+	struct scif_ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->refs = 1;
+	ep->sock = -1;
+	ep->connect_result = 1;
+	ep->requests_end = &ep->requests;
+	ep->link.after_end = &ep->link.after;
+	return ep;
+}
+
+int ep_open(struct scif_ep *ep)
+{
+	struct scif_ep **head;
+	int fd, ret = ready_open(ep, &fd);
+
+	if (ret)
+		return ret;
+	lock_take(&table.lock);
+	head = &table.bucket[ep->ino % BUCKETS];
+	ep->next = *head;
+	*head = ep;
+	ep_get(ep);
+	lock_drop(&table.lock);
+	ret = service_watch(ep);
+	if (!ret)
+		return fd;
+	close(fd);
+	if (ep_remove(ep))
+		ep_put(ep);
+	return ret;
+}
+
+void ep_get(struct scif_ep *ep)
+{
+	atomic_fetch_add_explicit(&ep->refs, 1, memory_order_relaxed);
+}
+
+void ep_put(struct scif_ep *ep)
+{
+	if (atomic_fetch_sub_explicit(&ep->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	if (ep->sock >= 0)
+		close(ep->sock);
+	port_put(ep->port);
+	free(ep);
+}
+
+struct scif_ep *ep_find_ino(uint64_t ino)
+{
+	struct scif_ep *ep;
+
+	lock_take(&table.lock);
+	for (ep = table.bucket[ino % BUCKETS]; ep && ep->ino != ino;)
+		ep = ep->next;
+	if (ep)
+		ep_get(ep);
+	lock_drop(&table.lock);
+	return ep;
+}
+
+int ep_find(int fd, struct scif_ep **ep)
+{
+	int err = errno;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		errno = err;
+		return -EBADF;
+	}
+	*ep = S_ISSOCK(st.st_mode) ? ep_find_ino(st.st_ino) : NULL;
+	return *ep ? 0 : -ENOTTY;
+}
+
+bool ep_remove(struct scif_ep *ep)
+{
+	struct scif_ep **at;
+	bool found;
+
+	lock_take(&table.lock);
+	for (at = &table.bucket[ep->ino % BUCKETS]; *at && *at != ep;)
+		at = &(*at)->next;
+	found = *at != NULL;
+	if (found)
+		*at = ep->next;
+	lock_drop(&table.lock);
+	return found;
+}
+
+void ep_each(void (*fn)(struct scif_ep *ep))
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		struct scif_ep *all[64];
+		size_t n = 0;
+
+		lock_take(&table.lock);
+		for (struct scif_ep *ep = table.bucket[i]; ep && n < 64; ep = ep->next) {
+			ep_get(ep);
+			all[n++] = ep;
+		}
+		lock_drop(&table.lock);
+		while (n > 0) {
+			fn(all[--n]);
+			ep_put(all[n]);
+		}
+	}
+}
+
+/* ---- fork ---- */
+
+void ep_before_fork(void)
+{
+	lock_take(&table.lock);
+}
+
+void ep_parent_forked(void)
+{
+	lock_drop(&table.lock);
+}
+
+/* The queue pairs are the parent's; its fds that watch ours would hide its end from the peers. */
+void ep_child_forked(void)
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		for (struct scif_ep *ep = table.bucket[i]; ep; ep = ep->next) {
+			atomic_store_explicit(&ep->lock.word, 0, memory_order_relaxed);
+			atomic_store_explicit(&ep->sending.word, 0, memory_order_relaxed);
+			atomic_store_explicit(&ep->receiving.word, 0, memory_order_relaxed);
+			ep->state = EP_INHERITED;
+			if (ep->sock >= 0)
+				close(ep->sock);
+			ep->sock = -1;
+			port_forked(ep->port);
+		}
+	}
+	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
+}
+
+/* ---- waiting ---- */
+
+void ep_changed(struct scif_ep *ep)
+{
+	atomic_fetch_add_explicit(&ep->seq, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&ep->sleepers, memory_order_seq_cst))
+		syscall(SYS_futex, &ep->seq, FUTEX_WAKE_PRIVATE, 0x7fffffff, NULL, NULL, 0);
+}
+
+/* Sleeps until *seq is not value; at most until that time. */
+static int sleep_on(struct scif_ep *ep, uint32_t value, uint64_t until)
+{
+	struct timespec ts = {.tv_sec = until / NSEC_PER_SEC, .tv_nsec = until % NSEC_PER_SEC};
+	int err = errno, ret = 0;
+
+	atomic_fetch_add_explicit(&ep->sleepers, 1, memory_order_seq_cst);
+	if (syscall(SYS_futex, &ep->seq, FUTEX_WAIT_BITSET_PRIVATE, value, until ? &ts : NULL, NULL,
+		    FUTEX_BITSET_MATCH_ANY) < 0 &&
+		errno != EAGAIN)
+		ret = -errno;
+	atomic_fetch_sub_explicit(&ep->sleepers, 1, memory_order_seq_cst);
+	errno = err;
+	return ret;
+}
+
+int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
+{
+	uint32_t value = atomic_load_explicit(&ep->seq, memory_order_relaxed);
+	uint64_t now = clock_ns();
+	int ret = 0;
+
+	if (until && now >= until)
+		return -ETIMEDOUT;
+	if (!*spin)
+		*spin = now + SPIN_NS;
+	if (now < *spin && link_is_live(ep) && service_may_spin()) {
+		lock_drop(&ep->lock);
+		for (int i = 0; i < SPIN_TURNS; i++)
+			cpu_relax();
+		lock_take(&ep->lock);
+		link_poll(ep);
+		return 0;
+	}
+	link_ready(ep);
+	lock_drop(&ep->lock);
+	ret = sleep_on(ep, value, until);
+	lock_take(&ep->lock);
+	link_poll(ep);
+	return ret;
+}
+
+/* ---- the end ---- */
+
+int ep_connected(const struct scif_ep *ep)
+{
+	if (ep->state == EP_CONNECTED)
+		return 0;
+	if (ep->state == EP_INHERITED)
+		return -EOPNOTSUPP;
+	return ep->state == EP_DISCONNECTED || ep->state == EP_CLOSED ? -ECONNRESET : -ENOTCONN;
+}
+
+void ep_reset(struct scif_ep *ep)
+{
+	if (ep->state != EP_CONNECTED && ep->state != EP_CONNECTING && ep->state != EP_REQUEST)
+		return;
+	ep->state = EP_DISCONNECTED;
+	link_fail(ep);
+	if (ep->sock >= 0)
+		ep_hang_up(ep);
+	ep_changed(ep);
+}
+
+bool ep_fd_closed(struct scif_ep *ep)
+{
+	return ep->state == EP_INHERITED || ready_closed(ep);
+}
+
+/* Requests that nobody accepted any more. */
+static void refuse_requests(struct scif_ep *ep)
+{
+	struct scif_ep *r;
+
+	lock_take(&ep->lock);
+	r = ep->requests;
+	ep->requests = NULL;
+	lock_drop(&ep->lock);
+	while (r) {
+		struct scif_ep *next = r->next_request;
+
+		rdma_reject(r->id, NULL, 0);
+		ep_close(r);
+		ep_put(r);
+		r = next;
+	}
+}
+
+/* Lets what was sent, and what was begun, reach the peer. */
+static void flush(struct scif_ep *ep)
+{
+	uint64_t now = clock_ns(), until = now + FLUSH_NS, spin = 0;
+
+	for (; ep->state == EP_CONNECTED && !link_idle(ep) && now < until; now = clock_ns())
+		ep_wait(ep, &spin, now + NSEC_PER_MSEC); /* we may be the service ourselves */
+}
+
+void ep_close(struct scif_ep *ep)
+{
+	bool was_connected;
+
+	lock_take(&ep->lock);
+	if (ep->state == EP_INHERITED) {
+		lock_drop(&ep->lock);
+		return;
+	}
+	flush(ep);
+	was_connected = ep->state == EP_CONNECTED || ep->state == EP_CONNECTING;
+	cm_abandon(ep);
+	ep->state = EP_CLOSED;
+	link_fail(ep);
+	ep_changed(ep);
+	lock_drop(&ep->lock);
+	refuse_requests(ep);
+	if (ep->id && was_connected)
+		rdma_disconnect(ep->id);
+	link_destroy(&ep->link, ep->id);
+	windows_free(&ep->own, reg_drop);
+	windows_free(&ep->theirs, NULL);
+	link_free_pd(&ep->link);
+	if (ep->id)
+		rdma_destroy_id(ep->id);
+	ep->id = NULL;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "scif/link.h"
+#include "scif/reg.h"
+
+enum { PAGE = 4096 };
+
+/* A piece of one window in our address space. */
+struct mapping {
+	struct mapping *next;
+	struct scif_ep *ep; /* a reference */
+	uintptr_t at;
+	uint64_t len, off;
+};
+
+/* What scif_get_pages() gave out. */
+struct given {
+	struct scif_range range; /* first: the program has its address */
+	struct given *next;
+	void *base;
+	size_t len;
+};
+
+static struct {
+	struct lock lock;
+	struct mapping *mappings;
+	struct given *given;
+} maps;
+
+void map_forked(void)
+{
+	maps.mappings = NULL;
+	maps.given = NULL;
+	atomic_store_explicit(&maps.lock.word, 0, memory_order_relaxed);
+}
+
+/* ---- the owner ---- */
+
+static int export(struct scif_ep *ep, struct window *w)
+{
+	int prot = PROT_READ | (w->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
+
+	if (w->share)
+		return 0;
+	if (!weft_share_there())
+		return -EOPNOTSUPP;
+	w->share = weft_share_export(ep->link.pd->context, w->addr, w->len, prot, &w->handle);
+	if (w->share)
+		return 0;
+	log_line(LOG_LVL_INFO, "SCIF: the window at %p cannot be mapped by its peer: %s", w->addr,
+		strerror(errno));
+	return -errno;
+}
+
+int map_asked(struct scif_ep *ep, const struct wire_ctl *ctl)
+{
+	struct window *w = windows_at(&ep->own, ctl->arg[0]);
+	uint64_t arg[5] = {ENXIO};
+
+	if (w && !w->closed)
+		arg[0] = -export(ep, w);
+	if (!arg[0])
+		memcpy(&arg[1], &w->handle, sizeof(w->handle));
+	return link_say(ep, WIRE_MAP_ACK, ctl->id, arg, 5);
+}
+
+_Static_assert(sizeof(struct weft_share_handle) == 4 * sizeof(uint64_t), "it fills four words");
+
+/* ---- the peer ---- */
+
+/* Gets the handles of all windows in the range, which the caller keeps by references. */
+static int get_handles(struct scif_ep *ep, uint64_t off, uint64_t len)
+{
+	uint64_t answer[5], end = off + len;
+	int ret = 0;
+
+	while (!ret && off < end) {
+		struct window *w = windows_holding(&ep->theirs, off);
+
+		if (!w)
+			return -ECONNRESET;
+		off = w->off + w->len;
+		if (w->has_handle)
+			continue;
+		ret = link_ask(ep, WIRE_MAP, &w->off, 1, answer, 5);
+		if (!ret && answer[0])
+			ret = answer[0] == ENOMEM  ? -ENOMEM
+			      : answer[0] == ENXIO ? -ENXIO
+						   : -EOPNOTSUPP;
+		if (ret)
+			break;
+		memcpy(&w->handle, &answer[1], sizeof(w->handle));
+		w->has_handle = true;
+	}
+	return ret;
+}
+
+static int add_mapping(struct scif_ep *ep, uintptr_t at, uint64_t len, uint64_t off)
+{
+	struct mapping *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	ep_get(ep);
+	*m = (struct mapping){.ep = ep, .at = at, .len = len, .off = off};
+	lock_take(&maps.lock);
+	m->next = maps.mappings;
+	maps.mappings = m;
+	lock_drop(&maps.lock);
+	return 0;
+}
+
+/* Maps [off, off + len) at base, piece by piece; how much was mapped in *done. */
+static int map_pieces(
+	struct scif_ep *ep, uint8_t *base, uint64_t off, uint64_t len, int prot, uint64_t *done)
+{
+	for (*done = 0; *done < len;) {
+		struct window *w = windows_holding(&ep->theirs, off + *done);
+		uint64_t in = off + *done - w->off, n = w->len - in;
+
+		if (n > len - *done)
+			n = len - *done;
+		if (!weft_share_map(ep->link.pd->context, &w->handle, in, n, prot, WEFT_SHARE_FIXED,
+			    base + *done))
+			return errno == ENOMEM ? -ENOMEM : -EOPNOTSUPP;
+		if (add_mapping(ep, (uintptr_t)base + *done, n, off + *done)) {
+			weft_share_unmap(base + *done, n);
+			return -ENOMEM;
+		}
+		w->refs++;
+		*done += n;
+	}
+	return 0;
+}
+
+static int map_at(struct scif_ep *ep, void *addr, uint64_t len, int prot, bool fixed, uint64_t off,
+	void **mapped)
+{
+	void *base = addr;
+	uint64_t done;
+	int ret;
+
+	if (!fixed) {
+		base = mmap(
+			addr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (base == MAP_FAILED)
+			return -ENOMEM;
+	}
+	ret = map_pieces(ep, base, off, len, prot, &done);
+	*mapped = base;
+	return ret;
+}
+
+static int check_map(struct scif_ep *ep, int prot, int64_t off, uint64_t len)
+{
+	int ret = ep_connected(ep);
+
+	if (ret)
+		return ret;
+	return windows_check(&ep->theirs, off, len, prot & (SCIF_PROT_READ | SCIF_PROT_WRITE));
+}
+
+int map_window(
+	struct scif_ep *ep, void *addr, size_t len, int prot, int flags, int64_t off, void **mapped)
+{
+	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE;
+	bool fixed = flags & SCIF_MAP_FIXED;
+	int ret;
+
+	if (!len || whole < len || off % PAGE || (prot & ~(PROT_READ | PROT_WRITE)) ||
+		(flags & ~(SCIF_MAP_FIXED | MAP_SHARED)) || (fixed && (uintptr_t)addr % PAGE))
+		return -EINVAL;
+	*mapped = NULL;
+	lock_take(&ep->lock);
+	link_poll(ep);
+	ret = check_map(ep, prot, off, whole);
+	if (!ret && !weft_share_there())
+		ret = -EOPNOTSUPP;
+	if (!ret) {
+		windows_ref(&ep->theirs, off, whole, 1);
+		ret = get_handles(ep, off, whole);
+		if (!ret)
+			ret = ep_connected(ep);
+		if (!ret)
+			ret = map_at(ep, addr, whole, prot, fixed, off, mapped);
+		if (ep->state == EP_CONNECTED) {
+			windows_ref(&ep->theirs, off, whole, -1);
+			reg_unused(ep);
+			link_poll(ep);
+		}
+	}
+	link_ready(ep);
+	lock_drop(&ep->lock);
+	if (ret && *mapped)
+		unmap_window(*mapped, whole);
+	return ret;
+}
+
+/* One reference less, or more, of the window that a mapping is a piece of. */
+static void unref(const struct mapping *m, int n)
+{
+	struct scif_ep *ep = m->ep;
+
+	lock_take(&ep->lock);
+	if (ep->state == EP_CONNECTED) {
+		windows_ref(&ep->theirs, m->off, 1, n);
+		reg_unused(ep);
+		link_poll(ep);
+		link_ready(ep);
+	}
+	lock_drop(&ep->lock);
+}
+
+/* Takes the hole [at, to) out of the middle of m: what is right of it is a piece of its own. */
+static int split(struct mapping *m, uintptr_t at, uintptr_t to)
+{
+	struct mapping *right = malloc(sizeof(*right));
+
+	if (!right)
+		return -ENOMEM;
+	*right = *m;
+	right->at = to;
+	right->len = m->at + m->len - to;
+	right->off += to - m->at;
+	ep_get(m->ep);
+	m->next = right;
+	m->len = at - m->at;
+	return 0;
+}
+
+/*
+ * Takes [at, to) out of the list.  Returns the pieces that are gone; a copy of the one that
+ * became two in *two, with a reference, if *two has an endpoint then.
+ */
+static struct mapping *cut(uintptr_t at, uintptr_t to, struct mapping *two)
+{
+	struct mapping *gone = NULL, **p = &maps.mappings;
+
+	while (*p) {
+		struct mapping *m = *p;
+		uintptr_t end = m->at + m->len;
+
+		p = &m->next;
+		if (end <= at || m->at >= to)
+			continue;
+		if (m->at < at && end > to) {
+			if (split(m, at, to) == 0) {
+				*two = *m;
+				ep_get(two->ep);
+			}
+			break;
+		}
+		if (m->at < at) {
+			m->len = at - m->at;
+		} else if (end > to) {
+			m->off += to - m->at;
+			m->len = end - to;
+			m->at = to;
+		} else {
+			for (p = &maps.mappings; *p != m;)
+				p = &(*p)->next;
+			*p = m->next;
+			m->next = gone;
+			gone = m;
+		}
+	}
+	return gone;
+}
+
+int unmap_window(void *addr, size_t len)
+{
+	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE;
+	struct mapping *gone, two = {.ep = NULL};
+	int err = errno;
+
+	if ((uintptr_t)addr % PAGE || !len || whole < len)
+		return -EINVAL;
+	if (weft_share_there())
+		weft_share_unmap(addr, whole);
+	if (munmap(addr, whole) < 0)
+		return -errno;
+	lock_take(&maps.lock);
+	gone = cut((uintptr_t)addr, (uintptr_t)addr + whole, &two);
+	lock_drop(&maps.lock);
+	if (two.ep) {
+		unref(&two, 1);
+		ep_put(two.ep);
+	}
+	while (gone) {
+		struct mapping *m = gone;
+
+		gone = m->next;
+		unref(m, -1);
+		ep_put(m->ep);
+		free(m);
+	}
+	errno = err;
+	return 0;
+}
+
+/* ---- pages ---- */
+
+static int window_prot(struct scif_ep *ep, uint64_t off, uint64_t len)
+{
+	struct window *w;
+	int prot = -ENXIO;
+
+	lock_take(&ep->lock);
+	link_poll(ep);
+	w = windows_holding(&ep->theirs, off);
+	if (ep_connected(ep))
+		prot = ep_connected(ep);
+	else if (w && !w->closed && off + len <= w->off + w->len)
+		prot = w->prot;
+	lock_drop(&ep->lock);
+	return prot;
+}
+
+static struct given *new_given(size_t pages)
+{
+	struct given *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->range.phys_addr = calloc(pages, sizeof(*g->range.phys_addr));
+	g->range.va = calloc(pages, sizeof(*g->range.va));
+	return g;
+}
+
+static void free_given(struct given *g)
+{
+	if (g) {
+		free(g->range.phys_addr);
+		free(g->range.va);
+	}
+	free(g);
+}
+
+int map_get_pages(struct scif_ep *ep, int64_t off, size_t len, struct scif_range **pages)
+{
+	struct given *g;
+	void *base;
+	int prot, ret;
+
+	if (!pages || off < 0 || off % PAGE || !len || len % PAGE || len / PAGE > INT32_MAX)
+		return -EINVAL;
+	prot = window_prot(ep, off, len);
+	if (prot < 0)
+		return prot;
+	g = new_given(len / PAGE);
+	if (!g || !g->range.va || !g->range.phys_addr) {
+		free_given(g);
+		return -ENOMEM;
+	}
+	ret = map_window(ep, NULL, len, prot, 0, off, &base);
+	if (ret) {
+		free_given(g);
+		return ret;
+	}
+	g->range.cookie = g;
+	g->range.nr_pages = len / PAGE;
+	g->range.prot_flags = prot;
+	for (size_t i = 0; i < len / PAGE; i++) {
+		g->range.va[i] = (uint8_t *)base + i * PAGE;
+		g->range.phys_addr[i] = (uintptr_t)g->range.va[i];
+	}
+	g->base = base;
+	g->len = len;
+	lock_take(&maps.lock);
+	g->next = maps.given;
+	maps.given = g;
+	lock_drop(&maps.lock);
+	*pages = &g->range;
+	return 0;
+}
+
+int map_put_pages(struct scif_range *pages)
+{
+	struct given **at, *g;
+
+	lock_take(&maps.lock);
+	for (at = &maps.given; *at && &(*at)->range != pages;)
+		at = &(*at)->next;
+	g = *at;
+	if (g)
+		*at = g->next;
+	lock_drop(&maps.lock);
+	if (!g)
+		return -EINVAL;
+	unmap_window(g->base, g->len);
+	free_given(g);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Nodes and ports of one user on one machine, as files in the runtime directory: NAME.scif/node.N
+ * is locked by every process of node N that has opened an endpoint, NAME.scif/N.P by who holds port
+ * P; it holds the number of the CM's port once somebody listens.  Locks end with their
+ * process, so nothing is ever left over but empty names.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct scif_id {
+	uint16_t node, port;
+};
+
+/* A bound port; shared by a listener and what it accepts. */
+struct scif_port {
+	_Atomic uint32_t refs;
+	struct scif_id id;
+	int fd; /* open file description with the lock */
+};
+
+/* This process's node, of WEFT_NODE; 0 if that is not a number. */
+uint16_t node_self(void);
+/* Enters this process's node into the network; once, cheap after that. */
+int node_join(void);
+/* After fork: forgets what the parent entered. */
+void node_forked(void);
+/* As scif_get_nodeIDs(). */
+int node_list(uint16_t *nodes, int len, uint16_t *self);
+
+/* Takes a port (0: any above SCIF_PORT_RSVD); -EACCES, -EINVAL it is taken, -ENOSPC, -ENOMEM. */
+int port_bind(uint16_t pn, struct scif_port **port);
+struct scif_port *port_get(struct scif_port *port);
+void port_put(struct scif_port *port);
+/* Publishes that port p of the CM listens for it. */
+int port_publish(struct scif_port *port, uint16_t cm_port);
+/* After fork: the lock stays the parent's. */
+void port_forked(struct scif_port *port);
+
+/* The CM's address of a port; -ENODEV no such node, -ECONNREFUSED nobody listens. */
+int port_address(struct scif_id id, struct sockaddr_storage *addr);

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/reg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scif.h"
+#include "scif/link.h"
+
+enum { PAGE = 4096, RELEASE_WAIT_S = 2 };
+
+/* ---- handles ---- */
+
+struct scif_pinned_pages {
+	struct scif_pinned_pages *next;
+	uint8_t *addr;
+	size_t len;
+	int prot;
+};
+
+static struct {
+	struct lock lock;
+	struct scif_pinned_pages *list;
+} handles;
+
+static int check_pages(const void *addr, size_t len, int prot)
+{
+	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0 ||
+		(prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE)))
+		return -EINVAL;
+	return 0;
+}
+
+int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pages **pinned)
+{
+	struct scif_pinned_pages *p;
+
+	if (flags || !pinned || check_pages(addr, len, prot))
+		return -EINVAL;
+	p = malloc(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct scif_pinned_pages){.addr = addr, .len = len, .prot = prot};
+	lock_take(&handles.lock);
+	p->next = handles.list;
+	handles.list = p;
+	lock_drop(&handles.lock);
+	*pinned = p;
+	return 0;
+}
+
+/* Where the list points to that handle; NULL: it is none.  Under the list's lock. */
+static struct scif_pinned_pages **find_handle(const struct scif_pinned_pages *pinned)
+{
+	struct scif_pinned_pages **at;
+
+	for (at = &handles.list; *at && *at != pinned;)
+		at = &(*at)->next;
+	return *at ? at : NULL;
+}
+
+int unpin_pages(struct scif_pinned_pages *pinned)
+{
+	struct scif_pinned_pages **at;
+
+	lock_take(&handles.lock);
+	at = find_handle(pinned);
+	if (at)
+		*at = pinned->next;
+	lock_drop(&handles.lock);
+	if (!at)
+		return -EINVAL;
+	free(pinned);
+	return 0;
+}
+
+int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t off, int flags)
+{
+	struct scif_pinned_pages p = {.len = 0};
+
+	lock_take(&handles.lock);
+	if (find_handle(pinned))
+		p = *pinned;
+	lock_drop(&handles.lock);
+	if (!p.len)
+		return -EINVAL;
+	return reg_register(ep, p.addr, p.len, off, p.prot, flags);
+}
+
+/* ---- our windows ---- */
+
+void reg_drop(struct window *w)
+{
+	if (w->share)
+		weft_share_close(w->share); /* who has it mapped keeps it */
+	w->share = NULL;
+	if (w->mr)
+		ibv_dereg_mr(w->mr);
+	w->mr = NULL;
+}
+
+static int check_args(const void *addr, size_t len, int64_t off, int prot, int flags)
+{
+	if ((flags & ~SCIF_MAP_FIXED) || check_pages(addr, len, prot))
+		return -EINVAL;
+	if (!(flags & SCIF_MAP_FIXED))
+		return 0;
+	return off < 0 || off % PAGE || off + len > INT64_MAX ? -EINVAL : 0;
+}
+
+static struct ibv_mr *register_region(struct scif_ep *ep, const struct window *w)
+{
+	int access = 0;
+
+	if (w->prot & SCIF_PROT_READ)
+		access |= IBV_ACCESS_REMOTE_READ;
+	if (w->prot & SCIF_PROT_WRITE)
+		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+	return ibv_reg_mr_iova(ep->link.pd, w->addr, w->len, w->off, access);
+}
+
+/*
+ * Offsets of windows that were closed a moment ago are free again once the peer said so: waits
+ * for that where they are in the way.
+ */
+static int await_release(struct scif_ep *ep, uint64_t off, uint64_t len)
+{
+	uint64_t until = clock_ns() + RELEASE_WAIT_S * (uint64_t)NSEC_PER_SEC, spin = 0;
+	struct window *w;
+
+	while (ep->state == EP_CONNECTED && (w = windows_hit(&ep->own, off, len)) != NULL) {
+		if (!w->closed || w->told || ep_wait(ep, &spin, until) == -ETIMEDOUT)
+			return -EADDRINUSE;
+	}
+	return ep_connected(ep);
+}
+
+/* The same for all closed windows, since a free place is chosen by what is taken. */
+static void await_places(struct scif_ep *ep)
+{
+	uint64_t until = clock_ns() + RELEASE_WAIT_S * (uint64_t)NSEC_PER_SEC, spin = 0;
+
+	for (size_t i = 0; i < ep->own.count && ep->state == EP_CONNECTED;) {
+		struct window *w = ep->own.list[i];
+
+		if (!w->closed || w->told)
+			i++;
+		else if (ep_wait(ep, &spin, until) == -ETIMEDOUT)
+			return;
+		else
+			i = 0;
+	}
+}
+
+static int tell_peer(struct scif_ep *ep, const struct window *w)
+{
+	const uint64_t arg[4] = {w->off, w->len, w->prot, w->mr->rkey};
+	uint64_t spin = 0;
+	int ret;
+
+	while ((ret = link_say(ep, WIRE_REGISTER, 0, arg, 4)) && ep->state == EP_CONNECTED)
+		ep_wait(ep, &spin, 0);
+	link_poll(ep);
+	/* it is to know the window when we return */
+	while (ep->state == EP_CONNECTED && ep->link.ctl_head != ep->link.ctl_tail)
+		ep_wait(ep, &spin, 0);
+	return ep_connected(ep);
+}
+
+static int add_window(struct scif_ep *ep, struct window *w, bool fixed, int64_t hint)
+{
+	int64_t off;
+	int ret;
+
+	if (fixed) {
+		ret = await_release(ep, w->off, w->len);
+		if (ret)
+			return ret;
+	} else {
+		if (ep->own.closed)
+			await_places(ep);
+		off = windows_place(&ep->own, hint > 0 ? hint : 0, w->len);
+		if (off < 0)
+			return off;
+		w->off = off;
+	}
+	ret = ep_connected(ep);
+	if (ret)
+		return ret;
+	w->mr = register_region(ep, w);
+	if (!w->mr)
+		return errno == EFAULT || errno == ENOMEM ? -errno : -EAGAIN;
+	ret = windows_add(&ep->own, w);
+	if (ret)
+		reg_drop(w);
+	return ret;
+}
+
+int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, int prot, int flags)
+{
+	bool fixed = flags & SCIF_MAP_FIXED;
+	struct window *w;
+	int64_t ret = check_args(addr, len, off, prot, flags);
+
+	if (ret)
+		return ret;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->addr = addr;
+	w->len = len;
+	w->prot = prot;
+	w->off = off;
+	lock_take(&ep->lock);
+	link_poll(ep);
+	ret = ep_connected(ep);
+	if (!ret)
+		ret = add_window(ep, w, fixed, off);
+	off = w->off; /* another thread may unregister it while we wait */
+	if (ret)
+		free(w);
+	else
+		ret = tell_peer(ep, w);
+	link_ready(ep);
+	lock_drop(&ep->lock);
+	return ret ? ret : off;
+}
+
+/* May all windows in the range be closed? */
+static int check_range(struct scif_ep *ep, uint64_t off, uint64_t len)
+{
+	bool any = false;
+
+	for (size_t i = windows_rank(&ep->own, off); i < ep->own.count; i++) {
+		const struct window *w = ep->own.list[i];
+
+		if (w->off >= off + len)
+			break;
+		if (w->closed)
+			continue;
+		if (w->off < off || w->off + w->len > off + len)
+			return -EINVAL;
+		any = true;
+	}
+	return any ? 0 : -ENXIO;
+}
+
+static void close_window(struct scif_ep *ep, struct window *w)
+{
+	uint64_t spin = 0;
+
+	w->closed = true;
+	ep->own.closed++;
+	while (link_say(ep, WIRE_UNREGISTER, 0, &w->off, 1) && ep->state == EP_CONNECTED)
+		ep_wait(ep, &spin, 0);
+}
+
+int reg_unregister(struct scif_ep *ep, int64_t off, size_t len)
+{
+	size_t i = 0;
+	int ret;
+
+	if (off < 0)
+		return -EINVAL;
+	lock_take(&ep->lock);
+	link_poll(ep);
+	ret = ep_connected(ep);
+	if (!ret)
+		ret = !len || off + len > INT64_MAX || off + len < len ? -ENXIO
+								       : check_range(ep, off, len);
+	/* waiting gives the lock up: the list may have changed */
+	while (!ret && (i = windows_rank(&ep->own, off)) < ep->own.count) {
+		while (i < ep->own.count && ep->own.list[i]->closed)
+			i++;
+		if (i == ep->own.count || ep->own.list[i]->off + ep->own.list[i]->len > off + len)
+			break;
+		close_window(ep, ep->own.list[i]);
+	}
+	link_poll(ep);
+	link_ready(ep);
+	lock_drop(&ep->lock);
+	return ret;
+}
+
+/* ---- what the peer says ---- */
+
+static int peer_registered(struct scif_ep *ep, const uint64_t *arg)
+{
+	struct window *w;
+	int ret;
+
+	if (arg[0] % PAGE || arg[1] % PAGE || !arg[1] || arg[0] > INT64_MAX ||
+		arg[1] > INT64_MAX - arg[0] || arg[2] > (SCIF_PROT_READ | SCIF_PROT_WRITE))
+		return -EPROTO;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	*w = (struct window){.off = arg[0], .len = arg[1], .prot = arg[2], .rkey = arg[3]};
+	ret = windows_add(&ep->theirs, w);
+	if (ret)
+		free(w);
+	return ret;
+}
+
+static int peer_released(struct scif_ep *ep, uint64_t off)
+{
+	struct window *w = windows_at(&ep->own, off);
+
+	if (!w || !w->closed)
+		return -EPROTO;
+	w->released = true;
+	reg_unused(ep);
+	return 0;
+}
+
+int reg_told(struct scif_ep *ep, const struct wire_ctl *ctl)
+{
+	struct window *w;
+
+	switch (ctl->op) {
+	case WIRE_REGISTER:
+		return peer_registered(ep, ctl->arg);
+	case WIRE_UNREGISTER:
+		w = windows_at(&ep->theirs, ctl->arg[0]);
+		if (!w || w->closed)
+			return -EPROTO;
+		w->closed = true;
+		ep->theirs.closed++;
+		if (w->refs)
+			return link_say(ep, WIRE_RETAINED, 0, &w->off, 1);
+		reg_unused(ep);
+		return 0;
+	case WIRE_RETAINED:
+		w = windows_at(&ep->own, ctl->arg[0]);
+		if (!w || !w->closed)
+			return -EPROTO;
+		w->told = true;
+		return 0;
+	case WIRE_RELEASED:
+		return peer_released(ep, ctl->arg[0]);
+	}
+	return -EPROTO;
+}
+
+void reg_unused(struct scif_ep *ep)
+{
+	for (size_t i = 0; ep->own.closed && i < ep->own.count;) {
+		struct window *w = ep->own.list[i];
+
+		if (!w->closed || !w->released || w->refs) {
+			i++;
+			continue;
+		}
+		windows_remove(&ep->own, w);
+		ep->own.closed--;
+		reg_drop(w);
+		free(w);
+	}
+	for (size_t i = 0; ep->theirs.closed && i < ep->theirs.count;) {
+		struct window *w = ep->theirs.list[i];
+
+		if (!w->closed || w->refs || link_say(ep, WIRE_RELEASED, 0, &w->off, 1)) {
+			i++;
+			continue;
+		}
+		windows_remove(&ep->theirs, w);
+		ep->theirs.closed--;
+		free(w);
+	}
+}

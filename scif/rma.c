@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/rma.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "scif.h"
+#include "scif/link.h"
+
+enum {
+	CHUNK = 1 << 20, /* the lock is given up between two */
+	LINE = 64,
+	ALL_FLAGS = SCIF_RMA_USECPU | SCIF_RMA_USECACHE | SCIF_RMA_SYNC | SCIF_RMA_ORDERED,
+};
+
+/* One copy under way. */
+struct rma {
+	const struct rma_args *args;
+	struct ibv_mr *mr; /* of the caller's memory */
+	uint64_t done;
+	uint64_t tail; /* where the last cache line of the source begins, from its start */
+	int64_t last;  /* request */
+};
+
+static int check(struct scif_ep *ep, const struct rma_args *a)
+{
+	int ret = ep_connected(ep);
+
+	if (ret)
+		return ret;
+	if ((a->flags & ~ALL_FLAGS) || !a->len)
+		return -EINVAL;
+	if (!a->memory)
+		ret = windows_check(
+			&ep->own, a->loff, a->len, a->write ? SCIF_PROT_READ : SCIF_PROT_WRITE);
+	if (ret)
+		return ret;
+	return windows_check(
+		&ep->theirs, a->roff, a->len, a->write ? SCIF_PROT_WRITE : SCIF_PROT_READ);
+}
+
+/* Memory that is no window is registered for this one copy. */
+static int register_memory(struct scif_ep *ep, struct rma *r)
+{
+	const struct rma_args *a = r->args;
+
+	if (!a->memory)
+		return 0;
+	r->mr = ibv_reg_mr(ep->link.pd, a->addr, a->len, a->write ? 0 : IBV_ACCESS_LOCAL_WRITE);
+	if (r->mr)
+		return 0;
+	return errno == ENOMEM ? -ENOMEM : -EFAULT;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The local side of what is to be copied next; how much of it is in one piece. */
+static uint64_t local_piece(struct scif_ep *ep, const struct rma *r, struct ibv_sge *sge)
+{
+	const struct rma_args *a = r->args;
+	uint64_t off = a->loff + r->done;
+	const struct window *w;
+
+	if (a->memory) {
+		sge->addr = (uintptr_t)a->addr + r->done;
+		sge->lkey = r->mr->lkey;
+		return a->len - r->done;
+	}
+	w = windows_holding(&ep->own, off);
+	sge->addr = off; /* a window's addresses are its offsets */
+	sge->lkey = w->mr->lkey;
+	return w->off + w->len - off;
+}
+
+static int post_piece(struct scif_ep *ep, struct rma *r)
+{
+	const struct rma_args *a = r->args;
+	uint64_t off = a->roff + r->done, n = smaller(a->len - r->done, CHUNK);
+	const struct window *w = windows_holding(&ep->theirs, off);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {.opcode = a->write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+		.sg_list = &sge,
+		.num_sge = 1};
+
+	n = smaller(n, local_piece(ep, r, &sge));
+	n = smaller(n, w->off + w->len - off);
+	if (r->done < r->tail)
+		n = smaller(n, r->tail - r->done);
+	else if (r->tail)
+		wr.send_flags = IBV_SEND_FENCE;
+	sge.length = n;
+	wr.wr.rdma.remote_addr = off;
+	wr.wr.rdma.rkey = w->rkey;
+	r->last = link_post(ep, &wr);
+	if (r->last < 0)
+		return r->last;
+	ep->link.rma_last = r->last;
+	r->done += n;
+	return 0;
+}
+
+/* Posts it all, giving others a turn between pieces. */
+static int post_all(struct scif_ep *ep, struct rma *r)
+{
+	uint64_t spin = 0;
+	int ret = 0;
+
+	while (!ret && r->done < r->args->len) {
+		while (ep->state == EP_CONNECTED && !link_has_room(ep))
+			ep_wait(ep, &spin, 0);
+		ret = ep_connected(ep);
+		if (!ret)
+			ret = post_piece(ep, r);
+		if (!ret && r->done < r->args->len && r->args->len > CHUNK) {
+			lock_drop(&ep->lock);
+			lock_take(&ep->lock);
+			link_poll(ep);
+		}
+	}
+	return ret;
+}
+
+static void set_tail(struct rma *r)
+{
+	const struct rma_args *a = r->args;
+	uint64_t src = !a->write   ? (uint64_t)a->roff
+		       : a->memory ? (uintptr_t)a->addr
+				   : (uint64_t)a->loff;
+	uint64_t line = (src + a->len - 1) & -(uint64_t)LINE;
+
+	r->tail = (a->flags & SCIF_RMA_ORDERED) && line > src ? line - src : 0;
+}
+
+static int copy(struct scif_ep *ep, struct rma *r, struct after *after)
+{
+	const struct rma_args *a = r->args;
+	uint64_t spin = 0;
+	int ret;
+
+	if (!a->memory)
+		windows_ref(&ep->own, a->loff, a->len, 1);
+	windows_ref(&ep->theirs, a->roff, a->len, 1);
+	ret = post_all(ep, r);
+	if (ret) {
+		if (r->mr)
+			ibv_dereg_mr(r->mr);
+		free(after);
+		return ret;
+	}
+	*after = (struct after){.wr = r->last,
+		.mr = r->mr,
+		.local = !a->memory,
+		.remote = true,
+		.loff = a->loff,
+		.lat_len = a->len,
+		.roff = a->roff,
+		.rat_len = a->len};
+	link_after(ep, after);
+	link_poll(ep);
+	while ((a->flags & SCIF_RMA_SYNC) && ep->state == EP_CONNECTED &&
+		ep->link.sq_done < (uint64_t)r->last)
+		ep_wait(ep, &spin, 0);
+	if ((a->flags & SCIF_RMA_SYNC) && ep->link.sq_done < (uint64_t)r->last)
+		return -ECONNRESET;
+	return 0;
+}
+
+int rma_copy(struct scif_ep *ep, const struct rma_args *args)
+{
+	struct rma r = {.args = args};
+	struct after *after;
+	int ret;
+
+	lock_take(&ep->lock);
+	link_poll(ep);
+	ret = check(ep, args);
+	if (!ret)
+		ret = register_memory(ep, &r);
+	if (!ret) {
+		after = malloc(sizeof(*after));
+		set_tail(&r);
+		if (after)
+			ret = copy(ep, &r, after);
+		else
+			ret = -ENOMEM;
+		if (!after && r.mr)
+			ibv_dereg_mr(r.mr);
+	}
+	link_ready(ep);
+	lock_drop(&ep->lock);
+	return ret;
+}

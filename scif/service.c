@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "scif/cm.h"
+#include "scif/link.h"
+#include "scif/map.h"
+#include "scif/poll.h"
+
+enum { MAX_CONTEXTS = 16, EVENTS = 32, TICK_MS = 500 };
+
+/* What an epoll event is about; an inode number is that of an endpoint. */
+static const uint64_t KIND = UINT64_C(3) << 62;
+static const uint64_t IS_CM = UINT64_C(1) << 62, IS_CHANNEL = UINT64_C(2) << 62;
+static const uint64_t IS_KICK = UINT64_C(3) << 62;
+
+static struct {
+	struct lock lock;
+	bool running;
+	int epoll, kick;
+	struct rdma_event_channel *cm;
+	struct ibv_comp_channel *channels[MAX_CONTEXTS];
+} service = {.epoll = -1, .kick = -1};
+
+static int watch(int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event e = {.events = events, .data.u64 = data};
+
+	return epoll_ctl(service.epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* ---- the thread ---- */
+
+static void take_cm_events(void)
+{
+	struct rdma_cm_event *ev;
+
+	while (rdma_get_cm_event(service.cm, &ev) == 0)
+		cm_event(ev);
+}
+
+static void take_completions(struct ibv_comp_channel *channel)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (ibv_get_cq_event(channel, &cq, &context) == 0) {
+		struct scif_ep *ep = context;
+
+		lock_take(&ep->lock);
+		link_arm(ep);
+		link_ready(ep);
+		lock_drop(&ep->lock);
+		ibv_ack_cq_events(cq, 1); /* the endpoint lives until this */
+	}
+}
+
+/* The program may have closed an endpoint's fd without scif_close(). */
+static void look_at_fd(uint64_t ino)
+{
+	struct scif_ep *ep = ep_find_ino(ino);
+	bool closed;
+
+	if (!ep)
+		return;
+	lock_take(&ep->lock);
+	closed = ep_fd_closed(ep);
+	lock_drop(&ep->lock);
+	if (closed && ep_remove(ep)) {
+		ep_close(ep);
+		ep_put(ep);
+	}
+	ep_put(ep);
+}
+
+static void *run(void *arg)
+{
+	struct epoll_event events[EVENTS];
+	uint64_t kicks;
+
+	(void)arg;
+	for (;;) {
+		int n = epoll_wait(service.epoll, events, EVENTS, cm_connecting() ? TICK_MS : -1);
+
+		for (int i = 0; i < n; i++) {
+			uint64_t data = events[i].data.u64;
+
+			if ((data & KIND) == IS_CM)
+				take_cm_events();
+			else if ((data & KIND) == IS_CHANNEL)
+				take_completions(service.channels[data & ~KIND]);
+			else if ((data & KIND) == IS_KICK)
+				(void)!read(service.kick, &kicks, sizeof(kicks));
+			else
+				look_at_fd(data);
+		}
+		if (cm_connecting())
+			cm_tick();
+	}
+	return NULL;
+}
+
+/* ---- starting ---- */
+
+static int start_thread(void)
+{
+	pthread_t thread;
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = -pthread_create(&thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret)
+		return ret;
+	pthread_setname_np(thread, "scif");
+	pthread_detach(thread);
+	return 0;
+}
+
+static void before_fork(void)
+{
+	lock_take(&service.lock);
+	ep_before_fork();
+}
+
+static void parent_forked(void)
+{
+	ep_parent_forked();
+	lock_drop(&service.lock);
+}
+
+static void child_forked(void)
+{
+	ep_child_forked();
+	node_forked();
+	poll_forked();
+	map_forked();
+	cm_forked();
+	if (service.epoll >= 0)
+		close(service.epoll);
+	if (service.kick >= 0)
+		close(service.kick);
+	service.epoll = service.kick = -1;
+	service.cm = NULL; /* the parent's, as are the queues */
+	service.running = false;
+	for (int i = 0; i < MAX_CONTEXTS; i++)
+		service.channels[i] = NULL;
+	atomic_store_explicit(&service.lock.word, 0, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, parent_forked, child_forked);
+}
+
+static int start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int ret;
+
+	pthread_once(&once, watch_forks);
+	if (service.epoll < 0)
+		service.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (service.kick < 0)
+		service.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (service.epoll < 0 || service.kick < 0)
+		return -errno;
+	if (!service.cm) {
+		service.cm = rdma_create_event_channel();
+		if (!service.cm)
+			return -errno;
+		ret = set_nonblock(service.cm->fd);
+		if (!ret)
+			ret = watch(service.cm->fd, EPOLLIN, IS_CM);
+		if (!ret)
+			ret = watch(service.kick, EPOLLIN, IS_KICK);
+		if (ret)
+			return ret;
+	}
+	ret = start_thread();
+	service.running = !ret;
+	return ret;
+}
+
+int service_start(void)
+{
+	int ret = 0;
+
+	lock_take(&service.lock);
+	if (!service.running)
+		ret = start();
+	lock_drop(&service.lock);
+	return ret;
+}
+
+struct rdma_event_channel *service_cm(void)
+{
+	return service.cm;
+}
+
+struct ibv_comp_channel *service_channel(struct ibv_context *verbs)
+{
+	struct ibv_comp_channel *channel = NULL;
+	int i;
+
+	lock_take(&service.lock);
+	for (i = 0; i < MAX_CONTEXTS && service.channels[i]; i++) {
+		if (service.channels[i]->context == verbs) {
+			channel = service.channels[i];
+			break;
+		}
+	}
+	if (!channel && i < MAX_CONTEXTS) {
+		channel = ibv_create_comp_channel(verbs);
+		if (channel && !set_nonblock(channel->fd)) {
+			service.channels[i] = channel;
+			watch(channel->fd, EPOLLIN, IS_CHANNEL | i);
+		}
+	}
+	lock_drop(&service.lock);
+	return channel;
+}
+
+int service_watch(struct scif_ep *ep)
+{
+	return watch(ep->sock, EPOLLRDHUP | EPOLLET, ep->ino);
+}
+
+void service_kick(void)
+{
+	uint64_t one = 1;
+
+	(void)!write(service.kick, &one, sizeof(one));
+}
+
+bool service_may_spin(void)
+{
+	static _Atomic int cpus;
+	int n = atomic_load_explicit(&cpus, memory_order_relaxed);
+
+	if (!n) {
+		n = sysconf(_SC_NPROCESSORS_ONLN);
+		atomic_store_explicit(&cpus, n, memory_order_relaxed);
+	}
+	return n > 1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SCIF endpoints for test programs, over the public <scif.h> alone. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "scif.h"
+
+/* Two connected endpoints of this process. */
+struct scif_pair {
+	scif_epd_t listener, a, b; /* a connected, b was accepted */
+	uint16_t port;
+};
+
+/* A listener on a free port, which is put in *port. */
+scif_epd_t scif_listener(int backlog, uint16_t *port);
+/* Connects to a port of our own node, waiting. */
+scif_epd_t scif_dial(uint16_t node, uint16_t port);
+struct scif_pair scif_make_pair(void);
+void scif_end_pair(struct scif_pair *p);
+
+/* Zeroed pages, page aligned, never freed. */
+void *scif_pages(size_t len);
+
+/* Can windows be mapped?  Not with WEFT_SHARE=never. */
+bool scif_can_map(void);
+
+/* What poll(2) says within ms of those events. */
+short scif_raw_poll(scif_epd_t epd, short events, int ms);
+/* What scif_poll() says; -1: nothing within ms. */
+int scif_events(scif_epd_t epd, short events, long ms);
+
+/* A child process and pipes to it and back; it exits with its failures. */
+struct scif_child {
+	pid_t pid;
+	int to, from;
+};
+struct scif_child scif_fork(void (*fn)(int in, int out));
+/* Waits for its end and counts its failures. */
+void scif_join(struct scif_child *c);
+/* Words through such pipes. */
+void scif_tell(int fd, uint64_t word);
+uint64_t scif_hear(int fd);

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What libscif.so.0 exports, and whether programs that were linked long ago start on it.
+
+usage: scif_abi.py BUILD CC INCLUDE
+
+The 22 classic calls must have the version node SCIF_0.0, what came later WEFT_1.0.  A program is
+linked with a stub that has the same soname and the node SCIF_0.0 alone, as Intel's library had,
+and must then start and work with ours, in C; the header must also compile as C++.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CLASSIC = """accept bind close connect fence_mark fence_signal fence_wait get_fd get_nodeIDs listen
+mmap munmap open poll readfrom recv register send unregister vreadfrom vwriteto writeto""".split()
+LATER = """client_register client_unregister get_node_ids get_pages pin_pages put_pages
+register_pinned_pages unpin_pages""".split()
+
+PROGRAM = r"""
+#include <scif.h>
+#include <stdio.h>
+#include <fcntl.h>
+
+int main(void)
+{
+	struct scif_portID dst = {0, 0}, peer;
+	scif_epd_t l = scif_open(), c = scif_open(), s;
+	uint16_t self = 1;
+	char buf[6] = "";
+	int port = scif_bind(l, 0);
+
+	dst.port = port;
+	if (port <= SCIF_PORT_RSVD || scif_listen(l, 1) || scif_get_nodeIDs(NULL, 0, &self) != 1)
+		return 1;
+	fcntl(scif_get_fd(c), F_SETFL, O_NONBLOCK);
+	if (scif_connect(c, &dst) != -1 || errno != EINPROGRESS)
+		return 2;
+	if (scif_accept(l, &peer, &s, SCIF_ACCEPT_SYNC))
+		return 3;
+	if (scif_send(s, "hello", 5, SCIF_SEND_BLOCK) != 5)
+		return 4;
+	while (scif_connect(c, &dst) < 0 && errno == EINPROGRESS)
+		;
+	if (scif_recv(c, buf, 5, SCIF_RECV_BLOCK) != 5)
+		return 5;
+	puts(buf);
+	return scif_close(c) || scif_close(s) || scif_close(l);
+}
+"""
+
+
+def run(*args, **more):
+    return subprocess.run(args, check=True, capture_output=True, text=True, **more).stdout
+
+
+def exported(lib):
+    found = {}
+    for line in run("readelf", "-W", "--dyn-syms", lib).splitlines():
+        f = line.split()
+        if len(f) >= 8 and f[6] not in ("UND", "ABS") and f[4] == "GLOBAL":
+            name, _, node = f[7].partition("@@")
+            found[name] = node
+    return found
+
+
+def main():
+    build, cc, include = sys.argv[1:]
+    lib = os.path.join(build, "lib", "libscif.so.0")
+    want = {"scif_" + n: "SCIF_0.0" for n in CLASSIC}
+    want |= {"scif_" + n: "WEFT_1.0" for n in LATER}
+    found = exported(lib)
+    assert found == want, f"exports differ: {set(found.items()) ^ set(want.items())}"
+    dynamic = run("readelf", "-W", "-d", lib)
+    assert "soname: [libscif.so.0]" in dynamic
+    needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+    extra = needed - {"libc.so.6", "libibverbs.so.1", "librdmacm.so.1"}
+    assert not extra, f"needs more: {extra}"
+
+    with tempfile.TemporaryDirectory() as d:
+        def path(name, text=None):
+            p = os.path.join(d, name)
+            if text is not None:
+                with open(p, "w", encoding="ascii") as f:
+                    f.write(text)
+            return p
+
+        stub = path("stub.c", "".join(f"int scif_{n}(void) {{ return -1; }}\n" for n in CLASSIC))
+        node = path("stub.map", "SCIF_0.0 { global: scif_*; local: *; };\n")
+        run(cc, "-shared", "-fPIC", "-o", path("libscif.so.0"), stub, "-Wl,-soname,libscif.so.0",
+            f"-Wl,--version-script={node}")
+        shutil.copy(path("libscif.so.0"), path("libscif.so"))
+        program = path("program.c", PROGRAM)
+        run(cc, "-D_GNU_SOURCE", "-Wall", "-Werror", "-I", include, "-o", path("program"), program,
+            "-L", d, "-lscif")
+        versions = run("readelf", "-W", "-V", path("program"))
+        assert "SCIF_0.0" in versions
+        assert subprocess.run([path("program")], env={"LD_LIBRARY_PATH": d}).returncode == 1, \
+            "the stub works"
+        assert run(path("program")) == "hello\n"
+        if shutil.which("c++"):
+            run("c++", "-fsyntax-only", "-Wall", "-Werror", "-I", include,
+                path("header.cc", "#include <scif.h>\n"))
+    print(f"{len(found)} symbols, an old program starts")
+
+
+main()

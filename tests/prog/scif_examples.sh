@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# scif_examples.sh BUILD: the programs of examples/scif/ do what their README says.
+set -u
+E="$1/examples/scif"
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+
+# The server may not listen yet.
+retry()
+{
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		"$@" && return 0
+		sleep 0.2
+	done
+	return 1
+}
+
+head -c 3000001 /dev/urandom >"$T/in"
+timeout 50 "$E/scif_copy" receive 2050 "$T/out" &
+retry "$E/scif_copy" send 0 2050 "$T/in" 2>/dev/null || exit 1
+wait $! || exit 1
+cmp "$T/in" "$T/out" || exit 1
+
+WEFT_NODE=1 timeout 50 "$E/scif_words" serve 2051 &
+retry "$E/scif_words" ask 1 2051 >"$T/words" 2>/dev/null || exit 1
+wait $! || exit 1
+cat "$T/words"
+[ "${WEFT_SHARE:-}" = never ] && mapped=0 || mapped=1 # without shared pages a line less
+[ "$(grep -c us "$T/words")" = $((3 + mapped)) ]
