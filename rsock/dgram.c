@@ -97,9 +97,10 @@ static int post_buffer(struct dgram *d, uint32_t i)
 	return -ibv_post_recv(d->qp, &wr, &bad);
 }
 
+/* So many that `bytes` of datagrams of a quarter of the longest fit. */
 static uint32_t buffers_for(int bytes, int most)
 {
-	uint32_t n = bytes / BUF;
+	uint32_t n = bytes / (BUF / 4);
 
 	if (n < MIN_SLOTS)
 		n = MIN_SLOTS;

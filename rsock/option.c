@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-enum { MAX_SEGMENT = 1 << 16, MAX_ROUTES = 16 };
+enum { SEGMENT = 4096, MAX_ROUTES = 16 };
 
 /* When an option may be set: sizes are ignored once they are in use, as riostream expects. */
 enum when { ANY_TIME, BEFORE_BIND, BEFORE_USE };
@@ -237,6 +237,20 @@ static int give_socket_option(struct rsocket *s, int name, void *val, socklen_t 
 	}
 }
 
+/* As much as there is to say: nothing is lost, so nothing is counted. */
+static int give_info(struct rsocket *s, void *val, socklen_t *len)
+{
+	struct tcp_info info = {.tcpi_snd_mss = SEGMENT, .tcpi_rcv_mss = SEGMENT};
+
+	if (is_dgram(s))
+		return -ENOPROTOOPT;
+	if (s->state == RS_LISTENING)
+		info.tcpi_state = TCP_LISTEN;
+	else
+		info.tcpi_state = s->state == RS_CONNECTED ? TCP_ESTABLISHED : TCP_CLOSE;
+	return give(&info, sizeof info, val, len);
+}
+
 static int get_option(struct rsocket *s, int level, int name, void *val, socklen_t *len)
 {
 	const struct option *o = find_option(level, name);
@@ -248,10 +262,9 @@ static int get_option(struct rsocket *s, int level, int name, void *val, socklen
 	if (level == SOL_SOCKET)
 		return give_socket_option(s, name, val, len);
 	if (level == IPPROTO_TCP && name == TCP_MAXSEG)
-		return give_int(s->st.peer_size && s->st.peer_size < MAX_SEGMENT
-					? (int)s->st.peer_size
-					: MAX_SEGMENT,
-			val, len);
+		return give_int(SEGMENT, val, len);
+	if (level == IPPROTO_TCP && name == TCP_INFO)
+		return give_info(s, val, len);
 	if (level == SOL_RDMA && name == RDMA_ROUTE)
 		return give_route(s, val, len);
 	return -ENOPROTOOPT;
