@@ -166,6 +166,14 @@ static int iounmap(struct rsocket *s, const void *buf, size_t len)
 	return 0;
 }
 
+/* Why a place cannot be written to. */
+static int no_map(const struct rsocket *s)
+{
+	if (s->state == RS_ACCEPTING || s->state == RS_CONNECTING)
+		return -EAGAIN;
+	return s->state == RS_CONNECTED ? -EINVAL : -ENOTCONN;
+}
+
 static ssize_t iowrite(struct rsocket *s, const void *buf, size_t count, uint64_t offset, int flags)
 {
 	bool wait = !(flags & MSG_DONTWAIT) && !s->nonblock;
@@ -184,7 +192,7 @@ static ssize_t iowrite(struct rsocket *s, const void *buf, size_t count, uint64_
 			n = stream_write(
 				s, (const uint8_t *)buf + done, len, m->addr + at, m->rkey);
 		} else {
-			n = s->state == RS_CONNECTED ? -EINVAL : -ENOTCONN;
+			n = no_map(s);
 		}
 		if (n > 0) {
 			done += n;
