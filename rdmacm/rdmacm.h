@@ -140,6 +140,8 @@ struct device {
 
 /* The one device, opened once for the life of the process. */
 int device_get(const struct device **dev);
+/* The parent's protection domain is not the child's. */
+void device_forked_child(void);
 /* Index of one of our GIDs, -ENOENT. */
 int device_gid_index(const uint8_t gid[16]);
 /* The first address of that family; loopback: that one. */

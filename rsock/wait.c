@@ -245,10 +245,10 @@ int rs_wait_for(struct rsocket *s, bool (*done)(struct rsocket *s), short events
 	for (;;) {
 		rs_arm(s, events);
 		rs_progress(s, true);
-		if (holds(s, done, events))
-			return 0;
 		if (s->closed)
 			return -EBADF;
+		if (holds(s, done, events))
+			return 0;
 		ret = sleep_once(s, deadline);
 		if (ret)
 			return ret;
