@@ -406,9 +406,11 @@ static void answered(
 }
 
 /* It cannot be reached: nobody is there, or nobody answers. */
-static void refused(struct rsocket *s, struct dest *t, enum rdma_cm_event_type type)
+static void refused(struct rsocket *s, struct dest *t, enum rdma_cm_event_type type, int status)
 {
-	if (t->ah && type != RDMA_CM_EVENT_REJECTED) { /* busy, perhaps */
+	bool answered = type == RDMA_CM_EVENT_REJECTED || status > 0;
+
+	if (t->ah && !answered) { /* busy, perhaps */
 		forget_asking(s->dg, t);
 		t->fresh = clock_ns() + FRESH_NS;
 		return;
@@ -432,7 +434,7 @@ static void on_event(struct rsocket *s, struct rdma_cm_event *e)
 	struct rdma_cm_id *id = e->id;
 	struct rdma_conn_param none = {0};
 	struct dest *t = id->context;
-	int err = 0;
+	int err = 0, status = e->status;
 
 	rdma_ack_cm_event(e);
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
@@ -456,13 +458,13 @@ static void on_event(struct rsocket *s, struct rdma_cm_event *e)
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		refused(s, t, type);
+		refused(s, t, type, status);
 		break;
 	default:
 		break;
 	}
 	if (err)
-		refused(s, t, RDMA_CM_EVENT_ADDR_ERROR);
+		refused(s, t, RDMA_CM_EVENT_ADDR_ERROR, 0);
 }
 
 void dgram_events(struct rsocket *s)

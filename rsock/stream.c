@@ -370,7 +370,8 @@ static int on_message(struct rsocket *s, const struct ibv_wc *wc)
 	if (s->state == RS_ACCEPTING) /* this is as good as its RTU */
 		s->state = RS_CONNECTED;
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return on_data(&s->st, ntohl(wc->imm_data));
+		return ntohl(wc->imm_data) == wc->byte_len ? on_data(&s->st, wc->byte_len)
+							   : -EPROTO;
 	return on_control(s, wc);
 }
 
