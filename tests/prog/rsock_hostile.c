@@ -181,13 +181,13 @@ static void bad_message(
 
 static void messages(int l, uint16_t port)
 {
-	struct rs_ctl c = ctl_of(99, 0, 0);
+	struct rs_ctl two[2] = {ctl_of(RS_CREDIT, 0, 0)}, c = ctl_of(99, 0, 0);
 
 	bad_message(l, port, "type", &c, sizeof c);
 	c = ctl_of(RS_CREDIT, 0, 0);
 	bad_message(l, port, "short", &c, 4);
 	bad_message(l, port, "empty", &c, 0);
-	bad_message(l, port, "long", &c, sizeof c + 8);
+	bad_message(l, port, "long", two, sizeof c + 8);
 	c = ctl_of(RS_CREDIT, 1, 0);
 	bad_message(l, port, "more than was sent", &c, 16);
 	c = ctl_of(RS_CREDIT, -5, 0);
