@@ -198,8 +198,9 @@ void check_other_rdma(struct check *c)
 	char names[256] = "";
 	struct dirent *entry;
 
+	/* In the environment of "weft env" the directory shows our own, too. */
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' &&
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "weft0") &&
 			strlen(names) + strlen(entry->d_name) + 2 < sizeof names)
 			sprintf(names + strlen(names), "%s%s", *names ? " " : "", entry->d_name);
 	if (dir)

@@ -167,8 +167,9 @@ static enum step execute(struct work *w)
 {
 	enum step s;
 
-	if (w->req->type == IBV_QPT_UD)
-		return (enum step)w->x->datagram(w);
+	if (w->req->type == IBV_QPT_UD) /* in the segment of a peer it is a lie: nobody helps UD */
+		return w->req->view.pid ? work_failed(w, IBV_WC_LOC_QP_OP_ERR)
+					: (enum step)w->x->datagram(w);
 	s = w->resp || op_is_local(w->op) ? work_execute(w) : STEP_NO_PEER;
 	/* Nobody answers UC: what finds no peer and no receive is lost. */
 	if ((s == STEP_NO_PEER || s == STEP_RNR) && w->req->type == IBV_QPT_UC)
@@ -277,14 +278,20 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 	}
 }
 
+/* The target of XRC and a shared receive queue send nothing. */
+static bool has_send_queue(const struct end *e)
+{
+	return e->sq && e->send_cq.cq;
+}
+
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
 	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp};
 	enum run_end end;
 
-	if (!req->send_cq.cq)
-		return RUN_IDLE; /* it sends nothing: the target of XRC */
+	if (!has_send_queue(req))
+		return RUN_IDLE;
 	w.named = resp ? resp->view.attach : req->view.attach;
 	/* Datagrams: most likely for the process to which the last one went. */
 	if (req->type == IBV_QPT_UD && req->qp->peer_attach)
@@ -315,6 +322,8 @@ bool exec_expire(struct exec *x, const struct end *req)
 	struct seg_qp *q = req->qp;
 	bool kicked = false, expired = false;
 
+	if (!has_send_queue(req))
+		return false;
 	slot_enter(x->slot, req->view.attach, req->view.attach);
 	if (token_take(&q->token, x->owner)) {
 		do {
@@ -341,6 +350,8 @@ void exec_peer_died(struct exec *x, const struct end *req)
 	struct work w = {.x = x, .req = req};
 	struct seg_qp *q = req->qp;
 
+	if (!has_send_queue(req))
+		return;
 	slot_enter(x->slot, req->view.attach, req->view.attach);
 	if (token_take(&q->token, x->owner)) {
 		do {

@@ -269,9 +269,9 @@ struct seg_qp {
 	uint32_t access; /* qp_access_flags */
 	uint32_t sq_psn, rq_psn;
 	uint32_t send_cq, recv_cq;
-	uint8_t type;      /* enum ibv_qp_type */
-	uint8_t mtu;       /* enum ibv_mtu */
-	uint8_t rnr_timer; /* min_rnr_timer, 5 bits, encoded */
+	_Atomic uint8_t type; /* enum ibv_qp_type, or SEG_TYPE_SRQ */
+	uint8_t mtu;          /* enum ibv_mtu */
+	uint8_t rnr_timer;    /* min_rnr_timer, 5 bits, encoded */
 	uint8_t rnr_retry;
 	uint8_t timeout; /* local ACK timeout, encoded; 0 = never */
 	uint8_t retry_cnt;

@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 /* On ourselves, which nothing but a filter of system calls forbids. */
 static bool calls_work(void)
 {
@@ -48,6 +50,9 @@ uint32_t reach_find_out(void)
 	int saved = errno;
 	uint32_t flags = 0;
 
+	if (mover && *mover && strcmp(mover, "cma") && strcmp(mover, "agent"))
+		log_line(LOG_LVL_WARN, "WEFT_MOVER=%.40s is neither cma nor agent, and is ignored",
+			mover);
 	if (mover && strcmp(mover, "cma") == 0)
 		return REACH_CALLS | REACH_ALLOWS | REACH_NEVER_AGENT;
 	if ((!mover || strcmp(mover, "agent") != 0) && calls_work())

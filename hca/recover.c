@@ -45,7 +45,7 @@ static struct view view_of(struct seg *seg, uint32_t attach)
 
 static void wake_cq(const struct recover_env *env, uint32_t attach, const struct cq_ref *cq)
 {
-	uint32_t firing = arm_must_fire(&cq->cq->arm, true);
+	uint32_t firing = cq->cq ? arm_must_fire(&cq->cq->arm, true) : 0;
 
 	if (!firing)
 		return;
@@ -189,18 +189,22 @@ void recover_death(
 	forget_guest(seg, dead_id);
 	orphan_requests(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
-		bool peer_died = seg->qp[i].peer_attach == dead_id;
+		bool peer_died = seg->qp[i].peer_attach == dead_id, held;
 
 		if (!end_init(&e, &v, i) && owns_shared(&e) && shared_recover(&x, &e, dead_id))
 			touched = true;
+		if (end_init(&e, &v, i))
+			continue;
 		/* Also one that does not know its peer yet, or whose peer is not the dead one: it
 		 * may have helped before that, and a weftd is nobody's peer. */
-		if (end_init(&e, &v, i) || (!free_tokens(&e, dead_id) && !peer_died))
+		held = free_tokens(&e, dead_id);
+		if (!held && !peer_died)
 			continue;
 		if (peer_died && e.type != IBV_QPT_UD)
 			exec_peer_died(&x, &e);
 		tidy_up(&x, &e);
-		wake_owner(env, &e);
+		if (held)
+			wake_owner(env, &e);
 		touched = true;
 	}
 	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.)

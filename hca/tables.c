@@ -8,6 +8,12 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 
+/*
+ * An index is taken again as late as possible, so that a stale key or ticket meets nobody; but
+ * each that was never used costs the segment new memory.
+ */
+enum { SPAN_MIN = 4096 };
+
 /* One table: slots, a cursor that walks round, and how many are taken. */
 struct table {
 	struct lock lock;
@@ -46,10 +52,13 @@ void tables_forked_child(void)
 /* With the lock held: a free index other than 0, or -ENOMEM. */
 static int find_free(struct table *t)
 {
+	uint32_t end;
+
 	if (t->used + 1 >= t->size)
 		return -ENOMEM;
+	end = t->high >= SPAN_MIN && t->used < t->high / 2 ? t->high : t->size;
 	do
-		t->cursor = t->cursor + 1 < t->size ? t->cursor + 1 : 1;
+		t->cursor = t->cursor + 1 < end ? t->cursor + 1 : 1;
 	while (t->slot[t->cursor]);
 	if (t->high <= t->cursor)
 		t->high = t->cursor + 1;

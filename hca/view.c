@@ -131,7 +131,6 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 		return -EPROTO;
 	e->sq_mask = (1u << sq_log) - 1;
 	e->sq = heap_part(v, q->sq_off, (uint64_t)e->sq_stride << sq_log);
-	e->type = q->type;
 	e->sge_max = (e->sq_stride - sizeof(struct seg_wqe)) / sizeof(struct seg_sge);
 	e->ring = heap_part(v, q->ring_off, SEG_RING_BYTES);
 	e->park_buf = heap_part(v, q->park_off, SEG_PARK_BYTES);
@@ -156,7 +155,6 @@ static int queues_init(struct end *e, const struct view *v, const struct seg_qp 
 /* The entry of a shared receive queue: nothing to execute. */
 static int no_queues(struct end *e, const struct seg_qp *q)
 {
-	e->type = q->type;
 	e->stamps = q->stamps;
 	e->sq = e->rq = e->ring = e->park_buf = NULL;
 	e->sq_mask = e->rq_mask = e->sge_max = e->rq_sge_max = 0;
@@ -195,7 +193,8 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->pd = q->pd;
 	e->sig_all = q->sq_sig_all;
 	e->next = NULL;
-	if (q->type == SEG_TYPE_SRQ || q->type == SEG_TYPE_XRC_SRQ)
+	e->type = atomic_load_explicit(&q->type, memory_order_relaxed);
+	if (e->type == SEG_TYPE_SRQ || e->type == SEG_TYPE_XRC_SRQ)
 		rc = no_queues(e, q);
 	else
 		rc = queues_init(e, v, q);

@@ -455,6 +455,15 @@ void vp_kill_join(struct vp_child *c)
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+void vp_stop(const struct vp_child *c)
+{
+	int status;
+
+	if (kill(c->pid, SIGSTOP) || waitpid(c->pid, &status, WUNTRACED) != c->pid)
+		die("cannot stop the child");
+	CHECK(WIFSTOPPED(status));
+}
+
 void vp_join(struct vp_child *c)
 {
 	int status;

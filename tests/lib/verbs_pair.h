@@ -128,5 +128,7 @@ void vp_tell(int fd, uint64_t word);
 uint64_t vp_hear(int fd);
 /* Ends it by SIGKILL and waits. */
 void vp_kill_join(struct vp_child *c);
+/* SIGSTOP; on return no thread of it runs any more. */
+void vp_stop(const struct vp_child *c);
 /* Closes the socket, waits for the child's end, and counts its failures. */
 void vp_join(struct vp_child *c);

@@ -153,7 +153,7 @@ static void owner_stopped(void)
 	join(&w, &o);
 	begin_writing(&w);
 	start = now_ms();
-	kill(o.pid, SIGSTOP);
+	vp_stop(&o);
 	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
 	CHECK_RANGE(now_ms() - start, 100, SOON_MS);
 	kill(o.pid, SIGCONT);
@@ -191,7 +191,7 @@ static void third_party(void)
 	to_b = vp_swap(other.fd, &mine);
 	vp_connect(&b, &to_b);
 	vp_sync(other.fd);
-	kill(stopped.pid, SIGSTOP);
+	vp_stop(&stopped);
 	for (int i = 0; i < 8; i++)
 		CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to_a, 0),
 			0);
@@ -231,7 +231,7 @@ static void requester_stopped(void)
 		check_case("the requester is stopped, round %d", i);
 		join(&w, &o);
 		begin_writing(&w);
-		kill(w.pid, SIGSTOP);
+		vp_stop(&w);
 		vp_tell(o.fd, DEREG);
 		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
 		kill(w.pid, SIGCONT);

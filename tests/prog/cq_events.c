@@ -457,6 +457,51 @@ static void moderation(void)
 	vp_pair_free(&a, &b);
 }
 
+/* ---- a peer that dies ---- */
+
+static void connect_only(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct vp_end e;
+
+	(void)arg;
+	vp_make(&e, vp_open(), &o);
+	mine = vp_addr(&e);
+	peer = vp_swap(fd, &mine);
+	vp_connect(&e, &peer);
+	vp_sync(fd);
+	pause();
+}
+
+/* An event says that there is a completion: a death alone is none. */
+static void peer_killed(void)
+{
+	struct vp_child child = vp_fork(connect_only, NULL);
+	struct vp_opts o = vp_defaults();
+	struct vp_addr mine, peer;
+	struct ibv_wc wc;
+	struct vp_end e;
+
+	check_case("an event and its completion after the death of the peer");
+	o.channel = true;
+	o.timeout = 14; /* 67 ms, twice */
+	o.retry_cnt = 1;
+	vp_make(&e, vp_open(), &o);
+	mine = vp_addr(&e);
+	peer = vp_swap(child.fd, &mine);
+	vp_connect(&e, &peer);
+	vp_sync(child.fd);
+	CHECK_EQ(ibv_req_notify_cq(e.scq, 0), 0);
+	vp_kill_join(&child);
+	CHECK_EQ(vp_post_send(&e, 7, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	take(e.channel, e.scq);
+	CHECK_EQ(ibv_poll_cq(e.scq, 1, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
 /* ---- blocking, and EINTR ---- */
 
 static void on_alarm(int signal)
@@ -492,6 +537,7 @@ int main(void)
 	several_cqs();
 	pending();
 	moderation();
+	peer_killed();
 	interrupted();
 	return check_result();
 }

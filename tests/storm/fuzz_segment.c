@@ -21,9 +21,14 @@ enum {
 	LOG = 3,
 	STRIDE = 128,
 	CQ_LOG = 8,
-	HEAP = 1 << 16,
+	HEAP = 1 << 17,
+	SRQ = 2,
+	SRQ_OFF = 1 << 15,
+	SRQ_STRIDE = 256,
 	OWN_MEMORY = 4096,
 };
+
+#define QPS_BYTES (2 * sizeof(struct seg_qp))
 
 static struct seg *hub, *victim, *hostile;
 static uint8_t memory[OWN_MEMORY + 64];
@@ -54,7 +59,24 @@ static struct seg *new_segment(void)
 	return p;
 }
 
-/* One QP, one CQ, in working order. */
+/* A shared receive queue, at entry SRQ. */
+static void furnish_srq(struct seg *s)
+{
+	struct seg_qp *q = &s->qp[SRQ];
+
+	memset(q, 0, sizeof *q);
+	q->qpn = QPN + 1;
+	q->type = SEG_TYPE_SRQ;
+	q->send_cq = q->recv_cq = SEG_NONE;
+	q->pd = 1;
+	q->rx.slots_off = offsetof(struct seg, heap) + SRQ_OFF;
+	q->rx.bounce_off = q->rx.slots_off + ((uint64_t)SRQ_STRIDE << LOG);
+	q->rx.stride = SRQ_STRIDE;
+	q->rx.log = LOG;
+	q->state = 1 << QPS_GEN_SHIFT | QPS_LIVE;
+}
+
+/* One QP, one CQ, one SRQ, in working order. */
 static void furnish(struct seg *s, uint32_t peer_attach)
 {
 	uint64_t at = offsetof(struct seg, heap);
@@ -65,14 +87,15 @@ static void furnish(struct seg *s, uint32_t peer_attach)
 	memset(q, 0, sizeof *q);
 	memset(cq, 0, sizeof *cq);
 	memset(s->heap, 0, HEAP);
-	s->hdr.qps_used = 2;
+	furnish_srq(s);
+	s->hdr.qps_used = 3;
+	s->hdr.cqs_used = 2;
 	s->hdr.slots_used = 1;
 	cq->place[0].off = at;
 	cq->place[0].log_size = CQ_LOG;
 	cq->place[0].limit = 16;
 	q->qpn = q->dest_qpn = QPN;
 	q->peer_attach = peer_attach;
-	q->peer_index = 1;
 	q->pd = 1;
 	q->access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	q->send_cq = q->recv_cq = 1;
@@ -92,16 +115,20 @@ static void furnish(struct seg *s, uint32_t peer_attach)
 /* Where the patches go: what is in use, one range behind the other. */
 static uint8_t *place(uint32_t at)
 {
-	at %= sizeof hostile->hdr + sizeof(struct seg_qp) + sizeof(struct seg_cq) + HEAP;
-	if (at < sizeof hostile->hdr)
-		return (uint8_t *)&hostile->hdr + at;
-	at -= sizeof hostile->hdr;
-	if (at < sizeof(struct seg_qp))
-		return (uint8_t *)&hostile->qp[1] + at;
-	at -= sizeof(struct seg_qp);
-	if (at < sizeof(struct seg_cq))
-		return (uint8_t *)&hostile->cq[1] + at;
-	return hostile->heap + (at - sizeof(struct seg_cq));
+	const struct {
+		void *start;
+		size_t size;
+	} part[] = {{&hostile->hdr, sizeof hostile->hdr}, {&hostile->qp[1], QPS_BYTES},
+		{&hostile->cq[1], sizeof(struct seg_cq)}, {&hostile->mr[1], sizeof(struct seg_mr)},
+		{hostile->heap, HEAP}};
+	size_t all = 0, i;
+
+	for (i = 0; i < sizeof part / sizeof *part; i++)
+		all += part[i].size;
+	at %= all;
+	for (i = 0; at >= part[i].size; i++)
+		at -= part[i].size;
+	return (uint8_t *)part[i].start + at;
 }
 
 static void patch(const uint8_t *data, size_t size)
@@ -136,8 +163,9 @@ static void give_memory(struct seg *s)
 /* The victim carries out the hostile one's requests, and its own to that. */
 static void execute(void)
 {
-	const struct view at_hostile = {.seg = hostile, .attach = HOSTILE, .pid = -1, .pidfd = -1};
-	const struct view at_victim = {.seg = victim, .attach = VICTIM, .pidfd = -1};
+	const struct view at_hostile = {
+		.seg = hostile, .attach = HOSTILE, .pid = -1, .pidfd = OWN_FD_NONE};
+	const struct view at_victim = {.seg = victim, .attach = VICTIM, .pidfd = OWN_FD_NONE};
 	const struct budget b = {.requests = 64, .bytes = 1 << 18, .large = 1 << 23};
 	struct exec x = {.attach = VICTIM,
 		.slot = &victim->slots[0],
@@ -170,13 +198,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	furnish(victim, HOSTILE);
 	give_memory(victim);
 	furnish(hostile, VICTIM);
+	memset(&hostile->mr[1], 0, sizeof hostile->mr[1]);
 	patch(data, size);
 	execute();
 	for (size_t i = OWN_MEMORY; i < sizeof memory; i++)
 		if (memory[i])
 			abort();
 	recover_timer(&env, hostile, HOSTILE, 1);
-	hostile->hdr.qps_used &= 3;
+	hostile->hdr.qps_used &= 7;
+	hostile->hdr.cqs_used &= 3;
 	recover_death(&env, hostile, HOSTILE, VICTIM);
 	recover_adopt(&env, hostile, HOSTILE);
 	return 0;

@@ -13,6 +13,7 @@
 #include "hca/exec.h"
 #include "hca/heap.h"
 #include "hca/opcode.h"
+#include "hca/recover.h"
 #include "hca/resolve.h"
 #include "hca/view.h"
 
@@ -120,6 +121,45 @@ static void refuses_what_does_not_fit(void **state)
 	good_qp(3);
 	seg->cq[1].place[0].off = SEG_SIZE - 8;
 	assert_int_equal(end_init(&e, &view, 3), -EPROTO);
+}
+
+/* ---- weftd, after a death ---- */
+
+static void no_event(uint32_t attach, uint32_t channel, void *arg)
+{
+	(void)attach, (void)channel, (void)arg;
+}
+
+static void no_timer(uint32_t attach, uint32_t qp, uint64_t when, void *arg)
+{
+	(void)attach, (void)qp, (void)when, (void)arg;
+}
+
+/* A target of XRC and a shared receive queue complete into no CQ of their own. */
+static void looks_after_queues_without_cq(void **state)
+{
+	static const uint8_t types[] = {IBV_QPT_XRC_RECV, SEG_TYPE_SRQ, IBV_QPT_RC};
+	const struct recover_env env = {
+		.hub = seg, .hub_id = 1, .fire = no_event, .timer = no_timer};
+	enum { ENTRY = 9, DEAD = 5 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof types; i++) {
+		struct seg_qp *q = good_qp(ENTRY);
+
+		q->type = types[i];
+		q->send_cq = q->recv_cq = SEG_NONE;
+		q->peer_attach = DEAD;
+		q->sq_tail = 2;
+		q->park_reason = PARK_NO_PEER;
+		q->deadline = 1;
+		q->rq_token = DEAD;
+		seg->hdr.qps_used = ENTRY + 1;
+		recover_death(&env, seg, view.attach, DEAD);
+		recover_timer(&env, seg, view.attach, ENTRY);
+		assert_int_equal(q->sq_head, 0);
+	}
+	seg->hdr.qps_used = 0;
 }
 
 static void finds_qps_by_number(void **state)
@@ -295,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_a_sound_end),
 		cmocka_unit_test(refuses_what_does_not_fit),
+		cmocka_unit_test(looks_after_queues_without_cq),
 		cmocka_unit_test(finds_qps_by_number),
 		cmocka_unit_test(resolves_like_an_hca),
 		cmocka_unit_test(resolves_windows),
