@@ -11,6 +11,7 @@
 static struct {
 	struct rs_options opt;
 	uint64_t spin;
+	int wake_ms;
 } config;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -42,6 +43,7 @@ static void read_config(void)
 	o->inline_size = setting("inline_default", 64, 0, RS_MAX_INLINE);
 	o->iomap_size = setting("iomap_size", 0, 0, RS_MAX_IOMAP);
 	config.spin = setting("polling_time", 10, 0, 1000000) * (uint64_t)NSEC_PER_USEC;
+	config.wake_ms = setting("wake_up_interval", 5000, 100, 3600000);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		config.spin = 0;
 }
@@ -50,6 +52,11 @@ void rs_default_options(struct rs_options *opt)
 {
 	pthread_once(&once, read_config);
 	*opt = config.opt;
+}
+
+int rs_sleep_ms(int wanted)
+{
+	return wanted < 0 || wanted > config.wake_ms ? config.wake_ms : wanted;
 }
 
 uint64_t rs_spin_ns(void)

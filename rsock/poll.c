@@ -188,7 +188,7 @@ static int poll_all(struct polled *p, int timeout)
 			return p->n == p->n_rs ? n : ask_real(p, n, 0);
 	} while (clock_ns() < spin_until);
 	for (;;) {
-		n = sleep_once(p, timeout < 0 ? -1 : ms_left(deadline));
+		n = sleep_once(p, rs_sleep_ms(timeout < 0 ? -1 : ms_left(deadline)));
 		if (n || (timeout > 0 && clock_ns() >= deadline))
 			return n;
 	}

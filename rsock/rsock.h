@@ -193,6 +193,11 @@ int64_t rs_leave(struct rsocket *s, int64_t ret);
 void rs_default_options(struct rs_options *opt);
 /* How long to spin before sleeping, ns: 0 on a single CPU. */
 uint64_t rs_spin_ns(void);
+/*
+ * How many ms to sleep at once, of a timeout as for poll(2).  It has an end: only a call of ours
+ * notices that weftd was started anew and has to be told of this process.
+ */
+int rs_sleep_ms(int wanted);
 
 /* ---- wait.c ---- */
 

@@ -201,7 +201,7 @@ static int sleep_once(struct rsocket *s, uint64_t deadline)
 
 	sleeper_enter(s, &me);
 	lock_drop(&s->lock);
-	n = poll(fds, 3, sleep_ms(deadline));
+	n = poll(fds, 3, rs_sleep_ms(sleep_ms(deadline)));
 	err = errno;
 	lock_take(&s->lock);
 	sleeper_leave(&me);

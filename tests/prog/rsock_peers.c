@@ -21,10 +21,26 @@ struct peer {
 	int fd; /* our end */
 };
 
+/* Queues and buffers so small that credit is always short. */
+static void make_small(int fd)
+{
+	int n = 16, bytes = 4096;
+
+	rsetsockopt(fd, SOL_RDMA, RDMA_SQSIZE, &n, sizeof n);
+	rsetsockopt(fd, SOL_RDMA, RDMA_RQSIZE, &n, sizeof n);
+	rsetsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	rsetsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+static bool small_ends;
+
 static void start(struct peer *p, void (*run)(int fd))
 {
 	uint16_t port;
 	int l = rs_listener(&port);
+
+	if (small_ends)
+		make_small(l);
 
 	p->pid = fork();
 	if (p->pid == 0) {
@@ -33,6 +49,8 @@ static void start(struct peer *p, void (*run)(int fd))
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fd = rsocket(AF_INET, SOCK_STREAM, 0);
+		if (small_ends)
+			make_small(fd);
 		if (rconnect(fd, (struct sockaddr *)&addr, sizeof addr))
 			die("rconnect");
 		run(fd);
@@ -176,6 +194,35 @@ static void both_ways(void)
 	rclose(p.fd);
 }
 
+static void exchange_some(int fd)
+{
+	exchange(fd, SMALL, 700);
+	rclose(fd);
+}
+
+static void short_of_credit(void)
+{
+	struct peer p;
+
+	small_ends = true;
+	check_case("small buffers");
+	start(&p, exchange_some);
+	exchange(p.fd, SMALL, 700);
+	finish(&p);
+	rclose(p.fd);
+	check_case("small buffers, byte by byte");
+	start(&p, exchange_small);
+	exchange(p.fd, SMALL, 1);
+	finish(&p);
+	rclose(p.fd);
+	check_case("small buffers, by threads");
+	start(&p, exchange_threads);
+	by_threads(p.fd);
+	finish(&p);
+	rclose(p.fd);
+	small_ends = false;
+}
+
 /* ---- a peer that is killed ---- */
 
 static void say_and_wait(int fd)
@@ -292,6 +339,7 @@ static void sleepers(void)
 int main(void)
 {
 	both_ways();
+	short_of_credit();
 	killed(IN_RECV);
 	killed(IN_POLL);
 	killed(IN_SEND);

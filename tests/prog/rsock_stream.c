@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Stream rsockets within one process: errors, options, names, blocking or not, ends. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -548,9 +549,23 @@ static void forks(void)
 	rclose(p.passive);
 }
 
+static int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 int main(void)
 {
+	int fds;
+
 	refusals();
+	fds = open_fds();
 	refused();
 	options();
 	names();
@@ -564,5 +579,7 @@ int main(void)
 	many();
 	iomap();
 	forks();
+	check_case("left over");
+	CHECK_RANGE(open_fds() - fds, -8, 0);
 	return check_result();
 }
