@@ -565,11 +565,11 @@ int main(void)
 	int fds;
 
 	refusals();
-	fds = open_fds();
 	refused();
 	options();
 	names();
 	bytes();
+	fds = open_fds(); /* from here on nothing stays */
 	full();
 	idle();
 	selects();
