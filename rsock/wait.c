@@ -18,41 +18,54 @@
 
 /* ---- the eventfds of threads ---- */
 
-static __thread int own_fd = -1;
-static pthread_key_t own_key;
+static pthread_key_t own_key; /* the eventfd + 1 */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool any; /* some thread has one */
+
+static int own_fd(void)
+{
+	if (!atomic_load_explicit(&any, memory_order_acquire))
+		return -1;
+	return (int)(intptr_t)pthread_getspecific(own_key) - 1;
+}
 
 static void thread_ends(void *arg)
 {
-	(void)arg;
-	close(own_fd);
-	own_fd = -1;
+	close((int)(intptr_t)arg - 1);
 }
 
+/* The parent's thread waits with the same eventfd. */
 static void forked_child(void)
 {
-	if (own_fd >= 0)
-		close(own_fd);
-	own_fd = -1;
+	int fd = own_fd();
+
+	if (fd < 0)
+		return;
+	close(fd);
+	pthread_setspecific(own_key, NULL);
 }
 
 static void set_up(void)
 {
 	pthread_key_create(&own_key, thread_ends);
 	pthread_atfork(NULL, NULL, forked_child);
+	atomic_store_explicit(&any, true, memory_order_release);
 }
 
 int sleeper_fd(void)
 {
+	int fd;
+
 	if (single_threaded())
 		return -1;
-	if (own_fd < 0) {
-		pthread_once(&once, set_up);
-		own_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (own_fd >= 0)
-			pthread_setspecific(own_key, &own_fd);
-	}
-	return own_fd;
+	pthread_once(&once, set_up);
+	fd = own_fd();
+	if (fd >= 0)
+		return fd;
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd >= 0)
+		pthread_setspecific(own_key, (void *)(intptr_t)(fd + 1));
+	return fd;
 }
 
 void sleeper_drain(int fd)
@@ -80,8 +93,10 @@ void sleeper_leave(struct rs_sleeper *me)
 
 void wake_others(struct rsocket *s)
 {
+	int own = s->sleepers ? own_fd() : -1;
+
 	for (struct rs_sleeper *t = s->sleepers; t; t = t->next)
-		if (t->fd >= 0 && t->fd != own_fd)
+		if (t->fd >= 0 && t->fd != own)
 			(void)eventfd_write(t->fd, 1);
 }
 
