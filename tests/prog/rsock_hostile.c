@@ -60,11 +60,10 @@ static bool meet(struct bad_peer *p, int listener, uint16_t port, const void *he
 	if (rdma_connect(p->id, &param))
 		die("rdma_connect");
 	rs_nonblock(listener, true);
-	for (int i = 0; i < 2; i++) {
-		rs_poll1(listener, POLLIN, 300);
+	p->victim = -1;
+	for (int i = 0; i < 100 && p->victim < 0 && !cm_readable(p->ch, 0); i++) {
+		rs_poll1(listener, POLLIN, 50);
 		p->victim = raccept(listener, NULL, NULL);
-		if (p->victim >= 0)
-			break;
 	}
 	if (rdma_get_cm_event(p->ch, &e))
 		die("rdma_get_cm_event");
