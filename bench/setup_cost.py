@@ -17,6 +17,14 @@ ROWS = [  # key, what, unit
     ("dereg_4k_us", "ibv_dereg_mr of it", "us"),
     ("reg_us", "ibv_reg_mr of 32 GiB, untouched", "us"),
     ("dereg_us", "ibv_dereg_mr of it", "us"),
+    ("reg_hot_4k_us", "ibv_reg_mr of 4 KiB, mapped", "us"),
+    ("dereg_hot_4k_us", "ibv_dereg_mr of it", "us"),
+    ("reg_hot_1m_us", "ibv_reg_mr of 1 MiB, mapped", "us"),
+    ("dereg_hot_1m_us", "ibv_dereg_mr of it", "us"),
+    ("t_reg_hot_4k_us", "ibv_reg_mr of 4 KiB, mapped, beside a thread", "us"),
+    ("t_dereg_hot_4k_us", "ibv_dereg_mr of it", "us"),
+    ("t_reg_hot_1m_us", "ibv_reg_mr of 1 MiB, mapped, beside a thread", "us"),
+    ("t_dereg_hot_1m_us", "ibv_dereg_mr of it", "us"),
     ("qp_us", "ibv_create_cq and ibv_create_qp, 128/128", "us"),
     ("qp_init_us", "ibv_modify_qp to INIT", "us"),
     ("qp_kib", "memory touched by one more idle QP and CQ", "KiB"),
@@ -26,9 +34,10 @@ ROWS = [  # key, what, unit
 ]
 
 
-def run_cost(world, *args):
-    """What verbs_cost prints, as a dict."""
-    end = world.run([os.path.join(world.build, "bench", "verbs_cost"), *args])
+def run_cost(world, *args, share=None):
+    """What verbs_cost prints, as a dict; share: the value of WEFT_SHARE."""
+    env = ["env", "WEFT_SHARE=" + share] if share else []
+    end = world.run(env + [os.path.join(world.build, "bench", "verbs_cost"), *args])
     if end.status != 0:
         raise pair.Failure(str(end))
     pairs = [line.split() for line in end.output.split("\n") if line]
@@ -61,6 +70,9 @@ def measure(build):
     with pair.World(build) as world:
         values = {"cold_us": run_cost(world, "open")["open_us"]}
         values.update(run_cost(world))
+        values.update(run_cost(world, "reg", share="always"))
+        threaded = run_cost(world, "reg", "1", share="always")
+        values.update(("t_" + key, value) for key, value in threaded.items())
         pid = weftd_pid()
         values["weftd_rss_kib"] = memory_kib(pid, "Rss")
         values["weftd_pss_kib"] = memory_kib(pid, "Pss")

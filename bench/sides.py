@@ -112,10 +112,24 @@ class Prim:
         return us if self.unit == "us" else size / us / 1000
 
 
+class Rpma:
+    """bench/rpma_lat: what a call of librpma takes until its completion is there."""
+
+    def __init__(self, name, what):
+        self.name = name
+        self.what = what
+        self.needs = None
+        self.is_weft = True
+
+    def measure(self, world, size):
+        out = own_program(world, "rpma_lat", self.what, str(size), str(iterations(size)))
+        return float(out.split()[1])  # the median, as perftest gives
+
+
 def own_program(world, name, *args):
     """The output of a program of bench/, which pins itself."""
     out = subprocess.run([f"{world.build}/bench/{name}", *args], stdin=subprocess.DEVNULL,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         env=world.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          timeout=TIMEOUT)
     if out.returncode == 77:
         raise pair.CannotRun(out.stdout.strip())

@@ -9,16 +9,26 @@
  *   qp_us         creation of such a QP and CQ, and qp_init_us the move to INIT
  *   reg_us        ibv_reg_mr of 32 GiB of reserved, untouched address space; dereg_us
  *   reg_4k_us     ibv_reg_mr of one page; dereg_4k_us
+ *
+ * verbs_cost reg [THREADS]: medians over many pages and MiBs that were written before, beside so
+ * many idle threads; set WEFT_SHARE=always to see what it costs to map them.
+ *
+ *   reg_hot_4k_us    ibv_reg_mr of one page; dereg_hot_4k_us
+ *   reg_hot_1m_us    ibv_reg_mr of 1 MiB; dereg_hot_1m_us
+ *   areas            areas of the address space that were added since the beginning
  */
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
-enum { QPS = 100, DEPTH = 128, RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
+enum { QPS = 100, DEPTH = 128, HOT = 200, MIB = 1 << 20 };
+enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
 
 static void die(const char *what)
 {
@@ -129,6 +139,82 @@ static void cost_of_mr(struct ibv_pd *pd, const char *suffix, size_t size)
 	munmap(p, size);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+	qsort(v, n, sizeof *v, by_value);
+	return v[n / 2];
+}
+
+static int areas(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int n = 0;
+
+	for (int c; f && (c = getc(f)) != EOF;)
+		n += c == '\n';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Every second page, or MiB, of what has been written. */
+static void cost_of_hot(struct ibv_pd *pd, const char *suffix, size_t size)
+{
+	size_t len = 2 * HOT * size;
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	double reg[HOT], dereg[HOT];
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	for (int i = 0; i < HOT; i++) {
+		char *at = p + 2 * i * size;
+		struct ibv_mr *mr;
+		uint64_t begin;
+
+		memset(at, i + 1, size);
+		begin = clock_ns();
+		mr = ibv_reg_mr(pd, at, size, RIGHTS);
+		reg[i] = since_us(begin);
+		if (!mr)
+			die("ibv_reg_mr");
+		memset(at, i, size);
+		begin = clock_ns();
+		if (ibv_dereg_mr(mr))
+			die("ibv_dereg_mr");
+		dereg[i] = since_us(begin);
+	}
+	printf("reg_hot%s_us %.2f\ndereg_hot%s_us %.2f\n", suffix, median(reg, HOT), suffix,
+		median(dereg, HOT));
+	munmap(p, len);
+}
+
+static void *idle(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void cost_of_mapping(struct ibv_pd *pd, int threads)
+{
+	int before = areas();
+	pthread_t t;
+
+	while (threads-- > 0)
+		if (pthread_create(&t, NULL, idle, NULL))
+			die("pthread_create");
+	cost_of_hot(pd, "_4k", 4096);
+	cost_of_hot(pd, "_1m", MIB);
+	printf("areas %d\n", areas() - before);
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_context *context = open_first();
@@ -139,6 +225,10 @@ int main(int argc, char **argv)
 	pd = ibv_alloc_pd(context);
 	if (!pd)
 		die("ibv_alloc_pd");
+	if (argc > 1 && strcmp(argv[1], "reg") == 0) {
+		cost_of_mapping(pd, argc > 2 ? atoi(argv[2]) : 0);
+		return 0;
+	}
 	cost_of_mr(pd, "_4k", 4096);
 	cost_of_mr(pd, "", 32ull << 30);
 	cost_of_qps(pd);

@@ -41,6 +41,10 @@ enum {
 	CM_LIFETIME = 18,    /* of a packet, encoded */
 	CM_ACK_DELAY = 15,
 	CM_RECENT = 16,
+	CM_EPHEMERAL_FIRST = 32768, /* free ports are looked for here, as the kernel does */
+	CM_EPHEMERAL_COUNT = 28232,
+	CM_LOAN = 8, /* ports lent at a time */
+	CM_LOANS = CM_EPHEMERAL_COUNT / CM_LOAN,
 };
 
 struct cm;
@@ -62,6 +66,7 @@ struct cm_id {
 	uint8_t accepted;  /* passive: its event is known to have been taken */
 	uint8_t late;      /* an MRA was sent or received for this step */
 	uint8_t local_ack; /* ack timeout of our path, encoded */
+	uint8_t transport; /* enum cm_transport */
 	uint16_t ps;
 	uint32_t flags;
 	struct cm_bind bind;
@@ -123,6 +128,8 @@ struct cm {
 	uint32_t n_ids;
 	struct cm_id *by_handle[CM_BUCKETS], *by_comm[CM_BUCKETS], *by_remote[CM_BUCKETS];
 	struct cm_bind *binds[CM_BUCKETS];
+	uint32_t borrower[CM_LOANS]; /* of each block of CM_LOAN ports, 0: nobody */
+	uint32_t next_loan;
 	struct held *held; /* requests that came too early */
 	unsigned n_held;
 	struct deadlines held_until;
@@ -140,6 +147,12 @@ void cm_end(struct cm *cm);
  * -EINVAL: bound already.
  */
 int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t *port);
+
+/*
+ * Lends the owner CM_LOAN ports from *first, for ids that it binds by itself and that become known
+ * here when they connect.  Nobody else gets them while the owner lives.  -EADDRNOTAVAIL.
+ */
+int cm_lend(struct cm *cm, uint32_t owner, uint16_t *first);
 
 /* A bound id waits for requests.  -EINVAL, -EADDRINUSE. */
 int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call);

@@ -25,7 +25,7 @@ struct cm_addr {
 	uint8_t gid[16];
 	uint16_t port;  /* host order */
 	uint8_t family; /* 4 or 6, 0: none */
-	uint8_t pad;
+	uint8_t is_gid; /* the program gave, and is shown, a sockaddr_ib */
 };
 
 enum cm_flags {
@@ -33,6 +33,13 @@ enum cm_flags {
 	CM_F_AFONLY = 1 << 1,
 	CM_F_DATAGRAM = 1 << 2, /* UD: SIDR instead of a connection */
 	CM_F_HAS_QP = 1 << 3,   /* events only: weftd waits for the user's RTU */
+	CM_F_LENT = 1 << 4,     /* BIND: the port is one that was lent to the caller */
+};
+
+/* The service that a connection is for, as a REQ names it. */
+enum cm_transport {
+	CM_RC = 0,
+	CM_XRC = 3,
 };
 
 struct cm_params {
@@ -48,7 +55,8 @@ struct cm_params {
 	uint8_t ack_timeout; /* of a QP, encoded */
 	uint8_t tclass;
 	uint8_t priv_len;
-	uint8_t pad[2];
+	uint8_t transport; /* enum cm_transport */
+	uint8_t pad;
 };
 
 /* The payload of a call; what an op does not name is 0. */
@@ -92,10 +100,17 @@ struct cm_event {
 	uint32_t local_comm, remote_comm;
 	uint16_t ps;
 	uint16_t datagram;
+	uint32_t join;           /* MULTICAST_*: the number of the join, else 0 */
 	struct cm_addr src, dst; /* CONNECT_REQUEST: ours and theirs */
 	struct cm_params param;
 	uint8_t priv[CM_PRIV_MAX]; /* up to param.priv_len */
 };
+
+/* Milliseconds of an encoded timeout. */
+static inline uint32_t cm_timeout_ms(uint8_t encoded)
+{
+	return encoded > 8 ? 1u << (encoded - 8) : 1;
+}
 
 static inline size_t cm_call_size(const struct cm_call *c)
 {

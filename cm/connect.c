@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	RC = 0,
+	EXTENDED_XRC = 1,
 	PKEY_DEFAULT = 0xffff,
 	LID_PERMISSIVE = 0xffff,
 	HOP_LIMIT = 64,
@@ -46,7 +46,8 @@ static void fill_req(const struct cm_id *id, const struct cm_call *call, struct 
 	req->responder_resources = p->responder_resources;
 	req->initiator_depth = p->initiator_depth;
 	req->remote_timeout = CM_TIMEOUT;
-	req->transport = RC;
+	req->transport = p->transport;
+	req->extended_transport = p->transport == CM_XRC ? EXTENDED_XRC : 0;
 	req->flow_control = p->flow_control;
 	req->psn = id->psn;
 	req->local_timeout = CM_TIMEOUT;
@@ -108,6 +109,7 @@ static int send_req(struct cm_id *id, const struct cm_call *call)
 	memset(&m.req, 0, sizeof m.req);
 	m.hdr.attr_mod = call->param.ece_options;
 	fill_req(id, call, &m.req);
+	id->transport = call->param.transport;
 	id->state = CM_REQ_SENT;
 	id_send(id, &m, true);
 	return 0;
@@ -169,10 +171,10 @@ void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	id_cancel(id);
 	id_set_remote(id, rep->local_comm_id);
 	id->state = CM_REP_RCVD;
-	id->remote_qpn = rep->qpn;
+	id->remote_qpn = id->transport == CM_XRC ? rep->eecn : rep->qpn;
 	id->remote_guid = rep->ca_guid;
 	e.param = (struct cm_params){
-		.qpn = rep->qpn,
+		.qpn = id->remote_qpn,
 		.sq_psn = rep->psn,
 		.rq_psn = id->psn,
 		.qkey = rep->qkey,
@@ -300,6 +302,7 @@ static void req_event(struct cm_id *id, const struct cm_msg *m)
 				.mtu = req->mtu,
 				.ack_timeout = req->primary.ack_timeout,
 				.tclass = req->primary.tclass,
+				.transport = req->transport,
 				.priv_len = CM_REQ_PRIV - CM_IP_HDR_SIZE,
 			},
 	};
@@ -320,6 +323,12 @@ void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 		cm_request(cm, from, m, true);
 }
 
+static bool known_transport(const struct cm_req *req)
+{
+	return req->transport == CM_RC ||
+	       (req->transport == CM_XRC && req->extended_transport == EXTENDED_XRC);
+}
+
 void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold)
 {
 	const struct cm_req *req = &m->req;
@@ -328,7 +337,7 @@ void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg 
 	struct cm_ip_hdr ip;
 
 	cm_ip_hdr_unpack(req->priv, &ip);
-	if (ip.version == 0 && (ip.ip_version == 4 || ip.ip_version == 6) && req->transport == RC)
+	if (ip.version == 0 && (ip.ip_version == 4 || ip.ip_version == 6) && known_transport(req))
 		id = cm_new_request(cm, from, req->service_id, &ip, 0, &reason);
 	if (!id && hold && reason == CM_REJ_INVALID_SERVICE_ID && cm_hold(cm, from, m))
 		return;
@@ -351,6 +360,7 @@ void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg 
 	id->tid = m->hdr.tid;
 	id->remote_guid = req->ca_guid;
 	id->remote_qpn = req->qpn;
+	id->transport = req->transport;
 	id->local_ack = req->primary.ack_timeout;
 	req_event(id, m);
 }
@@ -367,7 +377,11 @@ static int send_rep(struct cm_id *id, const struct cm_call *call)
 	rep->vendor_id_h = p->ece_vendor >> 16;
 	rep->vendor_id_m = p->ece_vendor >> 8;
 	rep->vendor_id_l = p->ece_vendor;
-	rep->qpn = p->qpn;
+	/* A target of XRC stands where an end-to-end context would. */
+	if (id->transport == CM_XRC)
+		rep->eecn = p->qpn;
+	else
+		rep->qpn = p->qpn;
 	rep->psn = id->psn;
 	rep->responder_resources = p->responder_resources;
 	rep->initiator_depth = p->initiator_depth;
@@ -394,7 +408,7 @@ int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	if (id->state == CM_SIDR_REQ_RCVD)
 		return sidr_answer(id, call, CM_SIDR_OK);
 	if (id->state != CM_REQ_RCVD)
-		return id->state == CM_ENDED || id->state == CM_TIMEWAIT ? -ECONNRESET : -EINVAL;
+		return -EINVAL; /* also where the client gave up meanwhile */
 	return send_rep(id, call);
 }
 

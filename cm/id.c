@@ -215,11 +215,6 @@ void id_event_simple(struct cm_id *id, uint32_t type, int status)
 
 /* ---- sending ---- */
 
-uint32_t cm_timeout_ms(uint8_t encoded)
-{
-	return encoded > 8 ? 1u << (encoded - 8) : 1;
-}
-
 void cm_post(struct cm *cm, const struct mad_addr *to, struct cm_msg *m)
 {
 	uint8_t mad[MAD_SIZE];
@@ -350,6 +345,7 @@ void cm_owner_gone(struct cm *cm, uint32_t owner)
 		if (id->owner == owner)
 			cm_destroy(cm, owner, id->handle);
 	}
+	loans_end(cm, owner);
 }
 
 int cm_migrate(struct cm *cm, uint32_t owner, const struct cm_call *call)

@@ -53,9 +53,6 @@ void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uin
 /* Packs and sends without an id. */
 void cm_post(struct cm *cm, const struct mad_addr *to, struct cm_msg *m);
 
-/* Milliseconds of an encoded timeout. */
-uint32_t cm_timeout_ms(uint8_t encoded);
-
 /* ---- ports.c ---- */
 
 /* The lowest bits of a service id are the port. */
@@ -65,6 +62,8 @@ struct cm_id *cm_find_listener(struct cm *cm, uint16_t ps, const struct cm_addr 
 /* Is an id bound there that does not listen? */
 bool cm_port_is_bound(struct cm *cm, uint16_t ps, uint16_t port);
 void bind_release(struct cm_id *id);
+/* What was lent to that owner is free again. */
+void loans_end(struct cm *cm, uint32_t owner);
 int bind_take(struct cm_id *id, uint16_t ps, const struct cm_addr *addr, uint32_t flags);
 
 /* ---- messages, by what they are ---- */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Free ports are looked for here, as the kernel does by default. */
-enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_COUNT = 28232 };
+/* All values of enum rdma_port_space, which belongs to a layer above. */
+enum { PS_IPOIB = 0x0002, PS_TCP = 0x0106, PS_UDP = 0x0111, PS_IB = 0x013f };
 
 static struct cm_id *id_of_bind(struct cm_bind *b)
 {
@@ -54,14 +54,69 @@ static bool is_free(struct cm *cm, const struct cm_bind *b)
 	return true;
 }
 
+/* ---- ports that are lent ---- */
+
+static uint32_t borrower(const struct cm *cm, uint16_t port)
+{
+	unsigned i = port - CM_EPHEMERAL_FIRST;
+
+	return port >= CM_EPHEMERAL_FIRST && i < CM_EPHEMERAL_COUNT ? cm->borrower[i / CM_LOAN] : 0;
+}
+
+/* Is no id of any port space bound there? */
+static bool is_unused(struct cm *cm, uint16_t port)
+{
+	static const uint16_t spaces[] = {PS_TCP, PS_UDP, PS_IPOIB, PS_IB};
+
+	for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
+		for (const struct cm_bind *b = *bucket(cm, spaces[i], port); b; b = b->next)
+			if (b->addr.port == port)
+				return false;
+	return true;
+}
+
+static bool can_lend(struct cm *cm, uint32_t block)
+{
+	bool can = !cm->borrower[block];
+
+	for (int i = 0; can && i < CM_LOAN; i++)
+		can = is_unused(cm, CM_EPHEMERAL_FIRST + block * CM_LOAN + i);
+	return can;
+}
+
+int cm_lend(struct cm *cm, uint32_t owner, uint16_t *first)
+{
+	if (!cm->next_loan)
+		cm->next_loan = cm->env.random(cm->env.arg) % CM_LOANS + 1;
+	for (int i = 0; i < CM_LOANS; i++) {
+		uint32_t block = cm->next_loan++ % CM_LOANS;
+
+		if (!can_lend(cm, block))
+			continue;
+		cm->borrower[block] = owner;
+		*first = CM_EPHEMERAL_FIRST + block * CM_LOAN;
+		return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+void loans_end(struct cm *cm, uint32_t owner)
+{
+	for (int i = 0; i < CM_LOANS; i++)
+		if (cm->borrower[i] == owner)
+			cm->borrower[i] = 0;
+}
+
+/* ---- binding ---- */
+
 static int choose_port(struct cm *cm, struct cm_bind *b)
 {
 	if (!cm->next_port)
-		cm->next_port = cm->env.random(cm->env.arg) % EPHEMERAL_COUNT + 1;
-	for (int i = 0; i < EPHEMERAL_COUNT; i++) {
-		b->addr.port = EPHEMERAL_FIRST + cm->next_port % EPHEMERAL_COUNT;
+		cm->next_port = cm->env.random(cm->env.arg) % CM_EPHEMERAL_COUNT + 1;
+	for (int i = 0; i < CM_EPHEMERAL_COUNT; i++) {
+		b->addr.port = CM_EPHEMERAL_FIRST + cm->next_port % CM_EPHEMERAL_COUNT;
 		cm->next_port++;
-		if (!*bucket(cm, b->ps, b->addr.port) || is_free(cm, b))
+		if (!borrower(cm, b->addr.port) && is_free(cm, b))
 			return 0;
 	}
 	return -EADDRNOTAVAIL;
@@ -69,13 +124,14 @@ static int choose_port(struct cm *cm, struct cm_bind *b)
 
 int bind_take(struct cm_id *id, uint16_t ps, const struct cm_addr *addr, uint32_t flags)
 {
+	uint32_t to = borrower(id->cm, addr->port);
 	struct cm_bind *b = &id->bind, **list;
 	int ret = 0;
 
 	*b = (struct cm_bind){.ps = ps, .addr = *addr, .flags = flags};
 	if (!addr->port)
 		ret = choose_port(id->cm, b);
-	else if (!is_free(id->cm, b))
+	else if (!is_free(id->cm, b) || (to && to != id->owner))
 		ret = -EADDRINUSE;
 	if (ret)
 		return ret;
@@ -111,6 +167,9 @@ int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t 
 
 	if (!valid(&call->src) || call->handle & CM_HANDLE_PASSIVE)
 		return -EINVAL;
+	/* Which of the ports lent to it are in use only the owner knows. */
+	if (borrower(cm, call->src.port) && !(call->flags & CM_F_LENT))
+		return -EADDRINUSE;
 	if (!id)
 		id = id_new(cm, owner, call->handle, call->channel);
 	if (!id)

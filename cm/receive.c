@@ -120,6 +120,15 @@ void cm_end(struct cm *cm)
 	mad_unregister(&cm->agent);
 }
 
+/* Its peer may be disconnecting already: what it sent before found nobody. */
+static void hurry_peer(const struct cm_id *id)
+{
+	struct cm_id *peer = id->remote_comm ? id_by_comm(id->cm, id->remote_comm) : NULL;
+
+	if (peer && peer->state == CM_DREQ_SENT && peer->pending)
+		mad_extend(peer->pending, 1);
+}
+
 int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 {
 	struct cm_id *id;
@@ -150,9 +159,14 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 		id_set_remote(id, call->remote_comm);
 	if (call->src.port && !(call->handle & CM_HANDLE_PASSIVE))
 		ret = bind_take(id, call->ps, &call->src, call->flags);
+	/* A connection goes on without its port. */
+	if (call->state == CM_ESTABLISHED || call->state == CM_DREQ_RCVD)
+		ret = 0;
 	if (call->state == CM_LISTEN)
 		id->backlog = call->backlog > 0 ? call->backlog : CM_BACKLOG_MAX;
 	if (ret)
 		id_free(id);
+	else
+		hurry_peer(id);
 	return ret;
 }

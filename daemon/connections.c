@@ -52,7 +52,10 @@ struct connections {
 	struct event_channel *channels[CHANNEL_BUCKETS];
 	uint32_t n_channels;
 	struct orphan *orphans;
-	bool stuck; /* a channel waits for room that no acknowledgement will tell of */
+	uint64_t armed; /* when the timer goes off, 0: never */
+	uint32_t randoms[64];
+	unsigned n_randoms; /* how many of them are left */
+	bool stuck;         /* a channel waits for room that no acknowledgement will tell of */
 	uint64_t sent, queued, dropped;
 };
 
@@ -261,11 +264,25 @@ static uint64_t now(void *arg)
 
 static uint32_t random_word(void *arg)
 {
-	uint32_t word = clock_ns();
+	struct connections *k = arg;
+	const size_t size = sizeof k->randoms;
 
-	(void)arg;
-	(void)!getrandom(&word, sizeof word, GRND_NONBLOCK);
-	return word;
+	if (!k->n_randoms && getrandom(k->randoms, size, GRND_NONBLOCK) == (ssize_t)size)
+		k->n_randoms = size / sizeof k->randoms[0];
+	return k->n_randoms ? k->randoms[--k->n_randoms] : (uint32_t)clock_ns();
+}
+
+/* A timer that goes off too early does no harm; one that is set anew each time costs a call. */
+static void arm(struct connections *k, uint64_t when)
+{
+	struct itimerspec it = {
+		.it_value = {.tv_sec = when / NSEC_PER_SEC, .tv_nsec = when % NSEC_PER_SEC},
+	};
+
+	if (!when || (k->armed && k->armed <= when))
+		return;
+	k->armed = when;
+	timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &it, NULL);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -276,7 +293,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 /* Delivers what is under way, within bounds, and arms the timer for the rest. */
 static void run(struct connections *k)
 {
-	struct itimerspec it = {0};
 	uint64_t when;
 
 	mad_run(&k->port, MADS_AT_A_TIME);
@@ -291,9 +307,7 @@ static void run(struct connections *k)
 	when = earlier(mad_next(&k->port), cm_next(&k->cm));
 	if (k->stuck)
 		when = earlier(when, clock_ns() + STUCK_NS);
-	it.it_value.tv_sec = when / NSEC_PER_SEC;
-	it.it_value.tv_nsec = when % NSEC_PER_SEC;
-	timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &it, NULL);
+	arm(k, when);
 }
 
 static void pump_stuck(struct connections *k)
@@ -312,6 +326,7 @@ static void on_timer(struct server *s, struct watch *w, uint32_t events)
 
 	(void)events;
 	(void)!read(w->fd, &expirations, sizeof expirations);
+	of(s)->armed = 0;
 	pump_stuck(of(s));
 	run(of(s));
 }
@@ -451,6 +466,16 @@ static void purge_events(struct connections *k, uint32_t owner, const struct pro
 	}
 }
 
+static int lend(struct connections *k, uint32_t owner, struct reply *r)
+{
+	uint16_t first = 0;
+	int ret = cm_lend(&k->cm, owner, &first);
+
+	r->msg.qpn = first;
+	r->msg.size = CM_LOAN;
+	return ret;
+}
+
 int connections_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	struct connections *k = of(s);
@@ -460,6 +485,8 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 	switch (in->msg.op) {
 	case OP_CM_ADD_CHANNEL:
 		return add_channel(k, owner, in);
+	case OP_CM_LEND:
+		return lend(k, owner, r);
 	case OP_CM_DEL_CHANNEL:
 		ret = del_channel(k, owner, in->msg.id);
 		break;
@@ -470,7 +497,8 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 		ret = act(k, owner, in, r);
 		if (!ret && in->msg.op == OP_CM_MIGRATE)
 			move_events(k, owner, in);
-		if (!ret && in->msg.op == OP_CM_DESTROY)
+		/* One way: nothing is queued about it, as its owner knows. */
+		if (!ret && in->msg.op == OP_CM_DESTROY && in->msg.cookie)
 			purge_events(k, owner, in);
 	}
 	run(k);

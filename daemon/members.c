@@ -77,3 +77,12 @@ void members_drop(struct members *m, struct seg *hub, uint32_t owner)
 		if (m->owner[i] == owner)
 			clear(m, hub, i);
 }
+
+unsigned members_count(const struct members *m, const struct seg *hub)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < used(hub); i++)
+		n += m->owner[i] != 0;
+	return n;
+}

@@ -11,5 +11,8 @@ struct members {
 /* Brings owner's entries in the hub up to date with its segment. */
 void members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner);
 
+/* How many entries there are. */
+unsigned members_count(const struct members *m, const struct seg *hub);
+
 /* Takes all of owner's away: it is dead. */
 void members_drop(struct members *m, struct seg *hub, uint32_t owner);

@@ -180,7 +180,8 @@ static int do_return(struct server *s, struct session *c, struct proto_in *in, s
 
 static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	const struct process *p = process_find(s, lease_owner(&s->leases, in->msg.qpn));
+	uint32_t id = in->msg.qpn ? lease_owner(&s->leases, in->msg.qpn) : in->msg.attach_id;
+	const struct process *p = process_find(s, id);
 
 	(void)c;
 	if (!p)
@@ -336,6 +337,7 @@ static const struct request {
 	[OP_CM_MIGRATE] = {connections_request, 0, 0, true},
 	[OP_CM_DESTROY] = {connections_request, 0, 0, true},
 	[OP_CM_PUBLISH] = {connections_request, 0, 0, true},
+	[OP_CM_LEND] = {connections_request, 0, 0, true},
 };
 
 int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r)

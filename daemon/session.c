@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 
+enum { MESSAGES_AT_A_TIME = 16 };
+
 void session_close(struct server *s, struct session *c)
 {
 	if (c->prev)
@@ -92,13 +94,19 @@ static void on_message(struct server *s, struct watch *w, uint32_t events)
 {
 	struct session *c = (struct session *)w;
 	struct proto_in in;
-	int ret = proto_recv(w->fd, &in);
-	bool go_on;
 
 	(void)events;
-	go_on = ret ? reject(s, c, &in, ret) : handle(s, c, &in);
-	if (!go_on)
-		end(s, c);
+	for (int i = 0; i < MESSAGES_AT_A_TIME; i++) {
+		int ret = proto_recv(w->fd, &in);
+
+		if (!(ret ? reject(s, c, &in, ret) : handle(s, c, &in))) {
+			end(s, c);
+			return;
+		}
+		/* Who waits for an answer has sent nothing more. */
+		if (ret || in.msg.cookie)
+			return;
+	}
 }
 
 /* No fds left: without this the waiting connection would keep epoll awake for ever. */

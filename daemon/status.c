@@ -96,6 +96,11 @@ static const char *const share_reasons[SHARE_REASONS] = {
 	[SHARE_UNUSED] = "hardly_used",
 	[SHARE_NO_ARENA] = "no_arena",
 	[SHARE_NOT_PRIVATE] = "not_private",
+	[SHARE_RIGHTS] = "rights",
+	[SHARE_FILE] = "file",
+	[SHARE_MEMFD] = "memfd",
+	[SHARE_SYSV] = "sysv",
+	[SHARE_SHARED_ANON] = "shared_anonymous",
 	[SHARE_STACK] = "stack",
 	[SHARE_HUGETLB] = "hugetlb",
 	[SHARE_ATTRIBUTES] = "attributes",
@@ -105,6 +110,7 @@ static const char *const share_reasons[SHARE_REASONS] = {
 	[SHARE_EDGE] = "edge_page",
 	[SHARE_MIXED_ATOMICS] = "mixed_atomics",
 	[SHARE_ARENA_IN_USE] = "arena_in_use",
+	[SHARE_QUARANTINE] = "quarantine",
 	[SHARE_PEER_STOPPED] = "peer_stopped",
 	[SHARE_KERNEL] = "kernel_refused",
 	[SHARE_LEFT_BEHIND] = "left_behind",
@@ -121,6 +127,7 @@ static json_t *share(const struct seg_header *h)
 	set_int(o, "regions", atomic_load(&h->n_mapped));
 	set_int(o, "bytes", atomic_load(&h->mapped_bytes));
 	set_int(o, "conversions", atomic_load(&h->conversions));
+	set_int(o, "exports", atomic_load(&h->n_exports));
 	for (int i = 0; i < SHARE_REASONS; i++)
 		if (share_reasons[i])
 			set_int(o, share_reasons[i], atomic_load(&h->not_mapped[i]));
@@ -175,6 +182,7 @@ static json_t *counts(const struct server *s)
 	set_int(o, "channels", s->n_channels);
 	set_int(o, "leases", s->leases.count);
 	set_int(o, "timers", s->timers.count);
+	set_int(o, "members", members_count(&s->members, s->env.hub));
 	set_int(o, "fds", server_count_fds(s) - passers_by(s));
 	return o;
 }

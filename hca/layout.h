@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 3 };
+enum { SEG_VERSION = 4 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -37,6 +37,7 @@ enum {
 	SEG_BOUNCE_BYTES = SEG_RING_MSG_MAX + CACHE_LINE, /* per slot of a shared receive queue */
 	SEG_GUESTS = 1 << 14,
 	SEG_MEMBERS = 1 << 13,
+	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -54,7 +55,12 @@ enum share_reason {
 	SHARE_SLOW,        /* to read the attributes of its areas takes too long */
 	SHARE_UNUSED,      /* earlier conversions were hardly used */
 	SHARE_NO_ARENA,    /* no arena, or no window of it */
-	SHARE_NOT_PRIVATE, /* a file, shared memory, or not writable */
+	SHARE_NOT_PRIVATE, /* a hole, or shared memory of a kind that cannot be told */
+	SHARE_RIGHTS,      /* not readable and writable, or executable */
+	SHARE_FILE,        /* of a file, private or shared, on whatever file system */
+	SHARE_MEMFD,
+	SHARE_SYSV,
+	SHARE_SHARED_ANON, /* mmap(MAP_SHARED | MAP_ANONYMOUS) */
 	SHARE_STACK,       /* a stack, or the thread's own data */
 	SHARE_HUGETLB,
 	SHARE_ATTRIBUTES,    /* what mapping would lose: wipe on fork, a key, a seal ... */
@@ -64,6 +70,7 @@ enum share_reason {
 	SHARE_EDGE,          /* not whole pages, and system calls of others could fail there */
 	SHARE_MIXED_ATOMICS, /* another region serves atomics on these bytes without mapping */
 	SHARE_ARENA_IN_USE,  /* memory that was moved away still lies at that place */
+	SHARE_QUARANTINE,    /* somebody still maps what an export was that has been revoked */
 	SHARE_PEER_STOPPED,  /* a stopped peer is in the middle of using the memory */
 	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
@@ -111,10 +118,12 @@ struct seg_header {
 	_Atomic uint32_t share_mode; /* enum share_mode */
 	_Atomic uint32_t n_mapped;   /* regions */
 	_Atomic uint64_t mapped_bytes, conversions;
+	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
 	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
 
 	/* a guest: entries of guest[] below this were used */
 	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
+	_Atomic uint32_t imports_used; /* an importer: of import[] */
 };
 
 /*
@@ -181,6 +190,7 @@ enum seg_mr_flags {
 	MR_WINDOW = 1 << 0,    /* a memory window: a part of another region, for rkeys only */
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
+	MR_EXPORT = 1 << 3, /* no region for requests: memory that others may map (hca/export.h) */
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */
@@ -471,6 +481,8 @@ struct seg {
 	/* processes that may touch this one without being its peers: QP number << 24 | attach id */
 	_Alignas(4096) _Atomic uint64_t guest[SEG_GUESTS];
 	_Alignas(4096) struct seg_member member[SEG_MEMBERS];
+	/* who maps exports of this process: key of the export << 24 | attach id */
+	_Alignas(4096) _Atomic uint64_t import[SEG_IMPORTS];
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];
 	_Alignas(4096) struct seg_cq cq[SEG_CQS];

@@ -100,14 +100,14 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
  * A weftd that did not answer (stopped) is left alone for a while: this may be asked for by
  * post_send and poll_cq, again and again.
  */
-static int ask_weftd(uint32_t qpn, struct peer **out)
+static int ask_weftd(uint32_t qpn, uint32_t attach, struct peer **out)
 {
 	struct rdv_peer info;
 	int rc;
 
 	if (clock_coarse_ns() < peers.ask_again_ns)
 		return -ETIMEDOUT;
-	rc = rdv_find_qpn(qpn, &info);
+	rc = qpn ? rdv_find_qpn(qpn, &info) : rdv_find_attach(attach, &info);
 	if (rc == -ETIMEDOUT)
 		peers.ask_again_ns = clock_coarse_ns() + ASK_AGAIN_NS;
 	if (rc)
@@ -172,7 +172,7 @@ int peer_find(uint32_t qpn, struct peer **out, uint32_t *index)
 	lock_take(&peers.control);
 	*out = find_mapped(qpn, &i);
 	if (!*out) {
-		rc = ask_weftd(qpn, out);
+		rc = ask_weftd(qpn, 0, out);
 		if (!rc)
 			i = view_find_qpn(&(*out)->view, qpn);
 	}
@@ -182,6 +182,23 @@ int peer_find(uint32_t qpn, struct peer **out, uint32_t *index)
 		(*out)->refs++;
 		*index = i;
 	}
+	lock_drop(&peers.control);
+	return rc;
+}
+
+int peer_find_attach(uint32_t attach, struct peer **out)
+{
+	int rc = 0;
+
+	*out = own_peer();
+	if ((*out)->view.attach == attach)
+		return 0;
+	lock_take(&peers.control);
+	*out = known(attach);
+	if (!*out)
+		rc = ask_weftd(0, attach, out);
+	if (!rc)
+		(*out)->refs++;
 	lock_drop(&peers.control);
 	return rc;
 }
@@ -330,7 +347,7 @@ static void meet(uint64_t word)
 	if (attach == proc_at()->attach_id)
 		return;
 	if (!p)
-		rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, &p);
+		rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, 0, &p);
 	if (rc && rc != -ENOENT)
 		log_line(LOG_LVL_WARN,
 			"cannot see whether process %#x still uses our memory: weftd does not "

@@ -29,6 +29,9 @@ struct peer {
  */
 int peer_find(uint32_t qpn, struct peer **p, uint32_t *index);
 
+/* The process of that attach id, ourselves too; otherwise as peer_find(). */
+int peer_find_attach(uint32_t attach, struct peer **p);
+
 /*
  * Tells p, before we first touch it as one who is not its peer, to look at our exec slots when it
  * takes something away.  False: its list is full; then it may not be touched.

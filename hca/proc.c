@@ -10,6 +10,7 @@
 #include "hca/agent.h"
 #include "hca/datagram.h"
 #include "hca/heap.h"
+#include "hca/import.h"
 #include "hca/member.h"
 #include "hca/peer.h"
 #include "hca/qp_state.h"
@@ -63,6 +64,7 @@ void proc_forked_child(void)
 	progress_forked_child();
 	mr_forked_child();
 	dm_forked_child();
+	import_forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
 	self.epoch = 0;

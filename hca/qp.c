@@ -177,6 +177,11 @@ static bool has_plain_rq(const struct hca_qp *qp)
 	return qp->recv_cq && !qp->srq && qp->init.qp_type != IBV_QPT_UD;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_cap *c = &init->cap;
@@ -186,6 +191,8 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
 	c->max_send_sge = c->max_send_sge ? c->max_send_sge : 1;
 	c->max_recv_sge = c->max_recv_sge ? c->max_recv_sge : 1;
+	/* Where the scatter list lies there is room for data; rdma_rxe gives as much, too. */
+	c->max_inline_data = larger(c->max_inline_data, c->max_send_sge * sizeof(struct seg_sge));
 	qp->sq_bytes =
 		(uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, stamps(qp->send_cq))
 		<< log2_up(c->max_send_wr);

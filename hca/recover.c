@@ -159,6 +159,17 @@ static void forget_guest(struct seg *seg, uint32_t dead_id)
 			atomic_store_explicit(&seg->guest[i], 0, memory_order_release);
 }
 
+/* Its mappings went with it. */
+static void forget_imports(struct seg *seg, uint32_t dead_id)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.imports_used, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n && i < SEG_IMPORTS; i++)
+		if ((atomic_load_explicit(&seg->import[i], memory_order_relaxed) &
+			    SLOT_ATTACH_MASK) == dead_id)
+			atomic_store_explicit(&seg->import[i], 0, memory_order_release);
+}
+
 static bool any_bit(const _Atomic uint64_t *map, uint32_t bits)
 {
 	for (uint32_t i = 0; i * 64 < bits; i++)
@@ -187,6 +198,7 @@ void recover_death(
 
 	token_force(&seg->hdr.atomic_token, dead_id);
 	forget_guest(seg, dead_id);
+	forget_imports(seg, dead_id);
 	orphan_requests(seg, dead_id);
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
 		bool peer_died = seg->qp[i].peer_attach == dead_id, held;

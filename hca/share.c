@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "hca/export.h"
+#include "hca/import.h"
 #include "hca/mr_set.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
@@ -34,6 +36,8 @@ static struct {
 	struct mr_set set;
 	uint32_t unused; /* conversions that ended with few operations, less those that paid */
 	bool fork_watched;
+	bool left_behind;      /* something that no region needs any more stays shared */
+	struct hca_mr *ghosts; /* exports that are closed, but that somebody still maps */
 } share;
 
 static enum share_mode mode_wanted(void)
@@ -59,6 +63,12 @@ static struct seg_mr *entry(const struct hca_mr *mr)
 static void count(enum share_reason why)
 {
 	atomic_fetch_add_explicit(&proc_seg()->hdr.not_mapped[why], 1, memory_order_relaxed);
+}
+
+static void leave_behind(void)
+{
+	share.left_behind = true;
+	count(SHARE_LEFT_BEHIND);
 }
 
 static void set_state(const struct hca_mr *mr, enum mr_share state)
@@ -150,23 +160,29 @@ static void change_end(uint64_t lo, uint64_t hi)
 static void back(uint64_t lo, uint64_t hi, void *arg)
 {
 	(void)arg;
-	if (!range_back(lo, hi))
-		count(SHARE_LEFT_BEHIND);
+	if (!range_back(lo, hi, false))
+		leave_behind();
 }
 
-/* Of mr, which is not mapped any more: the pages that no other mapped region needs. */
-static void pages_back(const struct hca_mr *mr)
+/*
+ * Of mr, which is not mapped any more: the pages that no other mapped region needs.  False: a
+ * stopped peer is in the way, and they stay.
+ */
+static bool pages_back(const struct hca_mr *mr)
 {
 	uint64_t bytes = each_gap(mr->lo, mr->hi, NULL, NULL);
+	bool alone;
 
 	if (!bytes)
-		return;
-	if (change_begin(mr->lo, mr->hi))
+		return true;
+	alone = change_begin(mr->lo, mr->hi);
+	if (alone)
 		each_gap(mr->lo, mr->hi, back, NULL);
 	else
-		count(SHARE_LEFT_BEHIND);
+		leave_behind();
 	change_end(mr->lo, mr->hi);
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.mapped_bytes, bytes, memory_order_relaxed);
+	return alone;
 }
 
 /* ---- what may be mapped ---- */
@@ -182,8 +198,9 @@ static bool find_mix(struct hca_mr *other, void *arg)
 {
 	struct mix *m = arg;
 
-	if (other == m->mr || other->mapped != m->mapped || !(other->access & ATOMIC_RIGHTS) ||
-		other->addr >= m->mr->addr + m->mr->length ||
+	/* What others map as memory stays mapped. */
+	if (other == m->mr || other->mapped != m->mapped || (m->mapped && other->exported) ||
+		!(other->access & ATOMIC_RIGHTS) || other->addr >= m->mr->addr + m->mr->length ||
 		m->mr->addr >= other->addr + other->length)
 		return true;
 	m->found = other;
@@ -199,33 +216,55 @@ static struct hca_mr *mixed(const struct hca_mr *mr, bool mapped)
 	return m.found;
 }
 
+/* Some of [lo, hi) was revoked, and stale mappings of it would show what comes there now. */
+static bool quarantined(uint64_t lo, uint64_t hi)
+{
+	for (const struct hca_mr *g = share.ghosts; g; g = g->ghost)
+		if (!g->in_set && g->lo < hi && lo < g->hi)
+			return true;
+	return false;
+}
+
+/* As far as it goes, whatever it costs. */
+static bool is_eager(const struct hca_mr *mr)
+{
+	return mr->exported || share.mode == SHARE_ALWAYS;
+}
+
 static enum share_reason wanted(const struct hca_mr *mr)
 {
+	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
 	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
 
 	if (!(mr->access & REMOTE_RIGHTS))
 		return SHARE_NO_REMOTE;
 	if (mr->access & ATOMIC_RIGHTS && (mr->addr - mr->iova) % sizeof(uint64_t))
 		return SHARE_UNALIGNED;
-	if (mr->hi - mr->lo > limits[share.mode].region)
+	if (mr->hi - mr->lo > limits[limit].region)
 		return SHARE_TOO_LARGE;
-	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[share.mode].process)
+	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[limit].process)
 		return SHARE_BUDGET;
-	if (share.mode == SHARE_AUTO && share.unused >= UNUSED_MAX)
+	if (!is_eager(mr) && share.unused >= UNUSED_MAX)
 		return SHARE_UNUSED;
-	return SHARE_MAPPED;
+	return quarantined(mr->lo, mr->hi) ? SHARE_QUARANTINE : SHARE_MAPPED;
+}
+
+/* Does a mapped region, or an export, reach pages there? */
+static bool claimed(uint64_t lo, uint64_t hi)
+{
+	return each_gap(lo, hi, NULL, NULL) < hi - lo;
 }
 
 /* Moves what is planned, with nobody in the way. */
 static enum share_reason convert(const struct hca_mr *mr, const struct range_plan *p)
 {
-	bool always = share.mode == SHARE_ALWAYS;
 	enum share_reason why = SHARE_PEER_STOPPED;
 
 	if (!p->n)
 		return SHARE_MAPPED;
 	if (change_begin(mr->lo, mr->hi))
-		why = range_there(p, always, mr->lo == mr->addr && mr->hi == mr->addr + mr->length);
+		why = range_there(
+			p, is_eager(mr), mr->lo == mr->addr && mr->hi == mr->addr + mr->length);
 	change_end(mr->lo, mr->hi);
 	if (why == SHARE_MAPPED)
 		atomic_fetch_add_explicit(&proc_seg()->hdr.conversions, 1, memory_order_relaxed);
@@ -241,7 +280,7 @@ static enum share_reason map_region(struct hca_mr *mr)
 	if (why == SHARE_MAPPED && mixed(mr, false))
 		why = SHARE_MIXED_ATOMICS;
 	if (why == SHARE_MAPPED)
-		why = range_plan(&p, mr->lo, mr->hi, share.mode == SHARE_ALWAYS);
+		why = range_plan(&p, mr->lo, mr->hi, is_eager(mr), claimed);
 	if (why == SHARE_MAPPED)
 		why = convert(mr, &p);
 	if (why != SHARE_MAPPED)
@@ -269,25 +308,39 @@ static void unmap_region(struct hca_mr *mr)
 
 static bool note_mapped(struct hca_mr *mr, void *arg)
 {
-	mr->remap = mr->mapped;
-	*(bool *)arg |= mr->mapped;
+	/* What others map stays where it is; the child makes a copy. */
+	mr->remap = mr->mapped && !mr->exported;
+	share.left_behind |= mr->mapped && mr->exported;
+	*(bool *)arg |= mr->remap;
 	return true;
 }
 
 static bool set_copied(struct hca_mr *mr, void *arg)
 {
 	(void)arg;
-	if (mr->mapped)
+	if (mr->remap)
 		set_mapped(mr, false);
 	return true;
 }
 
-/* With set_copied() undone for the time of the search. */
+static void back_for_fork(uint64_t lo, uint64_t hi, void *arg)
+{
+	(void)arg;
+	if (!range_back(lo, hi, true))
+		leave_behind();
+}
+
+/* All that is mapped. */
+static uint64_t bytes_mapped(void)
+{
+	return UINT64_MAX - each_gap(0, UINT64_MAX, NULL, NULL);
+}
+
 static bool range_of_one(struct hca_mr *mr, void *arg)
 {
 	(void)arg;
-	if (mr->remap && !range_back(mr->lo, mr->hi))
-		count(SHARE_LEFT_BEHIND);
+	if (mr->remap)
+		each_gap(mr->lo, mr->hi, back_for_fork, NULL);
 	return true;
 }
 
@@ -303,7 +356,10 @@ static void before_fork(void)
 	if (change_begin(0, UINT64_MAX)) {
 		mr_set_each(&share.set, 0, UINT64_MAX, set_copied, NULL);
 		mr_set_each(&share.set, 0, UINT64_MAX, range_of_one, NULL);
-		atomic_store_explicit(&proc_seg()->hdr.mapped_bytes, 0, memory_order_relaxed);
+		atomic_store_explicit(
+			&proc_seg()->hdr.mapped_bytes, bytes_mapped(), memory_order_relaxed);
+	} else {
+		share.left_behind = true;
 	}
 	change_end(0, UINT64_MAX);
 }
@@ -331,8 +387,10 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	range_forked_child();
+	range_forked_child(share.left_behind || share.ghosts);
 	share.set.root = NULL;
+	share.ghosts = NULL;
+	share.left_behind = false;
 	share.mode = SHARE_UNSET;
 	share.unused = 0;
 	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);
@@ -347,6 +405,36 @@ static void watch_fork(void)
 	if (!share.fork_watched)
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	share.fork_watched = true;
+}
+
+/* ---- exports ---- */
+
+/* Takes mr, an export, out of what is mapped. */
+static bool withdraw(struct hca_mr *mr)
+{
+	mr_set_del(&share.set, mr);
+	mr->in_set = false;
+	set_mapped(mr, false);
+	return pages_back(mr);
+}
+
+/* Frees the closed exports that nobody maps any more; what late writers left there goes. */
+static void lay_ghosts(void)
+{
+	struct hca_mr **at = &share.ghosts, *mr;
+
+	while ((mr = *at)) {
+		if (import_any(mr->born)) {
+			at = &mr->ghost;
+			continue;
+		}
+		*at = mr->ghost;
+		if (mr->in_set)
+			withdraw(mr);
+		else
+			each_gap(mr->lo, mr->hi, back, NULL);
+		export_free(mr);
+	}
 }
 
 /* ---- registering ---- */
@@ -371,6 +459,7 @@ void share_reg(struct hca_mr *mr)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
 	set_mode();
+	lay_ghosts();
 	if (share.mode != SHARE_NEVER) {
 		mr->lo = mr->addr & ~(uint64_t)(PAGE_BYTES - 1);
 		mr->hi = (mr->addr + mr->length + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
@@ -413,6 +502,75 @@ void share_dereg(struct hca_mr *mr)
 		set_mapped(mr, false);
 		pages_back(mr);
 	}
+	lay_ghosts();
 	lock_drop(&share.lock);
 	pthread_setcancelstate(cancel, NULL);
+}
+
+/* ---- exporting ---- */
+
+enum share_reason share_export(struct hca_mr *mr)
+{
+	enum share_reason why = SHARE_NO_ARENA;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&share.lock);
+	set_mode();
+	lay_ghosts();
+	if (share.mode != SHARE_NEVER) {
+		mr->lo = mr->addr;
+		mr->hi = mr->addr + mr->length;
+		mr->exported = true;
+		why = map_region(mr);
+		if (why == SHARE_MAPPED) {
+			mr_set_add(&share.set, mr);
+			mr->in_set = true;
+		} else {
+			count(why);
+		}
+	}
+	lock_drop(&share.lock);
+	pthread_setcancelstate(cancel, NULL);
+	return why;
+}
+
+static bool find_region(struct hca_mr *other, void *arg)
+{
+	if (!other->mapped || other->exported)
+		return true;
+	*(struct hca_mr **)arg = other;
+	return false;
+}
+
+/* Regions on the same pages keep them from going back. */
+static void unmap_regions(const struct hca_mr *mr)
+{
+	struct hca_mr *other;
+
+	do {
+		other = NULL;
+		mr_set_each(&share.set, mr->lo, mr->hi, find_region, &other);
+		if (other)
+			unmap_region(other);
+	} while (other);
+}
+
+bool share_unexport(struct hca_mr *mr, bool revoke)
+{
+	bool done = true;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&share.lock);
+	if (revoke && import_any(mr->born)) {
+		unmap_regions(mr);
+		done = withdraw(mr);
+	}
+	mr->ghost = share.ghosts;
+	share.ghosts = mr;
+	lay_ghosts();
+	lock_drop(&share.lock);
+	pthread_setcancelstate(cancel, NULL);
+	return done;
 }

@@ -14,6 +14,7 @@ enum { RANGE_RUNS = 16 };
 /* Whole pages of one area that are to be moved. */
 struct range_run {
 	uint64_t start, end;
+	struct vma area; /* the whole of it */
 	struct vma_attr attr;
 };
 
@@ -27,9 +28,11 @@ struct range_plan {
 
 /*
  * Looks at [lo, hi), whole pages, and fills *p.  SHARE_MAPPED if it can be mapped, else why not.
- * eager: however long it takes to look.  Touches no page.
+ * eager: however long it takes to look.  claimed(): does somebody need what the arena has at [lo,
+ * hi), although this memory is not there?  Touches no page of the range.
  */
-enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager);
+enum share_reason range_plan(struct range_plan *p, uint64_t lo, uint64_t hi, bool eager,
+	bool (*claimed)(uint64_t lo, uint64_t hi));
 
 /*
  * Moves what is planned into the arena.  user: also where system calls of other threads into the
@@ -40,9 +43,13 @@ enum share_reason range_there(const struct range_plan *p, bool user, bool whole)
 
 /*
  * Makes [lo, hi) private again where it lies in the arena, also what the program has moved
- * elsewhere since, and empties the arena there.  False: some of it stays shared.
+ * elsewhere since, and empties the arena there.  fork: for the sake of a fork, which asks for
+ * more care with attributes.  False: some of it stays shared.
  */
-bool range_back(uint64_t lo, uint64_t hi);
+bool range_back(uint64_t lo, uint64_t hi, bool fork);
 
-/* In a forked child: makes all that still maps the parent's arena its own, and forgets it. */
-void range_forked_child(void);
+/*
+ * In a forked child: makes all that still maps the parent's arena its own, and forgets it.  left:
+ * there is something, so that a failure is told in the log.
+ */
+void range_forked_child(bool left);

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rdv/conn.h"
+
 /* Of newer kernel headers than Debian 12's. */
 enum { WP_SHMEM = 1 << 12, WP_UNPOPULATED = 1 << 13 };
 #ifndef UFFD_USER_MODE_ONLY
@@ -169,28 +171,55 @@ static bool uffd_usable(int fd)
 	return ioctl(fd, UFFDIO_API, &api) == 0;
 }
 
+/* Kept for the next time; it is about the memory of the process that made it. */
+static struct {
+	struct own_fd fd;
+	pid_t pid;
+	bool full;
+} kept = {.fd = {.fd = -1}};
+
+/* user: one that holds off no system calls will do.  -1: none can be had. */
+static int get_uffd(bool user)
+{
+	int fd;
+
+	if (kept.pid == getpid() && own_fd_ok(&kept.fd) && (kept.full || user))
+		return kept.fd.fd;
+	own_fd_close(&kept.fd);
+	kept.pid = getpid();
+	fd = uffd_full();
+	kept.full = fd >= 0;
+	if (fd < 0 && user)
+		fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (fd >= 0 && !uffd_usable(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	kept.fd = own_fd(fd);
+	return kept.fd.fd;
+}
+
 int convert_begin(struct convert *c, struct arena *own, bool threads, bool user)
 {
 	*c = (struct convert){.arena = own, .mode = CONVERT_ALONE, .uffd = -1};
 	if (!threads)
 		return 0;
-	c->mode = CONVERT_FULL;
-	c->uffd = uffd_full();
-	if (c->uffd < 0 && user) {
-		c->mode = CONVERT_USER;
-		c->uffd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	}
-	if (c->uffd >= 0 && uffd_usable(c->uffd))
-		return 0;
-	convert_end(c);
-	return -EPERM;
+	c->uffd = get_uffd(user);
+	c->mode = kept.full ? CONVERT_FULL : CONVERT_USER;
+	return c->uffd < 0 ? -EPERM : 0;
 }
 
-void convert_end(struct convert *c)
+bool convert_watched(uint64_t at)
 {
-	if (c->uffd >= 0)
-		close(c->uffd);
-	c->uffd = -1;
+	struct uffdio_register reg = {
+		.range = {.start = at, .len = PAGE_BYTES}, .mode = UFFDIO_REGISTER_MODE_WP};
+	int saved = errno, uffd = get_uffd(true);
+	bool watched = uffd < 0 || ioctl(uffd, UFFDIO_REGISTER, &reg);
+
+	if (!watched)
+		ioctl(uffd, UFFDIO_UNREGISTER, &reg.range);
+	errno = saved;
+	return watched;
 }
 
 /* The next step from at: it crosses no multiple of a step's size, so no window's end either. */

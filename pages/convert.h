@@ -24,20 +24,26 @@ enum convert_mode {
 struct convert {
 	struct arena *arena; /* our own */
 	enum convert_mode mode;
-	int uffd;
+	int uffd; /* stays convert.c's */
 };
 
 /*
  * Prepares for conversions.  threads: other threads run.  user: CONVERT_USER will do if the
- * kernel allows no better.  -EPERM: other threads run and cannot be held off.
+ * kernel allows no better.  -EPERM: other threads run and cannot be held off.  A userfaultfd is
+ * kept open behind it.
  */
 int convert_begin(struct convert *c, struct arena *own, bool threads, bool user);
-void convert_end(struct convert *c);
+
+/*
+ * Does a userfaultfd watch the page at `at`, private writable memory?  Also true if that cannot
+ * be found out.  The caller serialises this and convert_begin().
+ */
+bool convert_watched(uint64_t at);
 
 /*
  * Moves [start, end), pages of private writable memory that no userfaultfd watches, into the
- * arena.  *done is how far it came, end on success.  -errno: the kernel refused; what lies
- * between *done and end is as it was.
+ * arena.  *done is how far it came, end on success.  -EBUSY: a userfaultfd watches it after all;
+ * other -errno: the kernel refused.  What lies between *done and end is as it was.
  */
 int convert_there(struct convert *c, uint64_t start, uint64_t end, uint64_t *done);
 

@@ -8,7 +8,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/lock.h"
+#include "rdv/conn.h"
 
 /* struct procmap_query of <linux/fs.h>, which Debian 12's headers do not have yet. */
 struct map_query {
@@ -30,22 +34,85 @@ enum {
 };
 #define MAP_QUERY_IOCTL _IOWR('f', 17, struct map_query)
 
+/*
+ * /proc/self/maps, kept open for queries.  It is about the process that opened it: a forked child
+ * opens its own, and where the lock may have been inherited as taken, one for each walk.
+ */
+static struct {
+	struct lock lock;
+	struct own_fd fd;
+	struct own_fd proc; /* /proc itself, for who has another root directory since */
+	pid_t pid;
+} kept = {.fd = {.fd = -1}, .proc = {.fd = -1}};
+
+static int open_maps(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* With the lock held: the same, as long as we ever could. */
+static int open_maps_again(void)
+{
+	int fd = -1;
+
+	if (own_fd_ok(&kept.proc))
+		fd = openat(kept.proc.fd, "self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	fd = open_maps();
+	if (fd >= 0) {
+		own_fd_close(&kept.proc);
+		kept.proc = own_fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	}
+	return fd;
+}
+
+static bool takes_queries(int fd)
+{
+	struct map_query q = {.size = sizeof q, .flags = Q_COVERING_OR_NEXT};
+
+	return !ioctl(fd, MAP_QUERY_IOCTL, &q);
+}
+
+/* With the lock held. */
+static int kept_fd(void)
+{
+	int fd;
+
+	if (kept.pid == getpid() && own_fd_ok(&kept.fd))
+		return kept.fd.fd;
+	/* First, so that its number is free where no other is. */
+	own_fd_close(&kept.fd);
+	fd = open_maps_again();
+	if (fd < 0 || !takes_queries(fd))
+		return fd;
+	kept.fd = own_fd(fd);
+	kept.pid = getpid();
+	return kept.fd.fd;
+}
+
 int vma_walk_begin(struct vma_walk *w, uint64_t at)
 {
-	struct map_query q = {.size = sizeof q, .flags = Q_COVERING_OR_NEXT, .addr = at};
+	bool locked = lock_try(&kept.lock);
 
-	w->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	w->at = at;
 	w->len = w->pos = 0;
+	w->fd = locked ? kept_fd() : open_maps();
+	w->keep = locked && w->fd >= 0 && w->fd == kept.fd.fd;
+	if (locked)
+		lock_drop(&kept.lock);
 	if (w->fd < 0)
-		return -errno;
-	w->text = ioctl(w->fd, MAP_QUERY_IOCTL, &q) && errno != ENOENT;
+		return w->fd;
+	w->text = !w->keep && !takes_queries(w->fd);
 	return 0;
 }
 
 void vma_walk_end(struct vma_walk *w)
 {
-	close(w->fd);
+	if (!w->keep)
+		close(w->fd);
 }
 
 static int next_by_query(struct vma_walk *w, struct vma *v)
@@ -66,6 +133,25 @@ static int next_by_query(struct vma_walk *w, struct vma *v)
 		.executable = q.vma_flags & Q_EXECUTABLE,
 		.shared = q.vma_flags & Q_SHARED};
 	return 0;
+}
+
+int vma_name(const struct vma *v, char *name, size_t size)
+{
+	struct map_query q = {.size = sizeof q,
+		.addr = v->start,
+		.name_size = size,
+		.name_addr = (uintptr_t)name};
+	struct vma_walk w;
+	int saved = errno, rc = vma_walk_begin(&w, v->start);
+
+	if (rc)
+		return rc;
+	rc = w.text ? -ENOTSUP : ioctl(w.fd, MAP_QUERY_IOCTL, &q) ? -errno : 0;
+	vma_walk_end(&w);
+	if (!rc && !q.name_size)
+		name[0] = '\0';
+	errno = saved;
+	return rc;
 }
 
 /* The next line of w's text without its newline, or NULL at the end. */
@@ -233,10 +319,41 @@ void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end)
 		mlock(p, len);
 }
 
+/* The directory of the threads has a link for each, and two of its own. */
+static bool threads_by_links(uint64_t *threads)
+{
+	struct stat st;
+
+	if (stat("/proc/self/task", &st) || st.st_nlink < 3)
+		return false;
+	*threads = st.st_nlink - 2;
+	return true;
+}
+
+bool vma_alone(void)
+{
+	struct vma_process p;
+	int saved = errno;
+	bool alone = threads_by_links(&p.threads) || !vma_process(&p) ? p.threads == 1 : false;
+
+	errno = saved;
+	return alone;
+}
+
+/* The number after that name at the beginning of a line; false: there is none. */
+static bool number_of(const char *text, const char *name, uint64_t *value)
+{
+	const char *at = strstr(text, name);
+
+	if (at)
+		*value = strtoull(at + strlen(name), NULL, 10);
+	return at;
+}
+
 int vma_process(struct vma_process *p)
 {
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	char buf[4096], *threads, *pinned;
+	char buf[4096];
 	ssize_t n;
 
 	if (fd < 0)
@@ -244,11 +361,9 @@ int vma_process(struct vma_process *p)
 	n = read(fd, buf, sizeof buf - 1);
 	close(fd);
 	buf[n > 0 ? n : 0] = '\0';
-	threads = strstr(buf, "\nThreads:");
-	pinned = strstr(buf, "\nVmPin:");
-	if (!threads || !pinned)
-		return -ENOENT;
-	p->threads = strtoull(threads + sizeof "\nThreads:" - 1, NULL, 10);
-	p->pinned_kb = strtoull(pinned + sizeof "\nVmPin:" - 1, NULL, 10);
-	return 0;
+	return number_of(buf, "\nThreads:", &p->threads) &&
+			       number_of(buf, "\nVmPin:", &p->pinned_kb) &&
+			       number_of(buf, "\nVmLck:", &p->locked_kb)
+		       ? 0
+		       : -ENOENT;
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, PROBE_LEAST = 3 * PAGE_BYTES };
 
 struct vma {
 	uint64_t start, end;
@@ -21,17 +21,27 @@ struct vma {
 
 struct vma_walk {
 	int fd;
+	bool keep; /* it is for other walks too */
 	bool text;
 	uint64_t at; /* areas that end at or below it are passed over */
 	size_t len, pos;
 	char buf[8192];
 };
 
-/* Begins at the first area that ends above at.  Negative errno: there is no /proc. */
+/*
+ * Begins at the first area that ends above at.  Negative errno: there is no /proc.  Keeps an fd
+ * open behind it, where the kernel takes queries.
+ */
 int vma_walk_begin(struct vma_walk *w, uint64_t at);
 /* The next area in *v: 0, -ENOENT there is none, another negative errno. */
 int vma_walk_next(struct vma_walk *w, struct vma *v);
 void vma_walk_end(struct vma_walk *w);
+
+/*
+ * What the kernel calls the area: the path of a file, "" if it has no name.  -ENAMETOOLONG;
+ * -ENOTSUP: too old a kernel; another negative errno: v is not there any more.
+ */
+int vma_name(const struct vma *v, char *name, size_t size);
 
 /* What only smaps tells of an area. */
 struct vma_attr {
@@ -53,10 +63,22 @@ int vma_attrs(
 /* Gives [start, end) the attributes of a, as far as the kernel allows. */
 void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end);
 
-/* Threads of this process, and how many kB of it are pinned by io_uring and the like. */
+/*
+ * True if v, a private and writable area of small pages, is known to have nothing of struct
+ * vma_attr but perhaps mlock, a userfaultfd, or advice about huge pages.  Fast, however large the
+ * process is; its second page loses what it has for an instant.  False: it has something, or less
+ * than PROBE_LEAST bytes, or the kernel is too old: look with vma_attrs().
+ */
+bool vma_probe_plain(const struct vma *v);
+
+/* Threads of this process, and how many kB of it are pinned by io_uring and the like, or mlocked.
+ */
 struct vma_process {
-	uint64_t threads, pinned_kb;
+	uint64_t threads, pinned_kb, locked_kb;
 };
 
 /* 0, or a negative errno: not known. */
 int vma_process(struct vma_process *p);
+
+/* Is the calling thread the only one of this process?  False if that is not known. */
+bool vma_alone(void);

@@ -3,6 +3,8 @@
 #include "rdmacm/rdmacm.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
+#include <infiniband/ib.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -20,6 +22,25 @@ enum {
 	RATE_100_GBPS = 16,
 	PACKET_LIFETIME = 18,
 };
+
+static bool is_mapped(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid, prefix, sizeof prefix) == 0;
+}
+
+/* A GID is an address of one of the two kinds; its port are the last bits of the service id. */
+static int from_sockaddr_ib(const struct sockaddr_ib *sib, struct cm_addr *a)
+{
+	if (sib->sib_pkey && sib->sib_pkey != htons(PKEY_DEFAULT))
+		return -ENODEV;
+	memcpy(a->gid, &sib->sib_addr, sizeof a->gid);
+	a->family = is_mapped(a->gid) ? 4 : 6;
+	a->port = be64toh(sib->sib_sid & sib->sib_sid_mask);
+	a->is_gid = 1;
+	return 0;
+}
 
 int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
 {
@@ -40,18 +61,43 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
 		a->port = ntohs(sin6->sin6_port);
 		memcpy(a->gid, &sin6->sin6_addr, 16);
 		return 0;
+	case AF_IB:
+		return from_sockaddr_ib((const struct sockaddr_ib *)sa, a);
 	default:
 		return -EAFNOSUPPORT;
 	}
 }
 
-void addr_to_sockaddr(const struct cm_addr *a, struct sockaddr_storage *ss)
+/* The first bits of a service id, as far as they are given, name the port space. */
+static int check_port_space(const struct ident *id, const struct sockaddr *sa)
+{
+	const struct sockaddr_ib *sib = (const struct sockaddr_ib *)sa;
+	uint64_t mask;
+
+	if (!sa || sa->sa_family != AF_IB)
+		return 0;
+	mask = be64toh(sib->sib_sid_mask) & ~(uint64_t)UINT16_MAX;
+	return (be64toh(sib->sib_sid) ^ (uint64_t)id->id.ps << 16) & mask ? -EPROTONOSUPPORT : 0;
+}
+
+static void to_sockaddr_ib(const struct cm_addr *a, uint16_t ps, struct sockaddr_ib *sib)
+{
+	sib->sib_family = AF_IB;
+	sib->sib_pkey = htons(PKEY_DEFAULT);
+	memcpy(&sib->sib_addr, a->gid, sizeof a->gid);
+	sib->sib_sid = htobe64((uint64_t)ps << 16 | a->port);
+	sib->sib_sid_mask = UINT64_MAX;
+}
+
+void addr_to_sockaddr(const struct cm_addr *a, uint16_t ps, struct sockaddr_storage *ss)
 {
 	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
 
 	memset(ss, 0, sizeof *ss);
-	if (a->family == 4) {
+	if (a->is_gid) {
+		to_sockaddr_ib(a, ps, (struct sockaddr_ib *)ss);
+	} else if (a->family == 4) {
 		sin->sin_family = AF_INET;
 		sin->sin_port = htons(a->port);
 		memcpy(&sin->sin_addr, a->gid + 12, 4);
@@ -79,9 +125,9 @@ void ident_show_addresses(struct ident *id)
 	struct rdma_addr *addr = &id->id.route.addr;
 
 	if (id->src.family)
-		addr_to_sockaddr(&id->src, &addr->src_storage);
+		addr_to_sockaddr(&id->src, id->id.ps, &addr->src_storage);
 	if (id->dst.family)
-		addr_to_sockaddr(&id->dst, &addr->dst_storage);
+		addr_to_sockaddr(&id->dst, id->id.ps, &addr->dst_storage);
 	if (!id->id.verbs)
 		return;
 	memcpy(addr->addr.ibaddr.sgid.raw, id->src.gid, 16);
@@ -125,19 +171,29 @@ static bool may_bind_low(void)
 	       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
 }
 
+static void become_bound(struct ident *id, const struct cm_addr *addr, uint16_t port)
+{
+	id->src = *addr;
+	id->src.port = port;
+	id->has_port = true;
+	id->state = ID_BOUND;
+	ident_show_addresses(id);
+}
+
 int ident_bind(struct ident *id, const struct cm_addr *addr)
 {
+	bool any = addr_is_any(addr);
+	const struct device *dev;
 	struct cm_call call;
 	struct proto_msg reply;
 	int ret = 0;
 
 	if (id->state != ID_IDLE)
 		return -EINVAL;
-	if (!addr_is_any(addr)) {
-		if (device_gid_index(addr->gid) < 0)
-			return -EADDRNOTAVAIL;
-		ret = ident_attach_device(id);
-	}
+	if (!any && device_gid_index(addr->gid) < 0)
+		return -EADDRNOTAVAIL;
+	if (!any)
+		ret = device_get(&dev); /* what can fail, before the port is ours */
 	if (!ret && addr->port && addr->port < 1024 && addr->port < first_free_for_all() &&
 		!may_bind_low())
 		ret = -EACCES;
@@ -145,15 +201,27 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		return ret;
 	call = call_for(id);
 	call.src = *addr;
+	if (addr->port && port_claim(addr->port))
+		call.flags |= CM_F_LENT;
+	id->known = true; /* even if the answer is late */
 	ret = call_weftd(OP_CM_BIND, &call, &reply);
+	if (!ret && !any)
+		ret = ident_attach_device(id);
 	if (ret)
 		return ret;
-	id->src = *addr;
-	id->src.port = reply.qpn;
-	id->has_port = true;
-	id->state = ID_BOUND;
-	ident_show_addresses(id);
+	become_bound(id, addr, reply.qpn);
 	return 0;
+}
+
+/* An id that is resolved without a port gets one that was lent to us. */
+static int bind_to_any_port(struct ident *id)
+{
+	uint16_t port;
+	int ret = port_borrow(&port, &id->loan);
+
+	if (!ret)
+		become_bound(id, &id->src, port);
+	return ret;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *rdma_id, struct sockaddr *sa)
@@ -161,6 +229,8 @@ int rdma_bind_addr(struct rdma_cm_id *rdma_id, struct sockaddr *sa)
 	struct cm_addr addr;
 	int ret = addr_from_sockaddr(sa, &addr);
 
+	if (!ret)
+		ret = check_port_space(to_ident(rdma_id), sa);
 	if (!ret)
 		ret = ident_bind(to_ident(rdma_id), &addr);
 	return result(ret);
@@ -187,6 +257,7 @@ static int choose_source(struct ident *id, const struct cm_addr *dst)
 	} else {
 		memcpy(src.gid, dst->gid, 16);
 		src.family = dst->family;
+		src.is_gid = dst->is_gid;
 	}
 	src.port = id->src.port;
 	id->src = src;
@@ -201,6 +272,8 @@ static int take_source(struct ident *id, const struct sockaddr *sa)
 	if (!sa || id->state != ID_IDLE)
 		return 0;
 	ret = addr_from_sockaddr(sa, &src);
+	if (!ret)
+		ret = check_port_space(id, sa);
 	return ret ? ret : ident_bind(id, &src);
 }
 
@@ -209,6 +282,8 @@ static int resolve_addr(struct ident *id, const struct sockaddr *src, const stru
 	struct cm_addr to;
 	int ret = addr_from_sockaddr(dst, &to);
 
+	if (!ret)
+		ret = check_port_space(id, dst);
 	if (ret)
 		return ret;
 	ret = take_source(id, src);
@@ -224,7 +299,7 @@ static int resolve_addr(struct ident *id, const struct sockaddr *src, const stru
 		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
 	ret = choose_source(id, &to);
 	if (!ret && id->state == ID_IDLE) {
-		ret = ident_bind(id, &id->src);
+		ret = bind_to_any_port(id);
 		if (ret)
 			return ret;
 	}
@@ -291,6 +366,8 @@ static uint16_t port_of(const struct sockaddr *sa)
 {
 	if (sa->sa_family == AF_INET)
 		return ((const struct sockaddr_in *)sa)->sin_port;
+	if (sa->sa_family == AF_IB)
+		return htons(be64toh(((const struct sockaddr_ib *)sa)->sib_sid));
 	return sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port : 0;
 }
 

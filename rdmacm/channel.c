@@ -23,6 +23,8 @@
 #include "verbs/for_rdmacm.h"
 
 enum { COOKIE_WORDS = CM_COOKIE_SIZE / 4, KEEP_ALL = -1 };
+/* A reader waits in recv(2) so long, which is cheap, and then in poll(2), which sees more. */
+enum { SHORT_WAIT_US = 20000 };
 
 static _Atomic uint32_t last_channel;
 
@@ -47,6 +49,7 @@ static int attach_filter(int fd, const uint8_t cookie[CM_COOKIE_SIZE])
 static int open_socket(struct event_channel *ch)
 {
 	struct sockaddr_un any = {.sun_family = AF_UNIX};
+	const struct timeval limit = {.tv_usec = SHORT_WAIT_US};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
 
 	if (fd < 0)
@@ -57,7 +60,8 @@ static int open_socket(struct event_channel *ch)
 	if (!ret)
 		ret = attach_filter(fd, ch->cookie);
 	if (!ret && (bind(fd, (struct sockaddr *)&any, sizeof any.sun_family) < 0 ||
-			    getsockname(fd, (struct sockaddr *)&ch->addr, &ch->addr_len) < 0))
+			    getsockname(fd, (struct sockaddr *)&ch->addr, &ch->addr_len) < 0 ||
+			    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0))
 		ret = -errno;
 	if (ret)
 		close(fd);
@@ -216,6 +220,41 @@ static bool well_formed(const struct cm_event *e, ssize_t n)
 	       n == (ssize_t)cm_event_size(e);
 }
 
+/* Under the lock: with an empty list the fd must not be readable for its sake. */
+static void clear_token(struct event_channel *ch)
+{
+	struct cm_event e;
+
+	while (ch->token && !ch->head) {
+		ssize_t n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT);
+
+		if (n < 0)
+			return; /* another reader has it and waits for the lock */
+		if (n == CM_COOKIE_SIZE)
+			ch->token = false;
+		else if (well_formed(&e, n))
+			(void)append(ch, &e, n);
+	}
+}
+
+/* An event that has come already. */
+static bool take_listed(struct event_channel *ch, struct cm_event *e)
+{
+	struct ack ack = {0};
+	bool got;
+
+	lock_take(&ch->lock);
+	got = pop(ch, e);
+	if (got) {
+		taken(ch, e, &ack);
+		clear_token(ch);
+		set_token(ch);
+	}
+	lock_drop(&ch->lock);
+	send_ack(&ack);
+	return got;
+}
+
 /* What came from the socket: true if *e is an event for the program now. */
 static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_t n)
 {
@@ -257,9 +296,12 @@ static int wait_readable(struct event_channel *ch)
 int channel_take(struct event_channel *ch, struct cm_event *e)
 {
 	for (;;) {
-		ssize_t n = recv(ch->ch.fd, e, sizeof *e, MSG_DONTWAIT);
+		ssize_t n;
 		int flags, ret;
 
+		if (take_listed(ch, e))
+			return 0;
+		n = recv(ch->ch.fd, e, sizeof *e, 0); /* waits or not, by the fd's flag */
 		if (n >= 0) {
 			if (accept_datagram(ch, e, n))
 				return 0;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
+
 enum {
 	MAX_RETRIES = 7,
 	PRIV_CONNECT = 56,
@@ -21,6 +23,11 @@ static bool is_ud(const struct ident *id)
 	return id->flags & CM_F_DATAGRAM;
 }
 
+static bool is_xrc(const struct ident *id)
+{
+	return id->id.qp_type == IBV_QPT_XRC_SEND || id->id.qp_type == IBV_QPT_XRC_RECV;
+}
+
 /* ---- listening ---- */
 
 static int listen_at(struct ident *id, int backlog)
@@ -35,7 +42,7 @@ static int listen_at(struct ident *id, int backlog)
 		ret = channel_register(to_channel(id->id.channel));
 	if (ret)
 		return ret;
-	if (id->state != ID_BOUND && id->state != ID_LISTEN)
+	if (id->state != ID_BOUND)
 		return -EINVAL;
 	call = call_for(id);
 	call.backlog = backlog;
@@ -94,7 +101,8 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 	if (ret)
 		return ret;
 	c->qpn = id->id.qp ? id->id.qp->qp_num : (p ? p->qp_num : 0);
-	c->srq = id->id.qp ? !!id->id.qp->srq : (p ? p->srq : 0);
+	c->srq = id->id.qp ? id->id.qp->srq || id->id.srq : (p ? p->srq : 0);
+	c->transport = is_xrc(id) ? CM_XRC : CM_RC;
 	c->responder_resources = id->responder_resources;
 	c->initiator_depth = id->initiator_depth;
 	c->flow_control = p ? !!p->flow_control : 1;
@@ -146,6 +154,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 	if (ret)
 		return ret;
 	id->retry_count = call.param.retry_count;
+	id->known = true;
 	id->state = ID_CONNECTING; /* the answer may come before the call returns */
 	ret = call_weftd(OP_CM_CONNECT, &call, &reply);
 	if (ret) {
@@ -202,7 +211,7 @@ static int accept_id(struct ident *id, const struct rdma_conn_param *p)
 	int ret;
 
 	if (id->state != ID_REQUESTED)
-		return id->state == ID_ENDED ? -ECONNRESET : -EINVAL;
+		return -EINVAL;
 	if (is_ud(id))
 		return accept_datagram(id, p);
 	ret = choose_depths(id, p);
@@ -288,6 +297,8 @@ int rdma_disconnect(struct rdma_cm_id *rdma_id)
 	if (!was_connected(id) || is_ud(id))
 		return fail(EINVAL);
 	qp_to_error(id);
+	if (id->state == ID_CONNECTED || id->state == ID_DISCONNECTED)
+		id->left_at = clock_ns();
 	if (id->state == ID_CONNECTED)
 		id->state = ID_DISCONNECTING;
 	ret = tell_weftd(OP_CM_DISCONNECT, &call);

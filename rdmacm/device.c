@@ -2,6 +2,7 @@
 /* The device: one context for all ids, which outlives them. */
 #include "rdmacm/rdmacm.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ void device_forked_child(void)
 {
 	atomic_store_explicit(&device_lock.word, 0, memory_order_relaxed);
 	device.pd = NULL;
+	device.xrcd = NULL;
 }
 
 /* Another protection domain for a forked child. */
@@ -68,6 +70,27 @@ int device_get(const struct device **dev)
 		ret = renew_pd(&device);
 	lock_drop(&device_lock);
 	*dev = &device;
+	return ret;
+}
+
+int device_xrcd(struct ibv_xrcd **xrcd)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	const struct device *dev;
+	int ret = device_get(&dev);
+
+	if (ret)
+		return ret;
+	lock_take(&device_lock);
+	if (!device.xrcd)
+		device.xrcd = ibv_open_xrcd(device.verbs, &attr);
+	*xrcd = device.xrcd;
+	ret = device.xrcd ? 0 : -errno;
+	lock_drop(&device_lock);
 	return ret;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Events: what weftd and we ourselves report, and what it does to the id before the program sees
  * it. */
-#include "rdmacm/rdmacm.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "rdmacm/newer.h"
 
 static const char *const names[] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",
@@ -23,6 +23,10 @@ static const char *const names[] = {
 	[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 	[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+	[RDMA_CM_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+	[RDMA_CM_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
+	[RDMA_CM_EVENT_USER] = "RDMA_CM_EVENT_USER",
+	[RDMA_CM_EVENT_INTERNAL] = "RDMA_CM_EVENT_INTERNAL",
 };
 
 const char *rdma_event_str(enum rdma_cm_event_type event)
@@ -30,12 +34,32 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 	return event < sizeof names / sizeof names[0] ? names[event] : "UNKNOWN EVENT";
 }
 
-int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status)
+int ident_put_event(struct ident *id, int type, int status)
 {
 	struct cm_event e = {
 		.type = type, .status = status, .handle = id->handle, .flags = CM_E_LOCAL};
 
 	return channel_put(to_channel(id->id.channel), &e, cm_event_size(&e));
+}
+
+static bool is_programs_own(uint32_t type)
+{
+	return type == RDMA_CM_EVENT_USER || type == RDMA_CM_EVENT_INTERNAL;
+}
+
+int rdma_write_cm_event(
+	struct rdma_cm_id *rdma_id, enum rdma_cm_event_type event, int status, uint64_t arg)
+{
+	struct cm_event e = {.type = event,
+		.status = status,
+		.handle = to_ident(rdma_id)->handle,
+		.flags = CM_E_LOCAL,
+		.param = {.priv_len = sizeof arg}};
+
+	if (!is_programs_own(event))
+		return fail(EINVAL);
+	memcpy(e.priv, &arg, sizeof arg);
+	return result(channel_put(to_channel(rdma_id->channel), &e, cm_event_size(&e)));
 }
 
 /* ---- what an event does to its id ---- */
@@ -60,6 +84,7 @@ static int on_request(struct ident *listener, struct rdma_cm_event *event, const
 		return -ENOMEM;
 	id->src = e->src;
 	id->dst = e->dst;
+	id->src.is_gid = id->dst.is_gid = listener->src.is_gid;
 	id->flags = listener->flags & CM_F_DATAGRAM;
 	id->state = ID_REQUESTED;
 	take_peer(id, e);
@@ -167,6 +192,32 @@ static void fill_ud(struct got_event *got, const struct cm_event *e, const struc
 	memcpy(u->ah_attr.grh.dgid.raw, id->dst.gid, 16);
 }
 
+/* What the event does, and what the program sees of it; -EAGAIN: nothing, it is out of date. */
+static int show(struct ident *owner, struct got_event *got, const struct cm_event *e)
+{
+	int ret;
+
+	if (e->join) {
+		got->event.id = &owner->id;
+		got->join = join_take_event(owner, e->join, &got->event);
+		return got->join ? 0 : -EAGAIN;
+	}
+	if (is_programs_own(e->type)) {
+		got->event.id = &owner->id;
+		memcpy(&got->event.param, e->priv,
+			sizeof(uint64_t)); /* param.arg of newer headers */
+		return 0;
+	}
+	ret = apply(owner, &got->event, e);
+	if (ret)
+		return ret == -EAGAIN ? -EIO : ret;
+	if (owner->flags & CM_F_DATAGRAM)
+		fill_ud(got, e, owner);
+	else
+		fill_conn(got, e);
+	return 0;
+}
+
 static int deliver(const struct cm_event *e, struct rdma_cm_event **out)
 {
 	struct ident *owner = ident_count_event(e->listen_handle ? e->listen_handle : e->handle);
@@ -185,17 +236,13 @@ static int deliver(const struct cm_event *e, struct rdma_cm_event **out)
 		got->event.event = e->type;
 		got->event.status = e->status;
 		memcpy(got->priv, e->priv, e->param.priv_len);
-		ret = apply(owner, &got->event, e);
+		ret = show(owner, got, e);
 	}
 	if (ret) {
 		free(got);
 		ident_ack_event(owner);
-		return ret == -EAGAIN ? -EIO : ret;
+		return ret;
 	}
-	if (owner->flags & CM_F_DATAGRAM)
-		fill_ud(got, e, owner);
-	else
-		fill_conn(got, e);
 	*out = &got->event;
 	return 0;
 }
@@ -222,6 +269,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 
 	if (!event)
 		return fail(EINVAL);
+	if (got->join)
+		join_ack_event(got->owner, got->join);
 	ident_ack_event(got->owner);
 	free(got);
 	return 0;

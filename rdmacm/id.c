@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static bool known_port_space(enum rdma_port_space ps)
 {
 	return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
@@ -45,7 +47,19 @@ static bool of_ident(const struct cm_event *e, const void *arg)
 /* Does weftd know it? */
 static bool is_published(const struct ident *id)
 {
-	return id->has_port || id->handle & CM_HANDLE_PASSIVE;
+	return id->known || id->handle & CM_HANDLE_PASSIVE;
+}
+
+/*
+ * Need nobody wait until weftd has forgotten it?  Its port is not for others, and no event comes:
+ * the next would be the end of its time of waiting, which began after our rdma_disconnect().
+ */
+static bool ends_quietly(const struct ident *id)
+{
+	uint64_t wait = (uint64_t)cm_timeout_ms(id->peer.ack_timeout) * NSEC_PER_MSEC;
+
+	return id->state == ID_ENDED && id->left_at && clock_ns() - id->left_at < wait &&
+	       (id->loan || id->handle & CM_HANDLE_PASSIVE);
 }
 
 int rdma_destroy_id(struct rdma_cm_id *rdma_id)
@@ -57,7 +71,10 @@ int rdma_destroy_id(struct rdma_cm_id *rdma_id)
 
 	ident_remove(id);
 	if (is_published(id))
-		ret = call_weftd(OP_CM_DESTROY, &call, NULL);
+		ret = ends_quietly(id) ? tell_weftd(OP_CM_DESTROY, &call)
+				       : call_weftd(OP_CM_DESTROY, &call, NULL);
+	if (id->loan)
+		port_give_back(id->src.port, id->loan);
 	channel_sift(ch, NULL, of_ident, id);
 	if (rdma_id->event)
 		rdma_ack_cm_event(rdma_id->event);

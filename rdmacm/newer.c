@@ -2,26 +2,6 @@
 /* Functions of rdma-core after version 44 that are not there, so that its programs load. */
 #include "rdmacm/newer.h"
 
-int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
-	const struct rdma_addrinfo *hints)
-{
-	(void)id, (void)node, (void)service, (void)hints;
-	return fail(EOPNOTSUPP);
-}
-
-int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
-{
-	(void)id, (void)info;
-	return fail(EOPNOTSUPP);
-}
-
-int rdma_write_cm_event(
-	struct rdma_cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
-{
-	(void)id, (void)event, (void)status, (void)arg;
-	return fail(EOPNOTSUPP);
-}
-
 int repoll_create(void)
 {
 	return fail(EOPNOTSUPP);

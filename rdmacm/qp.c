@@ -107,6 +107,12 @@ static int create_qp(struct ident *id, struct ibv_qp_init_attr_ex *attr)
 	} else if (attr->pd->context != id->id.verbs) {
 		return -EINVAL;
 	}
+	if (id->id.qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
+		ret = device_xrcd(&attr->xrcd);
+		if (ret)
+			return ret;
+		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	}
 	ret = make_cqs(id, attr->cap.max_send_wr, attr->cap.max_recv_wr, &attr->send_cq,
 		&attr->recv_cq, attr->srq || id->id.srq);
 	if (ret)
@@ -275,36 +281,71 @@ void qp_to_error(struct ident *id)
 
 /* ---- shared receive queues ---- */
 
-int rdma_create_srq_ex(struct rdma_cm_id *rdma_id, struct ibv_srq_init_attr_ex *attr)
+/* What an SRQ of the XRC kind needs besides, as far as the program names none. */
+static int fill_xrc_srq(struct ident *id, struct ibv_srq_init_attr_ex *attr)
+{
+	int ret = 0;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd)
+		ret = device_xrcd(&attr->xrcd);
+	if (ret)
+		return ret;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq) {
+		if (!id->id.recv_cq) {
+			ret = make_cq(
+				id, attr->attr.max_wr, &id->id.recv_cq, &id->id.recv_cq_channel);
+			id->own_recv_cq = !ret;
+		}
+		attr->cq = id->id.recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	return ret;
+}
+
+static int create_srq(struct ident *id, struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq *srq;
+	int ret = 0;
 
-	if (!rdma_id->verbs || rdma_id->srq)
-		return fail(EINVAL);
+	if (!id->id.verbs || id->id.srq)
+		return -EINVAL;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
-		attr->pd = rdma_id->pd;
+		attr->pd = id->id.pd;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 	}
-	srq = ibv_create_srq_ex(rdma_id->verbs, attr);
-	if (!srq)
-		return -1;
-	rdma_id->pd = attr->pd;
-	rdma_id->srq = srq;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC)
+		ret = fill_xrc_srq(id, attr);
+	if (ret)
+		return ret;
+	srq = ibv_create_srq_ex(id->id.verbs, attr);
+	if (!srq) {
+		ret = -errno;
+		if (!id->id.qp)
+			destroy_recv_cq(id);
+		return ret;
+	}
+	id->id.pd = attr->pd;
+	id->id.srq = srq;
 	return 0;
 }
 
-int rdma_create_srq(struct rdma_cm_id *rdma_id, struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct ibv_srq *srq;
+	return result(create_srq(to_ident(id), attr));
+}
 
-	if (!rdma_id->verbs || rdma_id->srq)
-		return fail(EINVAL);
-	srq = ibv_create_srq(pd ? pd : rdma_id->pd, init);
-	if (!srq)
-		return -1;
-	rdma_id->pd = pd ? pd : rdma_id->pd;
-	rdma_id->srq = srq;
-	return 0;
+int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	struct ibv_srq_init_attr_ex attr = {0};
+	int ret;
+
+	memcpy(&attr, init, sizeof *init);
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	attr.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+	attr.pd = pd;
+	ret = create_srq(to_ident(id), &attr);
+	memcpy(init, &attr, sizeof *init);
+	return result(ret);
 }
 
 void rdma_destroy_srq(struct rdma_cm_id *rdma_id)

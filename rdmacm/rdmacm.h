@@ -78,8 +78,11 @@ struct ident {
 	enum ident_state state;
 	bool sync; /* has a channel of its own */
 	bool own_send_cq, own_recv_cq;
-	bool has_port;  /* weftd knows the port as ours */
-	uint32_t flags; /* enum cm_flags */
+	bool has_port;    /* ours, as weftd knows or will learn */
+	bool known;       /* weftd may know the id */
+	uint32_t loan;    /* which lent port it has, 0: none */
+	uint64_t left_at; /* when it disconnected, ns; 0: it did not */
+	uint32_t flags;   /* enum cm_flags */
 	uint8_t tos, ack_timeout;
 	int backlog;
 	struct cm_addr src, dst;
@@ -91,18 +94,22 @@ struct ident {
 	struct ibv_sa_path_rec path;
 	struct ibv_qp_init_attr *ep_qp_attr; /* rdma_create_ep() of a listener */
 	struct ibv_pd *ep_pd;
-	void *connect; /* private data of rdma_create_ep() */
+	struct rdma_addrinfo *info; /* of rdma_resolve_addrinfo() */
+	void *connect;              /* private data of rdma_create_ep() */
 	size_t connect_len;
 	struct ident *by_handle, *next, *prev;
 
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	uint32_t n_events, n_acked;
+	struct join *joins; /* multicast groups, the oldest first */
+	uint32_t last_join;
 };
 
 struct got_event {
 	struct rdma_cm_event event; /* first member */
 	struct ident *owner;        /* whose count it is in */
+	struct join *join;          /* the same, or NULL */
 	uint8_t priv[CM_PRIV_MAX];
 };
 
@@ -133,6 +140,7 @@ static inline int result(int ret)
 struct device {
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd;          /* device_xrcd() */
 	const struct fabric_page *page; /* live */
 	uint8_t max_responder, max_initiator;
 	uint8_t mtu;
@@ -140,8 +148,10 @@ struct device {
 
 /* The one device, opened once for the life of the process. */
 int device_get(const struct device **dev);
-/* The parent's protection domain is not the child's. */
+/* The parent's protection and XRC domains are not the child's. */
 void device_forked_child(void);
+/* The XRC domain of all ids of this process that name none. */
+int device_xrcd(struct ibv_xrcd **xrcd);
 /* Index of one of our GIDs, -ENOENT. */
 int device_gid_index(const uint8_t gid[16]);
 /* The first address of that family; loopback: that one. */
@@ -193,12 +203,27 @@ int set_private_data(struct cm_call *call, const void *data, size_t len, size_t 
 /* ---- address.c ---- */
 
 int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a);
-void addr_to_sockaddr(const struct cm_addr *a, struct sockaddr_storage *ss);
+/* ps: the port space of a service id. */
+void addr_to_sockaddr(const struct cm_addr *a, uint16_t ps, struct sockaddr_storage *ss);
 bool addr_is_any(const struct cm_addr *a);
 /* Shows the addresses of the id to the program. */
 void ident_show_addresses(struct ident *id);
 int ident_attach_device(struct ident *id);
 int ident_bind(struct ident *id, const struct cm_addr *addr);
+
+/* ---- ports.c ---- */
+
+/*
+ * A port that is free for all addresses and port spaces; *loan goes with it.  Calls weftd now and
+ * then: its errors.  -EADDRNOTAVAIL: there is none.
+ */
+int port_borrow(uint16_t *port, uint32_t *loan);
+void port_give_back(uint16_t port, uint32_t loan);
+/* Is it one that was lent and is not in use?  Then it is taken. */
+bool port_claim(uint16_t port);
+/* There is a new weftd, which knows of no loan. */
+void ports_forget(void);
+void ports_forked_child(void);
 
 /* ---- qp.c ---- */
 
@@ -207,9 +232,21 @@ void qp_to_error(struct ident *id);
 /* Attributes of the next state; mask is set. */
 int qp_attributes(struct ident *id, struct ibv_qp_attr *attr, int *mask);
 
+/* ---- mcast.c ---- */
+
+/*
+ * The program takes the event of that join: attaches the QP, if there is one, and fills the event
+ * in, which becomes MULTICAST_ERROR if that fails.  NULL: it has been left meanwhile.
+ */
+struct join *join_take_event(struct ident *id, uint32_t number, struct rdma_cm_event *event);
+/* The event is acknowledged; j may be gone afterwards. */
+void join_ack_event(struct ident *id, struct join *j);
+/* Frees them; the QP stays as it is. */
+void joins_free(struct ident *id);
+
 /* ---- event.c ---- */
 
 /* For synchronous ids: waits for the next event and keeps it in id->event. */
 int ident_complete(struct ident *id);
 /* An event of id's own making. */
-int ident_put_event(struct ident *id, enum rdma_cm_event_type type, int status);
+int ident_put_event(struct ident *id, int type, int status);

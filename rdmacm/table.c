@@ -78,6 +78,7 @@ static int publish_ident(
 	call = publish_call(id, state);
 	if (state == CM_IDLE)
 		call.local_comm = call.remote_comm = 0;
+	id->known = true;
 	ret = send(conn, &msg, &call, cm_call_size(&call));
 	if (!ret && again) {
 		msg = (struct proto_msg){.op = OP_CM_DISCONNECT};
@@ -103,6 +104,7 @@ static int publish(int (*send)(void *, struct proto_msg *, const void *, size_t)
 {
 	int ret = 0;
 
+	ports_forget();
 	lock_take(&table.lock);
 	for (struct event_channel *ch = table.channels; ch && !ret; ch = ch->next)
 		ret = publish_channel(ch, send, conn);
@@ -115,6 +117,7 @@ static int publish(int (*send)(void *, struct proto_msg *, const void *, size_t)
 /* The parent's ids are not the child's; it may only destroy what it inherited. */
 static void forked_child(void)
 {
+	ports_forked_child();
 	memset(&table.by_handle, 0, sizeof table.by_handle);
 	table.idents = NULL;
 	table.channels = NULL;
@@ -188,6 +191,8 @@ void ident_free(struct ident *id)
 	pthread_mutex_unlock(&id->mutex);
 	pthread_mutex_destroy(&id->mutex);
 	pthread_cond_destroy(&id->acked);
+	joins_free(id);
+	rdma_freeaddrinfo(id->info);
 	free(id->ep_qp_attr);
 	free(id->connect);
 	free(id);
@@ -214,7 +219,7 @@ void ident_ack_event(struct ident *id)
 {
 	pthread_mutex_lock(&id->mutex);
 	id->n_acked++;
-	pthread_cond_signal(&id->acked);
+	pthread_cond_broadcast(&id->acked);
 	pthread_mutex_unlock(&id->mutex);
 }
 

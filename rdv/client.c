@@ -450,9 +450,9 @@ static int32_t pid_of(int pidfd)
 	return n > 0 ? n : 0;
 }
 
-static int find_qpn(uint32_t qpn, struct rdv_peer *out)
+static int find_peer(uint32_t qpn, uint32_t attach_id, struct rdv_peer *out)
 {
-	struct proto_msg msg = {.op = OP_FIND_QPN, .qpn = qpn};
+	struct proto_msg msg = {.op = OP_FIND_QPN, .qpn = qpn, .attach_id = attach_id};
 	struct proto_in in;
 	int ret = call(&msg, NULL, 0, &in);
 
@@ -478,7 +478,14 @@ int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out)
 {
 	int cancel = enter();
 
-	return leave(cancel, find_qpn(qpn, out));
+	return leave(cancel, find_peer(qpn, 0, out));
+}
+
+int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out)
+{
+	int cancel = enter();
+
+	return leave(cancel, find_peer(0, attach_id, out));
 }
 
 static size_t find_channel(const struct client *c, uint32_t id)

@@ -2,6 +2,7 @@
 #include "rdv/conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { RETRY_NS = 5 * NSEC_PER_MSEC };
+enum { RETRY_NS = 5 * NSEC_PER_MSEC, MSEC_PER_SEC = 1000 };
 
 static uint64_t deadline(void)
 {
@@ -85,6 +86,16 @@ static int connect_sock(struct conn *c, const struct rdv_paths *p)
 	return read_peer(c);
 }
 
+/* From now on receiving waits for a reply by itself, without a poll(2) before. */
+static int make_waiting(int fd)
+{
+	const struct timeval limit = {.tv_sec = PROTO_TIMEOUT_MS / MSEC_PER_SEC};
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0)
+		return -errno;
+	return fcntl(fd, F_SETFL, O_RDWR) < 0 ? -errno : 0;
+}
+
 int conn_open(struct conn *c, const struct rdv_paths *p)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -95,6 +106,8 @@ int conn_open(struct conn *c, const struct rdv_paths *p)
 		return -errno;
 	c->sock = own_fd(fd);
 	ret = connect_sock(c, p);
+	if (!ret)
+		ret = make_waiting(c->sock.fd);
 	if (ret)
 		conn_close(c);
 	return ret;
@@ -136,10 +149,10 @@ static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto
 	uint64_t until = deadline();
 
 	for (;;) {
-		int ret = proto_recv(c->sock.fd, in);
+		int ret = proto_await(c->sock.fd, in);
 
-		if (ret == -EAGAIN)
-			ret = wait_sock(c, POLLIN, until);
+		if (ret == -EAGAIN || ret == -EINTR)
+			ret = clock_ns() < until ? 0 : timed_out(c);
 		else if (ret == -EPROTO)
 			ret = bad_version(in);
 		else if (ret == -EBADMSG)

@@ -99,7 +99,7 @@ static int check(const struct proto_in *in, ssize_t n, int came, int msg_flags)
 	return 0;
 }
 
-int proto_recv(int sock, struct proto_in *in)
+static int receive(int sock, struct proto_in *in, int flags)
 {
 	union fd_control ctl;
 	struct iovec iov[2] = {{&in->msg, sizeof in->msg}, {in->data, sizeof in->data}};
@@ -113,9 +113,7 @@ int proto_recv(int sock, struct proto_in *in)
 	int came, ret;
 
 	memset(in, 0, offsetof(struct proto_in, data));
-	do {
-		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return gone(errno) ? -EPIPE : -errno;
 	came = collect_fds(&mh, in);
@@ -126,6 +124,21 @@ int proto_recv(int sock, struct proto_in *in)
 	else
 		in->len = n - sizeof in->msg;
 	return ret;
+}
+
+int proto_recv(int sock, struct proto_in *in)
+{
+	int ret;
+
+	do {
+		ret = receive(sock, in, MSG_DONTWAIT);
+	} while (ret == -EINTR);
+	return ret;
+}
+
+int proto_await(int sock, struct proto_in *in)
+{
+	return receive(sock, in, 0);
 }
 
 int proto_take_fd(struct proto_in *in, int i)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 2,
+	PROTO_VERSION = 3,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_DATA_MAX = 512,
@@ -31,8 +31,8 @@ enum proto_op {
 	OP_CLAIM,       /* qpn: the process holds that block already, from an earlier weftd */
 	OP_RETURN,      /* qpn */
 	OP_FIND_QPN,    /*
-			 * qpn; reply: attach_id, pid, pid_ns, fds {segment, async, arena if
-			 * PROTO_ARENA, pidfd if    any}
+			 * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
+			 * async, arena if    PROTO_ARENA, pidfd if    any}
 			 */
 	OP_ADD_CHANNEL, /* id, fds {eventfd}; replaces one of the same id */
 	OP_DEL_CHANNEL, /* id */
@@ -64,6 +64,7 @@ enum proto_op {
 	OP_CM_MIGRATE,
 	OP_CM_DESTROY,
 	OP_CM_PUBLISH,
+	OP_CM_LEND, /* no data; reply: qpn the first of the ports, size how many */
 	OP_COUNT
 };
 
@@ -114,6 +115,9 @@ int proto_send_data(int sock, const struct proto_msg *msg, const void *data, siz
  * In all cases but 0 no fds are left in *in.
  */
 int proto_recv(int sock, struct proto_in *in);
+
+/* The same, but waits as long as the socket does (SO_RCVTIMEO, then -EAGAIN); -EINTR. */
+int proto_await(int sock, struct proto_in *in);
 
 /* Takes fd number i out of *in, -1 if it is not there. */
 int proto_take_fd(struct proto_in *in, int i);

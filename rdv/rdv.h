@@ -76,6 +76,9 @@ int rdv_return_qpns(uint32_t first);
 /* Who owns QP number qpn.  -ENOENT: nobody (now). */
 int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out);
 
+/* The same of the process with that attach id. */
+int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out);
+
 /*
  * Registers completion channel id (unique in this process, not 0): an eventfd(EFD_SEMAPHORE)
  * that peers write.  The fd stays the caller's; weftd keeps a duplicate until rdv_del_channel()

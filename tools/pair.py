@@ -162,7 +162,7 @@ class World:
         """The same for commands that meet through rdma_cm.  stays: the server never ends."""
         deadline = time.monotonic() + timeout
         server = self.start(self.weft_run(server_command))
-        self._wait_for_listener(server, server_command)
+        self._wait_for(server, server_command, lambda s: s["connections"]["listeners"], "listen")
         client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
         return self._end_server(server, server_command, deadline, client_end, stays), client_end
 
@@ -190,21 +190,29 @@ class World:
         client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
         return self._end_server(server, server_command, deadline, client_end, True), client_end
 
-    def _wait_for_listener(self, server, command):
-        """Until weftd knows a listener."""
+    def run_group(self, receiver_command, sender_command, timeout=60):
+        """A receiver and, once it is a member of its multicast group, a sender."""
+        deadline = time.monotonic() + timeout
+        receiver = self.start(self.weft_run(receiver_command))
+        self._wait_for(receiver, receiver_command, lambda s: s["counts"]["members"], "join")
+        sender_end = self._end(self.start(self.weft_run(sender_command)), sender_command, deadline)
+        return self._end_server(receiver, receiver_command, deadline, sender_end, False), sender_end
+
+    def _wait_for(self, server, command, condition, what):
+        """Until the status of weftd fulfils a condition."""
         deadline = time.monotonic() + LISTEN_TIME
         status = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
         while time.monotonic() < deadline:
             out = subprocess.run(status, env=self.env, stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, text=True).stdout
-            if out and json.loads(out)["connections"]["listeners"]:
+            if out and condition(json.loads(out)):
                 return
             if server.poll() is not None:
                 output, _ = server.communicate()
-                raise Failure(f"server ended before it listened: "
+                raise Failure(f"server ended before it could {what}: "
                               f"{Run(command, server.returncode, output)}")
             time.sleep(0.05)
-        raise Failure(f"server did not listen: {self._abort(server, command)}")
+        raise Failure(f"server did not {what}: {self._abort(server, command)}")
 
     def run_both(self, server_command, client_command, port, timeout=60, cpus=(None, None)):
         """The same for any two commands of which the server listens on a TCP port."""

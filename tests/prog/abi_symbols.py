@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks what a shared library exports and needs against its committed list.
 
-usage: abi_symbols.py LIBRARY LIST SONAME [NEEDED]
+usage: abi_symbols.py LIBRARY LIST SONAME [NEEDED]...
 
 Compares readelf's view with LIST, asks the dynamic loader for default versions, and, where the
-system has a library of that soname, checks that ours can stand in for it.  NEEDED: the one
-library beside libc that it may take symbols from.
+system has a library of that soname, checks that ours can stand in for it.  NEEDED: the libraries
+beside libc that it may take public symbols from; librdmacm alone takes private ones of libibverbs.
 """
 import ctypes
 import glob
@@ -65,11 +65,16 @@ def check_dynamic(path, soname, others):
     check(needed <= {"libc.so.6", "libm.so.6"} | others, f"needs more: {sorted(needed)}")
 
 
-def check_undefined(undefined, others):
+def check_undefined(undefined, soname, others):
+    nodes = [r"GLIBC_[\d.]+"]
+    if "libibverbs.so.1" in others:
+        nodes.append(r"IBVERBS_1\.\d+")
+    if "librdmacm.so.1" in others:
+        nodes.append(r"RDMACM_1\.\d+")
+    if soname == "librdmacm.so.1":
+        nodes.append("WEFT_PRIVATE_1")
     for s in sorted(undefined):
-        if re.search(r"@GLIBC_", s) or s.startswith("__tls_get_addr"):
-            continue
-        if "libibverbs.so.1" in others and re.search(r"@(IBVERBS_1\.\d+|WEFT_PRIVATE_1)$", s):
+        if re.search(f"@({'|'.join(nodes)})$", s) or s.startswith("__tls_get_addr"):
             continue
         check(False, f"undefined outside libc: {s}")
 
@@ -118,7 +123,7 @@ def main():
     defined, undefined = symbols(path)
     check_list(defined, read_list(list_path))
     check_dynamic(path, soname, others)
-    check_undefined(undefined, others)
+    check_undefined(undefined, soname, others)
     check_loader(path, defined)
     check_stand_in(defined, soname)
     for text in failures:

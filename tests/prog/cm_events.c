@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Connections within one process: which events come in which order, and what is refused. */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -168,6 +170,7 @@ static void wrong_order(void)
 	CHECK(port);
 	REFUSED(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
 	REFUSED(rdma_bind_addr(other, cm_addr4(port)), EADDRINUSE);
+	CHECK(!other->verbs); /* as before */
 	CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
 	cm_end(id);
 	cm_end(other);
@@ -185,6 +188,7 @@ static void versions(void)
 	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&any), 0);
 	CHECK(!listener->verbs);
 	CHECK_EQ(rdma_listen(listener, 1), 0);
+	REFUSED(rdma_listen(listener, 1), EINVAL);
 	port = ntohs(rdma_get_src_port(listener));
 	for (int v6 = 0; v6 < 2; v6++) { /* it serves both */
 		id = cm_resolved(ach, v6 ? cm_addr6(port) : cm_addr4(port), true);
@@ -211,6 +215,73 @@ static void versions(void)
 	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
 	cm_end(id);
 	cm_end(listener);
+}
+
+/* ---- addresses that are GIDs ---- */
+
+static struct sockaddr_ib gid_addr(int index, uint64_t ps, uint16_t port)
+{
+	struct sockaddr_ib sib = {.sib_family = AF_IB,
+		.sib_pkey = 0xffff,
+		.sib_sid = htobe64(ps << 16 | port),
+		.sib_sid_mask = UINT64_MAX};
+	struct ibv_context **list = rdma_get_devices(NULL);
+
+	if (!list || ibv_query_gid(list[0], 1, index, (union ibv_gid *)&sib.sib_addr))
+		die("ibv_query_gid");
+	rdma_free_devices(list);
+	return sib;
+}
+
+static void by_gid(int index)
+{
+	struct sockaddr_ib sib = gid_addr(index, RDMA_PS_TCP, 0);
+	struct rdma_cm_id *listener = cm_id(pch), *id = cm_id(ach), *passive;
+	const struct sockaddr_ib *seen;
+	struct rdma_cm_event *e;
+	uint16_t port;
+
+	check_case("GID %d", index);
+	CHECK_EQ(rdma_bind_addr(listener, (struct sockaddr *)&sib), 0);
+	CHECK_EQ(rdma_listen(listener, 1), 0);
+	port = ntohs(rdma_get_src_port(listener));
+	CHECK(port);
+	sib = gid_addr(index, RDMA_PS_TCP, port);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&sib, 100), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK_EQ(rdma_resolve_route(id, 100), 0);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+	seen = (const struct sockaddr_ib *)rdma_get_peer_addr(id);
+	CHECK_EQ(seen->sib_family, AF_IB);
+	CHECK(!memcmp(&seen->sib_addr, &sib.sib_addr, 16) && seen->sib_sid == sib.sib_sid);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	CHECK_EQ(rdma_get_peer_addr(passive)->sa_family, AF_IB);
+	CHECK_EQ(rdma_get_dst_port(passive), rdma_get_src_port(id));
+	cm_end(passive);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+	cm_end(id);
+	cm_end(listener);
+}
+
+static void no_such_gid(void)
+{
+	struct sockaddr_ib sib = gid_addr(0, RDMA_PS_UDP, 0);
+	struct rdma_cm_id *id = cm_id(ach);
+
+	check_case("no such GID");
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), EPROTONOSUPPORT);
+	sib = gid_addr(0, RDMA_PS_TCP, 0);
+	sib.sib_pkey = htons(0x8001);
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), ENODEV);
+	sib.sib_pkey = 0;
+	sib.sib_addr.sib_raw[15] ^= 0x55;
+	REFUSED(rdma_bind_addr(id, (struct sockaddr *)&sib), EADDRNOTAVAIL);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&sib, 100), 0);
+	CHECK(cm_expect(ach, RDMA_CM_EVENT_ADDR_ERROR) < 0);
+	cm_end(id);
 }
 
 static void migrate(void)
@@ -339,6 +410,82 @@ static void synchronous(void)
 	rdma_destroy_ep(listener);
 }
 
+/* ---- XRC: the receives are those of a shared queue, which the server names ---- */
+
+static const struct ibv_qp_init_attr small = {
+	.cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1},
+	.sq_sig_all = 1};
+
+static void *xrc_client(void *arg)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_qp_type = IBV_QPT_XRC_SEND};
+	struct ibv_qp_init_attr init = small;
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+	char text[8] = "by XRC"; /* inline, though no room was asked for */
+	struct ibv_sge sge = {.addr = (uintptr_t)text, .length = sizeof text};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND,
+					 .send_flags = IBV_SEND_INLINE};
+	struct ibv_wc wc;
+
+	if (rdma_getaddrinfo("127.0.0.1", arg, &hints, &res) ||
+		rdma_create_ep(&id, res, NULL, &init) || rdma_connect(id, NULL))
+		die("XRC client");
+	rdma_freeaddrinfo(res);
+	CHECK_EQ(id->qp->qp_type, IBV_QPT_XRC_SEND);
+	CHECK_EQ(id->event->param.conn.srq, 1);
+	memcpy(&wr.qp_type.xrc.remote_srqn, id->event->param.conn.private_data, 4);
+	CHECK_EQ(ibv_post_send(id->qp, &wr, &bad), 0);
+	CHECK_EQ(rdma_get_send_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(rdma_disconnect(id), 0);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void xrc(void)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
+		.ai_flags = RAI_PASSIVE,
+		.ai_qp_type = IBV_QPT_XRC_RECV};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 2, .max_sge = 1}};
+	struct ibv_qp_init_attr init = small;
+	struct rdma_conn_param param = {.private_data_len = 4};
+	struct rdma_cm_id *listener, *id;
+	struct rdma_addrinfo *res;
+	char port[8], text[8] = "";
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	uint32_t srqn;
+	pthread_t t;
+
+	check_case("XRC");
+	if (rdma_getaddrinfo("127.0.0.1", "0", &hints, &res) ||
+		rdma_create_ep(&listener, res, NULL, &init) || rdma_listen(listener, 0))
+		die("XRC listener");
+	rdma_freeaddrinfo(res);
+	snprintf(port, sizeof port, "%d", ntohs(rdma_get_src_port(listener)));
+	pthread_create(&t, NULL, xrc_client, port);
+	if (rdma_get_request(listener, &id) || rdma_create_srq(id, NULL, &srq))
+		die("XRC request");
+	CHECK_EQ(id->qp->qp_type, IBV_QPT_XRC_RECV);
+	CHECK_EQ(ibv_get_srq_num(id->srq, &srqn), 0);
+	param.private_data = &srqn;
+	mr = rdma_reg_msgs(id, text, sizeof text);
+	CHECK_EQ(rdma_post_recv(id, NULL, text, sizeof text, mr), 0);
+	CHECK_EQ(rdma_accept(id, &param), 0);
+	CHECK_EQ(rdma_get_recv_comp(id, &wc), 1);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK(!strcmp(text, "by XRC"));
+	CHECK_EQ(rdma_disconnect(id), 0);
+	pthread_join(t, NULL);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+
 static void refusals_of_connections(void)
 {
 	struct ibv_sa_path_rec *path;
@@ -372,9 +519,13 @@ int main(void)
 	unreachable();
 	wrong_order();
 	versions();
+	by_gid(0); /* that of the node's GUID */
+	by_gid(1); /* an IPv4 address */
+	no_such_gid();
 	migrate();
 	destroy_waits();
 	synchronous();
+	xrc();
 	refusals_of_connections();
 	rdma_destroy_event_channel(ach);
 	rdma_destroy_event_channel(pch);

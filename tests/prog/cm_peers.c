@@ -3,7 +3,6 @@
  * Connections whose other end, or weftd, dies at some step; many at a time; and what they cost
  * weftd.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,72 +14,11 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
-
-/* What a sanitizer adds to memory is not weftd's. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEMORY_SCALE = 8 };
-#else
-enum { MEMORY_SCALE = 1 };
-#endif
+#include "tests/lib/weftd_from_outside.h"
 
 enum { MANY = 1000, HALF_OPEN = 10000, BACKLOG_MAX = 1024 };
 
 enum step { REQUESTED, RESPONDED, CONNECTED, STEPS };
-
-/* ---- weftd from outside ---- */
-
-static long weftd_pid(void)
-{
-	char command[512], line[256];
-	const char *daemon = getenv("WEFT_DAEMON");
-	long pid = 0;
-	FILE *f;
-
-	snprintf(command, sizeof command, "%.*s/weft status --json",
-		(int)(strrchr(daemon, '/') - daemon), daemon);
-	f = popen(command, "r");
-	while (f && fgets(line, sizeof line, f))
-		if (!pid && sscanf(line, " \"pid\": %ld", &pid) == 1)
-			break;
-	while (f && fgets(line, sizeof line, f))
-		;
-	if (f)
-		pclose(f);
-	if (!pid)
-		die("no weftd");
-	return pid;
-}
-
-static long memory_kb(long pid)
-{
-	char path[64], line[256];
-	long kb = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%ld/status", pid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "RssAnon: %ld", &kb) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return kb;
-}
-
-static int fds_of(long pid)
-{
-	char path[64];
-	int n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof path, "/proc/%ld/fd", pid);
-	d = opendir(path);
-	while (d && readdir(d))
-		n++;
-	if (d)
-		closedir(d);
-	return n;
-}
 
 /* ---- a peer that is killed ---- */
 
@@ -247,8 +185,9 @@ static void weftd_killed(void)
 {
 	struct rdma_event_channel *ach = cm_channel(), *pch = cm_channel();
 	struct rdma_cm_id *listener, *id;
-	long pid = weftd_pid(), kb = memory_kb(pid);
-	int fds = fds_of(pid);
+	pid_t pid = weftd_pid();
+	long kb = weftd_memory_kb(pid);
+	int fds = weftd_fds(pid);
 	struct rdma_cm_event *e;
 	struct cm_conn c;
 	uint16_t port;
@@ -256,8 +195,8 @@ static void weftd_killed(void)
 	check_case("weftd killed");
 	listener = cm_listener(pch, 0, &port);
 	many(ach, pch, port);
-	CHECK_RANGE(memory_kb(pid) - kb, 0, MEMORY_SCALE * 20 * 1024 * MANY / 10000);
-	CHECK_RANGE(fds_of(pid) - fds, -8, 4); /* not one for each */
+	CHECK_RANGE(weftd_memory_kb(pid) - kb, 0, WEFTD_MEMORY_SCALE * 20 * 1024 * MANY / 10000);
+	CHECK_RANGE(weftd_fds(pid) - fds, -8, 4); /* not one for each */
 	/* One in the middle of a connect is lost, and says so. */
 	id = cm_resolved(ach, cm_addr4(port), false);
 	CHECK_EQ(rdma_connect(id, NULL), 0);
@@ -292,7 +231,8 @@ static void half_open(void)
 {
 	struct rdma_event_channel *ach = cm_channel(), *pch = cm_channel();
 	struct rdma_cm_id *listener, **ids = calloc(HALF_OPEN, sizeof *ids);
-	long pid = weftd_pid(), kb = memory_kb(pid);
+	pid_t pid = weftd_pid();
+	long kb = weftd_memory_kb(pid);
 	uint16_t port;
 	int refused = 0;
 
@@ -307,7 +247,7 @@ static void half_open(void)
 		}
 	}
 	CHECK_EQ(refused, HALF_OPEN - BACKLOG_MAX);
-	CHECK_RANGE(memory_kb(pid) - kb, 0, MEMORY_SCALE * 20 * 1024);
+	CHECK_RANGE(weftd_memory_kb(pid) - kb, 0, WEFTD_MEMORY_SCALE * 20 * 1024);
 	CHECK_EQ(weftd_pid(), pid);
 	cm_end(listener);
 	for (int i = 0; i < BACKLOG_MAX; i++)

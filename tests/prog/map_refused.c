@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -76,27 +78,52 @@ static void try(const char *name, void *p, size_t len, int rights, const char *w
 
 /* ---- kinds of memory ---- */
 
+/* Old kernels do not tell which kind it is. */
+static const char *shared_kind(const char *name)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	uint64_t query[13] = {sizeof query, 0x10}; /* the next area from 0 on */
+	bool tells =
+		fd >= 0 && !ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'f', 17, sizeof query), query);
+
+	if (fd >= 0)
+		close(fd);
+	return tells ? name : "not_private";
+}
+
 static void files(void)
 {
 	char path[] = "/tmp/weft-map-XXXXXX";
-	int fd = mkstemp(path);
+	int fd = mkstemp(path), id;
 	uint8_t *p;
 
 	unlink(path);
 	if (fd < 0 || ftruncate(fd, LEN))
 		die("file");
 	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	try("a shared file", p, LEN, RIGHTS, "not_private");
+	try("a shared file", p, LEN, RIGHTS, shared_kind("file"));
 	munmap(p, LEN);
 	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	try("a private file", p, LEN, RIGHTS, "not_private");
+	try("a private file", p, LEN, RIGHTS, shared_kind("file"));
 	CHECK_EQ(ftruncate(fd, 0), 0);
-	try("a truncated file", p, LEN, RIGHTS, "not_private");
+	try("a truncated file", p, LEN, RIGHTS, shared_kind("file"));
 	munmap(p, LEN);
 	close(fd);
 	p = get(LEN, MAP_SHARED);
-	try("shared memory", p, LEN, RIGHTS, "not_private");
+	try("shared memory", p, LEN, RIGHTS, shared_kind("shared_anonymous"));
 	munmap(p, LEN);
+	fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, LEN) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL))
+		die("memfd");
+	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	try("a memfd", p, LEN, RIGHTS, shared_kind("memfd"));
+	munmap(p, LEN);
+	close(fd);
+	id = shmget(IPC_PRIVATE, LEN, IPC_CREAT | 0600);
+	p = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	try("System V memory", p, LEN, RIGHTS, shared_kind("sysv"));
+	shmdt(p);
 }
 
 static void attributes(void)
@@ -108,9 +135,9 @@ static void attributes(void)
 	try("wipe on fork", p, LEN, RIGHTS, "attributes");
 	CHECK_EQ(madvise(p, LEN, MADV_KEEPONFORK), 0);
 	mprotect(p + PAGE, PAGE, PROT_READ);
-	try("not writable", p, LEN, RR, "not_private");
+	try("not writable", p, LEN, RR, "rights");
 	mprotect(p, LEN, PROT_READ | PROT_WRITE | PROT_EXEC);
-	try("executable", p, LEN, RIGHTS, "not_private");
+	try("executable", p, LEN, RIGHTS, "rights");
 	mprotect(p, LEN, PROT_READ | PROT_WRITE);
 	try("ordinary again", p, LEN, RIGHTS, NULL);
 	keyed = pkey_alloc(0, 0);

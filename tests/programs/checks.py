@@ -114,8 +114,8 @@ def check_ucmatose(args, server, client):
 
 
 def check_rdma_client(args, server, client):
-    expect("rdma_client: end 0" in client.output, "the client failed")
-    expect("rdma_server: end 0" in server.output, "the server failed")
+    expect(re.search(r"^rdma_x?client: end 0$", client.output, re.M), "the client failed")
+    expect(re.search(r"^rdma_x?server: end 0$", server.output, re.M), "the server failed")
 
 
 def check_cmtime(args, server, client):
@@ -173,10 +173,22 @@ def check_nothing(args, server, client):
     """Its copy is compared."""
 
 
-CM_CHECKS = {"rstream": check_rstream, "riostream": check_rstream, "udpong": check_udpong,
-             "rcopy": check_rcopy, "iperf3": check_iperf3, "nc.traditional": check_nothing,
-             "fio": check_fio, "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose, "rdma_client": check_rdma_client,
-             "cmtime": check_cmtime, "qperf": check_qperf}
+def check_mckey(args, server, client):
+    group = option(args, "-M") or option(args, "-m")
+    gid = group if ":" in group else f"::ffff:{group}"
+    count = int(option(args, "-c", 1))
+    for end in (server, client):
+        expect(end.output.count(f"mckey: joined dgid: {gid} ") == count, f"not joined: {end}")
+        expect("return status 0" in end.output, f"ended badly: {end}")
+        expect("data transfers complete" in end.output, f"no data: {end}")
+
+
+
+CM_CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
+             "rcopy": check_rcopy, "riostream": check_rstream, "rstream": check_rstream,
+             "udpong": check_udpong, "iperf3": check_iperf3, "nc.traditional": check_nothing,
+             "rdma_client": check_rdma_client, "rdma_xclient": check_rdma_client,
+             "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose}
 
 
 def check_pair(program, args, server, client):

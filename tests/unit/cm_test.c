@@ -415,7 +415,7 @@ static void rejected(void **state)
 	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_CONSUMER_DEFINED);
 	assert_int_equal(world.side[0].events[0].param.priv_len, 148);
 	assert_memory_equal(world.side[0].events[0].priv, "no\0", 3);
-	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), -ECONNRESET);
+	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), -EINVAL);
 	end();
 }
 
@@ -528,6 +528,48 @@ static void ports(void **state)
 	end();
 }
 
+/* Ports that one process has borrowed are nobody else's, and its own only if it says so. */
+static void lent_ports(void **state)
+{
+	struct cm_call a, b;
+	struct cm *cm;
+	uint16_t first, second, port;
+	uint32_t comm;
+
+	(void)state;
+	begin();
+	cm = world.side[0].cm;
+	a = call_of(0, 10);
+	b = call_of(0, 11);
+	assert_int_equal(cm_lend(cm, OWNER, &first), 0);
+	assert_int_equal(cm_lend(cm, OWNER + 1, &second), 0);
+	assert_true(second >= first + CM_LOAN || first >= second + CM_LOAN);
+	a.src.port = first;
+	b.src.port = second;
+	assert_int_equal(cm_bind(cm, OWNER, &a, &port), -EADDRINUSE);
+	a.flags = b.flags = CM_F_LENT;
+	assert_int_equal(cm_bind(cm, OWNER, &a, &port), 0);
+	assert_int_equal(cm_bind(cm, OWNER, &b, &port), -EADDRINUSE);
+	/* A connect is bound to its borrowed port on the way; one of another's is refused. */
+	a = call_of(0, 12);
+	a.src.port = first + 1;
+	assert_int_equal(cm_connect(cm, OWNER, &a, &comm, &port), 0);
+	assert_int_equal(port, first + 1);
+	a = call_of(0, 13);
+	a.src.port = second;
+	assert_int_equal(cm_connect(cm, OWNER, &a, &comm, &port), -EADDRINUSE);
+	/* All ports that are left, and no one of those that are lent. */
+	for (int i = 0; i < CM_LOANS - 2; i++)
+		assert_int_equal(cm_lend(cm, OWNER, &port), 0);
+	assert_int_equal(cm_lend(cm, OWNER, &port), -EADDRNOTAVAIL);
+	a = call_of(0, 14);
+	assert_int_equal(cm_bind(cm, OWNER, &a, &port), -EADDRNOTAVAIL);
+	cm_owner_gone(cm, OWNER + 1);
+	assert_int_equal(cm_bind(cm, OWNER, &a, &port), 0);
+	assert_true(port >= second && port < second + CM_LOAN);
+	end();
+}
+
 static void datagrams(void **state)
 {
 	struct cm_call c;
@@ -578,6 +620,7 @@ int main(void)
 		cmocka_unit_test(stale),
 		cmocka_unit_test(used_again),
 		cmocka_unit_test(ports),
+		cmocka_unit_test(lent_ports),
 		cmocka_unit_test(datagrams),
 	};
 

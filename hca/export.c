@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "hca/mapped.h"
+#include "hca/proc.h"
+#include "hca/share.h"
+#include "hca/tables.h"
+#include "pages/vma.h"
+
+static int error_of(enum share_reason why)
+{
+	switch (why) {
+	case SHARE_TOO_LARGE:
+	case SHARE_BUDGET:
+	case SHARE_AREAS:
+	case SHARE_KERNEL:
+		return -ENOMEM;
+	case SHARE_MIXED_ATOMICS:
+	case SHARE_ARENA_IN_USE:
+	case SHARE_QUARANTINE:
+	case SHARE_PEER_STOPPED:
+	case SHARE_PINNED:
+		return -EBUSY;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int refuse(const struct hca_mr *mr, enum share_reason why)
+{
+	log_line(LOG_LVL_INFO,
+		"exporting %#llx+%#llx refused: it cannot be mapped by others (reason %d; weft "
+		"status counts them by name)",
+		(unsigned long long)mr->addr, (unsigned long long)mr->length, why);
+	return error_of(why);
+}
+
+static int arena_inode(uint64_t *ino)
+{
+	int saved = errno, fd = rdv_arena_fd();
+	struct stat st;
+	bool ok = fd >= 0 && fstat(fd, &st) == 0;
+
+	errno = saved;
+	if (ok)
+		*ino = st.st_ino;
+	return ok ? 0 : -EOPNOTSUPP;
+}
+
+static void publish(const struct hca_mr *mr, bool writable)
+{
+	struct seg_mr *s = &proc_seg()->mr[mr->index];
+
+	s->pd = 0;
+	s->flags = MR_EXPORT;
+	s->access = IBV_ACCESS_REMOTE_READ | (writable ? IBV_ACCESS_REMOTE_WRITE : 0);
+	s->addr = s->iova = mr->addr;
+	s->length = mr->length;
+	s->sink = 0;
+	s->inv_qpn = s->inv_pos = 0;
+	atomic_store_explicit(&s->key, mr->born, memory_order_release);
+	atomic_fetch_add_explicit(&proc_seg()->hdr.n_exports, 1, memory_order_relaxed);
+}
+
+void export_free(struct hca_mr *mr)
+{
+	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_exports, 1, memory_order_relaxed);
+	proc_seg()->mr[mr->index].flags = 0;
+	table_del_mr(mr->index);
+	free(mr);
+}
+
+static int enter(uint64_t addr, uint64_t length, struct hca_mr **out)
+{
+	struct hca_mr *mr = calloc(1, sizeof *mr);
+	int rc;
+
+	if (!mr)
+		return -ENOMEM;
+	rc = table_add_mr(mr);
+	if (rc < 0) {
+		free(mr);
+		return rc;
+	}
+	mr->index = rc;
+	mr->epoch = proc_epoch();
+	mr->addr = mr->iova = addr;
+	mr->length = length;
+	mr->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	mr->born = mr_next_key(rc);
+	if (!mr->born) /* which means none */
+		mr->born = mr_next_key(rc);
+	mr->key = ~mr->born; /* which leads to another entry: no request means this one */
+	*out = mr;
+	return 0;
+}
+
+int hca_export(
+	void *at, uint64_t length, bool writable, struct export_handle *handle, struct hca_mr **out)
+{
+	uint64_t addr = (uintptr_t)at, page = PAGE_BYTES - 1, ino;
+	enum share_reason why;
+	struct hca_mr *mr;
+	int rc;
+
+	if (!length || (addr | length) & page || addr + length < addr)
+		return -EINVAL;
+	rc = proc_attach(NULL);
+	if (!rc)
+		rc = mapped_check(addr, length, false);
+	if (!rc)
+		rc = arena_inode(&ino);
+	if (!rc)
+		rc = enter(addr, length, &mr);
+	if (rc)
+		return rc;
+	why = share_export(mr);
+	if (why != SHARE_MAPPED) {
+		rc = refuse(mr, why);
+		table_del_mr(mr->index);
+		free(mr);
+		return rc;
+	}
+	publish(mr, writable);
+	*handle = (struct export_handle){.magic = EXPORT_MAGIC,
+		.attach = proc_at()->attach_id,
+		.key = mr->born,
+		.arena = ino,
+		.length = length};
+	*out = mr;
+	return 0;
+}
+
+int hca_unexport(struct hca_mr *mr, bool revoke)
+{
+	if (mr->epoch != proc_epoch()) {
+		/* Of the process that we were forked from, whose it stays. */
+		free(mr);
+		return 0;
+	}
+	atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	return share_unexport(mr, revoke) ? 0 : -EBUSY;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "hca/proc.h"
+#include "pages/vma.h"
+
+enum { KEY_SHIFT = 24 };
+
+/* A mapping that was made at once; it ends when the last piece of it does. */
+struct import {
+	struct peer *owner;
+	uint32_t record; /* in the owner's list */
+	unsigned pieces;
+	struct import *dead; /* the next that has ended */
+};
+
+/* What is left of one. */
+struct piece {
+	struct piece *next;
+	uint64_t lo, hi;
+	struct import *of;
+};
+
+static struct {
+	struct lock lock;
+	struct piece *first;
+} imports;
+
+static uint64_t record_of(uint32_t key)
+{
+	return (uint64_t)key << KEY_SHIFT | proc_at()->attach_id;
+}
+
+bool import_any(uint32_t key)
+{
+	const struct seg *seg = proc_seg();
+	uint32_t n = atomic_load_explicit(&seg->hdr.imports_used, memory_order_seq_cst);
+
+	for (uint32_t i = 0; i < n && i < SEG_IMPORTS; i++)
+		if (atomic_load_explicit(&seg->import[i], memory_order_seq_cst) >> KEY_SHIFT == key)
+			return true;
+	return false;
+}
+
+/* ---- the owner's list ---- */
+
+static int record_add(struct seg *seg, uint32_t key, uint32_t *record)
+{
+	for (uint32_t i = 0; i < SEG_IMPORTS; i++) {
+		uint32_t used = atomic_load_explicit(&seg->hdr.imports_used, memory_order_relaxed);
+		uint64_t none = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&seg->import[i], &none, record_of(key),
+			    memory_order_seq_cst, memory_order_relaxed))
+			continue;
+		while (used < i + 1 &&
+			!atomic_compare_exchange_weak_explicit(&seg->hdr.imports_used, &used, i + 1,
+				memory_order_seq_cst, memory_order_relaxed))
+			;
+		atomic_thread_fence(memory_order_seq_cst);
+		*record = i;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static void record_del(struct seg *seg, uint32_t record)
+{
+	atomic_store_explicit(&seg->import[record], 0, memory_order_release);
+}
+
+/* ---- mapping ---- */
+
+/* The owner's arena: an fd that stays the owner's, if it is the one that the handle is about. */
+static int arena_of(const struct peer *p, uint64_t ino)
+{
+	int fd = p->self ? rdv_arena_fd() : p->view.arena ? p->view.arena->fd : -1;
+	struct stat st;
+
+	if (fd < 0 || (!p->self && !arena_fd_ok(p->view.arena)))
+		return -EOPNOTSUPP;
+	return fstat(fd, &st) || st.st_ino != ino ? -ESTALE : fd;
+}
+
+/* What the owner says of the export now; nothing of it is believed that could harm us. */
+static int where(const struct seg *seg, const struct import_wish *w, uint64_t *addr)
+{
+	const struct seg_mr *s = seg_mr_of((struct seg *)seg, w->handle->key);
+	uint32_t key = w->handle->key, access;
+	uint64_t length;
+
+	if (!key || atomic_load_explicit(&s->key, memory_order_acquire) != key ||
+		!(s->flags & MR_EXPORT))
+		return -ESTALE;
+	*addr = s->addr;
+	length = s->length;
+	access = s->access;
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&s->key, memory_order_relaxed) != key)
+		return -ESTALE;
+	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr)
+		return -ESTALE;
+	if (w->prot & PROT_WRITE && !(access & IBV_ACCESS_REMOTE_WRITE))
+		return -EACCES;
+	if (w->offset > length || w->length > length - w->offset)
+		return -ENXIO;
+	*addr += w->offset;
+	return 0;
+}
+
+static int map(const struct import_wish *w, int fd, uint64_t offset, void **out)
+{
+	void *p =
+		mmap(w->at, w->length, w->prot, MAP_SHARED | MAP_NORESERVE | w->placed, fd, offset);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	/* The owner counts this mapping, and not that of a child. */
+	madvise(p, w->length, MADV_DONTFORK);
+	*out = p;
+	return 0;
+}
+
+/* ---- pieces ---- */
+
+/* With the lock held: forgets [lo, hi); what has ended goes on the list *dead. */
+static uint64_t cut(uint64_t lo, uint64_t hi, bool unmap, struct import **dead)
+{
+	struct piece **at = &imports.first, *p;
+	uint64_t bytes = 0;
+
+	while ((p = *at)) {
+		uint64_t from = p->lo > lo ? p->lo : lo, to = p->hi < hi ? p->hi : hi;
+		struct piece *rest = NULL;
+
+		if (from >= to) {
+			at = &p->next;
+			continue;
+		}
+		if (p->lo < from && to < p->hi) {
+			rest = malloc(sizeof *rest);
+			if (!rest)
+				return 0;
+			*rest = (struct piece){p->next, to, p->hi, p->of};
+			p->next = rest;
+			p->hi = from;
+			p->of->pieces++;
+		} else if (p->lo < from) {
+			p->hi = from;
+		} else {
+			p->lo = to;
+		}
+		if (unmap)
+			munmap((void *)(uintptr_t)from, to - from);
+		bytes += to - from;
+		if (p->lo < p->hi) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		if (!--p->of->pieces) {
+			p->of->dead = *dead;
+			*dead = p->of;
+		}
+		free(p);
+	}
+	return bytes;
+}
+
+/* Without the lock: it may be the last that keeps the owner's segment mapped. */
+static void bury(struct import *dead)
+{
+	while (dead) {
+		struct import *i = dead;
+
+		dead = i->dead;
+		record_del(i->owner->view.seg, i->record);
+		peer_put(i->owner);
+		free(i);
+	}
+}
+
+bool import_covers(uint64_t lo, uint64_t hi)
+{
+	bool found = false;
+
+	lock_take(&imports.lock);
+	for (const struct piece *p = imports.first; p && !found; p = p->next)
+		found = p->lo < hi && lo < p->hi;
+	lock_drop(&imports.lock);
+	return found;
+}
+
+/* Takes over the reference and the record, if it succeeds. */
+static int map_noted(const struct import_wish *w, int fd, uint64_t offset, struct import *i,
+	struct piece *p, void **out)
+{
+	struct import *dead = NULL;
+	int rc;
+
+	lock_take(&imports.lock);
+	rc = map(w, fd, offset, out);
+	if (!rc) {
+		uint64_t lo = (uintptr_t)*out;
+
+		/* What lay there is gone. */
+		cut(lo, lo + w->length, false, &dead);
+		*p = (struct piece){imports.first, lo, lo + w->length, i};
+		imports.first = p;
+		i->pieces = 1;
+	}
+	lock_drop(&imports.lock);
+	bury(dead);
+	return rc;
+}
+
+static int import_from(struct peer *owner, const struct import_wish *w, void **out)
+{
+	struct seg *seg = owner->view.seg;
+	struct import *i = calloc(1, sizeof *i);
+	struct piece *p = calloc(1, sizeof *p);
+	int fd = arena_of(owner, w->handle->arena);
+	int rc = !i || !p ? -ENOMEM : fd < 0 ? fd : 0;
+	uint64_t addr;
+
+	if (!rc)
+		rc = view_dead(&owner->view) ? -ESTALE : where(seg, w, &addr);
+	if (!rc)
+		rc = record_add(seg, w->handle->key, &i->record);
+	if (!rc) {
+		/* Once more: it may have been taken away before the owner could see us. */
+		rc = where(seg, w, &addr);
+		if (!rc) {
+			i->owner = owner;
+			rc = map_noted(w, fd, addr, i, p, out);
+		}
+		if (rc)
+			record_del(seg, i->record);
+	}
+	if (rc) {
+		free(i);
+		free(p);
+	}
+	return rc;
+}
+
+static bool sound(const struct import_wish *w)
+{
+	const struct export_handle *h = w->handle;
+	uint64_t at = w->placed ? (uintptr_t)w->at : 0;
+
+	return h->magic == EXPORT_MAGIC && !h->zero && w->length &&
+	       !((w->offset | w->length | at) % PAGE_BYTES) && (!w->placed || at) &&
+	       w->offset + w->length > w->offset && at + w->length > at &&
+	       !(w->prot & ~(PROT_READ | PROT_WRITE));
+}
+
+int hca_import(const struct import_wish *w, void **out)
+{
+	int saved = errno, rc = -EINVAL;
+	struct peer *owner;
+
+	if (sound(w))
+		rc = proc_attach(NULL);
+	if (!rc)
+		rc = peer_find_attach(w->handle->attach, &owner);
+	if (rc == -ENOENT)
+		rc = -ESTALE;
+	if (!rc) {
+		rc = import_from(owner, w, out);
+		if (rc)
+			peer_put(owner);
+	}
+	errno = saved;
+	return rc;
+}
+
+int hca_unimport(void *at, uint64_t length)
+{
+	uint64_t lo = (uintptr_t)at;
+	struct import *dead = NULL;
+	int saved = errno;
+	uint64_t bytes;
+
+	if (!length || (lo | length) % PAGE_BYTES || lo + length < lo)
+		return -EINVAL;
+	lock_take(&imports.lock);
+	bytes = cut(lo, lo + length, true, &dead);
+	lock_drop(&imports.lock);
+	bury(dead);
+	errno = saved;
+	return bytes ? 0 : -EINVAL;
+}
+
+void import_forked_child(void)
+{
+	imports.first = NULL;
+	atomic_store_explicit(&imports.lock.word, 0, memory_order_relaxed);
+}

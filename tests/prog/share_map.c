@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * <weft/share.h> between two processes: what one exports the other maps, and both see what either
+ * writes; closing, revoking, the death of either side, forks, and bad arguments.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/weft/share.h"
+#include "tests/lib/check.h"
+#include "tests/lib/share_status.h"
+#include "tests/lib/verbs_pair.h"
+
+enum { PAGE = 4096, PAGES = 40, LEN = PAGES * PAGE, RW = PROT_READ | PROT_WRITE };
+enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
+
+/* What the peer is asked to do. */
+enum what { MAP, UNMAP, FILL, SUM, END };
+
+struct order {
+	enum what what;
+	struct weft_share_handle handle;
+	uint64_t offset;
+	size_t length;
+	int prot, flags;
+	uint8_t *at;
+	uint8_t value;
+};
+
+struct answer {
+	int error;
+	uint8_t *at;
+	bool all; /* SUM: every byte is the order's value */
+};
+
+static struct ibv_context *ctx;
+
+static uint8_t *fresh(size_t len)
+{
+	uint8_t *p = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	return p;
+}
+
+static void serve(int fd, void *arg)
+{
+	struct order o;
+
+	(void)arg;
+	ctx = vp_open();
+	while (read(fd, &o, sizeof o) == sizeof o && o.what != END) {
+		struct answer a = {.at = o.at};
+
+		switch (o.what) {
+		case MAP:
+			a.at = weft_share_map(
+				ctx, &o.handle, o.offset, o.length, o.prot, o.flags, o.at);
+			a.error = a.at ? 0 : errno;
+			break;
+		case UNMAP:
+			a.error = weft_share_unmap(o.at, o.length);
+			break;
+		case FILL:
+			memset(o.at, o.value, o.length);
+			break;
+		default:
+			a.all = vp_all(o.at, o.length, o.value);
+		}
+		if (write(fd, &a, sizeof a) != sizeof a)
+			die("write");
+	}
+}
+
+static struct answer ask(const struct vp_child *c, struct order o)
+{
+	struct answer a;
+
+	if (write(c->fd, &o, sizeof o) != sizeof o || read(c->fd, &a, sizeof a) != sizeof a)
+		die("the peer");
+	return a;
+}
+
+static uint8_t *peer_maps(
+	const struct vp_child *c, const struct weft_share_handle *h, uint64_t offset, size_t length)
+{
+	struct answer a = ask(c,
+		(struct order){
+			.what = MAP, .handle = *h, .offset = offset, .length = length, .prot = RW});
+
+	CHECK_EQ(a.error, 0);
+	return a.at;
+}
+
+static int peer_error(const struct vp_child *c, const struct weft_share_handle *h, uint64_t offset,
+	size_t length, int prot)
+{
+	return ask(c, (struct order){.what = MAP,
+			      .handle = *h,
+			      .offset = offset,
+			      .length = length,
+			      .prot = prot})
+		.error;
+}
+
+static void peer_fills(const struct vp_child *c, uint8_t *at, size_t length, uint8_t value)
+{
+	ask(c, (struct order){.what = FILL, .at = at, .length = length, .value = value});
+}
+
+static bool peer_sees(const struct vp_child *c, uint8_t *at, size_t length, uint8_t value)
+{
+	return ask(c, (struct order){.what = SUM, .at = at, .length = length, .value = value}).all;
+}
+
+static int peer_unmaps(const struct vp_child *c, uint8_t *at, size_t length)
+{
+	return ask(c, (struct order){.what = UNMAP, .at = at, .length = length}).error;
+}
+
+static struct vp_child peer(void)
+{
+	return vp_fork(serve, NULL);
+}
+
+static void peer_ends(struct vp_child *c)
+{
+	struct order o = {.what = END};
+
+	if (write(c->fd, &o, sizeof o) != sizeof o)
+		die("write");
+	vp_join(c);
+}
+
+/* The memory of an export that ended goes back with the next call. */
+static int64_t bytes_shared(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	uint8_t *p = fresh(PAGE);
+
+	ibv_dereg_mr(ibv_reg_mr(pd, p, PAGE, IBV_ACCESS_LOCAL_WRITE));
+	ibv_dealloc_pd(pd);
+	munmap(p, PAGE);
+	return share_count("bytes");
+}
+
+static bool all_back(void *arg)
+{
+	(void)arg;
+	return bytes_shared() == 0 && share_count("exports") == 0;
+}
+
+/* weftd tells of a death a little later. */
+static bool soon(bool (*cond)(void *arg))
+{
+	for (int i = 0; i < 500; i++) {
+		if (cond(NULL))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* ---- the parts ---- */
+
+static void both_ways(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *q, *r;
+	struct weft_share_handle h;
+	struct weft_share *s;
+
+	check_case("both ways");
+	memset(p, 1, LEN);
+	s = weft_share_export(ctx, p, LEN, RW, &h);
+	CHECK(s != NULL);
+	CHECK_EQ(share_count("exports"), 1);
+	CHECK(vp_all(p, LEN, 1));
+	q = peer_maps(c, &h, 0, LEN);
+	CHECK(peer_sees(c, q, LEN, 1));
+	peer_fills(c, q, LEN, 2);
+	CHECK(vp_all(p, LEN, 2));
+	memset(p, 3, LEN);
+	CHECK(peer_sees(c, q, LEN, 3));
+
+	check_case("a part, a second time");
+	r = peer_maps(c, &h, 4 * PAGE, 2 * PAGE);
+	peer_fills(c, r, 2 * PAGE, 4);
+	CHECK(vp_all(p + 4 * PAGE, 2 * PAGE, 4));
+	CHECK(vp_all(p, 4 * PAGE, 3));
+	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), 0);
+	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), EINVAL);
+
+	check_case("a hole in a mapping");
+	CHECK_EQ(peer_unmaps(c, q + PAGE, PAGE), 0);
+	CHECK(peer_sees(c, q, PAGE, 3));
+	peer_fills(c, q + 2 * PAGE, PAGE, 5);
+	CHECK(vp_all(p + 2 * PAGE, PAGE, 5));
+
+	check_case("closed, while it is mapped");
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	peer_fills(c, q + 3 * PAGE, PAGE, 6);
+	CHECK(vp_all(p + 3 * PAGE, PAGE, 6));
+	CHECK_EQ(bytes_shared(), LEN);
+	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	CHECK_EQ(share_count("exports"), 0);
+	CHECK(vp_all(p + 3 * PAGE, PAGE, 6));
+	munmap(p, LEN);
+}
+
+static void owner_frees(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *q;
+	struct weft_share_handle h, again;
+	struct weft_share *s, *t;
+
+	check_case("the owner frees the memory");
+	memset(p, 1, LEN);
+	s = weft_share_export(ctx, p, LEN, RW, &h);
+	q = peer_maps(c, &h, 0, LEN);
+	munmap(p, LEN);
+	CHECK(peer_sees(c, q, LEN, 1));
+	CHECK(mmap(p, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+	CHECK(vp_all(p, LEN, 0));
+	t = weft_share_export(ctx, p, LEN, RW, &again);
+	CHECK(!t && errno == EBUSY);
+	peer_fills(c, q, LEN, 9);
+	CHECK(vp_all(p, LEN, 0));
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	t = weft_share_export(ctx, p, LEN, RW, &again);
+	CHECK(t != NULL);
+	CHECK(vp_all(p, LEN, 0));
+	CHECK_EQ(weft_share_close(t), 0);
+	munmap(p, LEN);
+}
+
+static void revoked(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *q;
+	struct weft_share_handle h, again;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr;
+	struct weft_share *s;
+
+	check_case("revoked");
+	memset(p, 1, LEN);
+	mr = ibv_reg_mr(pd, p, LEN, RIGHTS);
+	s = weft_share_export(ctx, p, LEN, RW, &h);
+	q = peer_maps(c, &h, 0, LEN);
+	peer_fills(c, q, LEN, 2);
+	CHECK_EQ(weft_share_revoke(s), 0);
+	CHECK(vp_all(p, LEN, 2));
+	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	peer_fills(c, q, LEN, 3);
+	CHECK(vp_all(p, LEN, 2));
+	memset(p, 4, LEN);
+	CHECK(peer_sees(c, q, LEN, 3));
+	check_case("in quarantine");
+	CHECK(!weft_share_export(ctx, p, LEN, RW, &again) && errno == EBUSY);
+	CHECK_RANGE(share_count("quarantine"), 1, INT64_MAX);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(pd, p, LEN, RIGHTS); /* copied */
+	CHECK_EQ(share_count("regions"), 0);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	s = weft_share_export(ctx, p, LEN, RW, &again);
+	CHECK(s != NULL);
+	CHECK(vp_all(p, LEN, 4));
+	q = peer_maps(c, &again, 0, LEN);
+	CHECK(peer_sees(c, q, LEN, 4));
+	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(weft_share_revoke(s), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	ibv_dealloc_pd(pd);
+	munmap(p, LEN);
+}
+
+static void placed(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *hole;
+	struct weft_share_handle h;
+	struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
+	struct order o = {.what = MAP, .handle = h, .length = LEN, .prot = RW};
+
+	check_case("at a place");
+	/* Where nothing is. */
+	hole = peer_maps(c, &h, 0, LEN);
+	CHECK_EQ(peer_unmaps(c, hole, LEN), 0);
+	o.at = hole;
+	o.flags = WEFT_SHARE_NOREPLACE;
+	CHECK(ask(c, o).at == hole);
+	CHECK_EQ(ask(c, o).error, EEXIST);
+	o.flags = WEFT_SHARE_FIXED;
+	o.offset = PAGE;
+	o.length = PAGE;
+	CHECK(ask(c, o).at == hole);
+	p[PAGE] = 7;
+	CHECK(peer_sees(c, hole, 1, 7));
+	CHECK_EQ(peer_unmaps(c, hole, LEN), 0);
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	munmap(p, LEN);
+}
+
+static void own_mapping(void)
+{
+	uint8_t *p = fresh(LEN), *q;
+	struct weft_share_handle h;
+	struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
+
+	check_case("one's own");
+	q = weft_share_map(ctx, &h, PAGE, PAGE, RW, 0, NULL);
+	CHECK(q != NULL);
+	p[PAGE + 5] = 6;
+	CHECK_EQ(q[5], 6);
+	q[6] = 8;
+	CHECK_EQ(p[PAGE + 6], 8);
+	munmap(p + PAGE, PAGE);
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(bytes_shared(), LEN);
+	CHECK_EQ(q[5], 6);
+	q[5] = 1;
+	CHECK_EQ(weft_share_unmap(q, PAGE), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	munmap(p, LEN);
+}
+
+static void wrong(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *shared, here[2 * PAGE];
+	struct weft_share_handle h, bad = {.raw = {1}};
+	struct weft_share *s;
+	int id;
+
+	check_case("bad arguments");
+	CHECK(!weft_share_export(ctx, p + 1, PAGE, RW, &h) && errno == EINVAL);
+	CHECK(!weft_share_export(ctx, p, 100, RW, &h) && errno == EINVAL);
+	CHECK(!weft_share_export(ctx, p, 0, RW, &h) && errno == EINVAL);
+	CHECK(!weft_share_export(ctx, p, -(size_t)PAGE, RW, &h) && errno == EINVAL);
+	CHECK(!weft_share_export(ctx, p, PAGE, PROT_WRITE, &h) && errno == EINVAL);
+	CHECK(!weft_share_export(NULL, p, PAGE, RW, &h) && errno == EINVAL);
+	munmap(p + LEN - PAGE, PAGE);
+	CHECK(!weft_share_export(ctx, p, LEN, RW, &h) && errno == EFAULT);
+	CHECK_EQ(weft_share_unmap(p, PAGE), EINVAL);
+
+	check_case("memory that cannot be shared");
+	shared = mmap(NULL, LEN, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
+	munmap(shared, LEN);
+	id = shmget(IPC_PRIVATE, LEN, IPC_CREAT | 0600);
+	shared = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
+	shmdt(shared);
+	CHECK(!weft_share_export(
+		      ctx, (void *)(((uintptr_t)here + PAGE) & -(uintptr_t)PAGE), PAGE, RW, &h) &&
+		errno == EOPNOTSUPP);
+
+	check_case("what a peer may not");
+	s = weft_share_export(ctx, p, 4 * PAGE, PROT_READ, &h);
+	CHECK(s != NULL);
+	CHECK_EQ(peer_error(c, &h, 0, PAGE, RW), EACCES);
+	CHECK_EQ(peer_error(c, &h, 0, 5 * PAGE, PROT_READ), ENXIO);
+	CHECK_EQ(peer_error(c, &h, 4 * PAGE, PAGE, PROT_READ), ENXIO);
+	CHECK_EQ(peer_error(c, &h, UINT64_MAX - PAGE + 1, PAGE, PROT_READ), EINVAL);
+	CHECK_EQ(peer_error(c, &h, 1, PAGE, PROT_READ), EINVAL);
+	CHECK_EQ(peer_error(c, &h, 0, 0, PROT_READ), EINVAL);
+	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_EXEC), EINVAL);
+	CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), EINVAL);
+	for (unsigned i = 4; i < 24; i++) { /* whatever somebody makes of a handle */
+		if (i == 12)
+			i = 16; /* must be 0 */
+		bad = h;
+		bad.raw[i] ^= 0x5a;
+		CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), ESTALE);
+	}
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	munmap(p, LEN);
+}
+
+static void forked(const struct vp_child *c)
+{
+	uint8_t *p = fresh(LEN), *q;
+	struct weft_share_handle h;
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr;
+	struct weft_share *s;
+	pid_t pid;
+	int st;
+
+	check_case("fork of the owner");
+	memset(p, 1, LEN);
+	mr = ibv_reg_mr(pd, p + PAGE, LEN - PAGE, RIGHTS);
+	s = weft_share_export(ctx, p, LEN / 2, RW, &h);
+	q = peer_maps(c, &h, 0, LEN / 2);
+	pid = fork();
+	if (!pid) {
+		memset(p, 2, LEN);
+		_exit(!vp_all(p, LEN, 2));
+	}
+	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 0);
+	CHECK(vp_all(p, LEN, 1));
+	CHECK(peer_sees(c, q, LEN / 2, 1));
+	peer_fills(c, q, LEN / 2, 3);
+	CHECK(vp_all(p, LEN / 2, 3));
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	peer_fills(c, q, LEN / 2, 4);
+	CHECK(vp_all(p, LEN / 2, 4));
+	CHECK_EQ(peer_unmaps(c, q, LEN / 2), 0);
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	ibv_dealloc_pd(pd);
+	munmap(p, LEN);
+}
+
+static void *write_on(void *arg)
+{
+	uint64_t *words = arg, *stop = words + LEN / sizeof *words - 1;
+	uint64_t n = 0;
+
+	/* Words that nobody else writes; the last one says when to end. */
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		n++;
+		for (size_t i = 0; i < LEN / sizeof *words - 1; i += 64)
+			words[i] += 1;
+	}
+	return (void *)(uintptr_t)n;
+}
+
+/* Exported and closed while a thread of the owner writes: no write is lost. */
+static void beside_threads(const struct vp_child *c)
+{
+	uint64_t *p = (uint64_t *)fresh(LEN), lost = 0;
+	struct weft_share_handle h;
+	pthread_t t;
+	void *n;
+
+	check_case("beside a thread that writes");
+	if (pthread_create(&t, NULL, write_on, p))
+		die("pthread_create");
+	for (int i = 0; i < 100; i++) {
+		struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
+		uint8_t *q;
+
+		CHECK(s != NULL);
+		q = peer_maps(c, &h, 0, LEN);
+		/* Words that the thread does not write. */
+		peer_fills(c, q + 8 + 512 * (i % 8), 8, i + 1);
+		CHECK(vp_all((uint8_t *)p + 8 + 512 * (i % 8), 8, i + 1));
+		CHECK_EQ(i % 2 ? weft_share_revoke(s) : weft_share_close(s), 0);
+		CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	}
+	__atomic_store_n(&p[LEN / sizeof *p - 1], 1, __ATOMIC_RELAXED);
+	pthread_join(t, &n);
+	for (size_t i = 0; i < LEN / sizeof *p - 1; i += 64)
+		lost += p[i] != (uintptr_t)n;
+	CHECK_EQ(lost, 0);
+	CHECK_EQ(bytes_shared(), 0);
+	munmap(p, LEN);
+}
+
+static void deaths(void)
+{
+	struct vp_child c = peer();
+	uint8_t *p = fresh(LEN), *q;
+	struct weft_share_handle h;
+	struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
+
+	check_case("the peer is killed");
+	q = peer_maps(&c, &h, 0, LEN);
+	peer_fills(&c, q, LEN, 4);
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(bytes_shared(), LEN);
+	vp_kill_join(&c);
+	CHECK(soon(all_back));
+	CHECK(vp_all(p, LEN, 4));
+	munmap(p, LEN);
+}
+
+static void owner_process(int fd, void *arg)
+{
+	uint8_t *p = fresh(LEN);
+	struct weft_share_handle h;
+
+	(void)arg;
+	memset(p, 5, LEN);
+	if (!weft_share_export(vp_open(), p, LEN, RW, &h))
+		die("export");
+	if (write(fd, &h, sizeof h) != sizeof h)
+		die("write");
+	vp_hear(fd);
+}
+
+static bool is_stale(void *arg)
+{
+	static struct weft_share_handle h;
+	void *q;
+
+	if (arg)
+		h = *(struct weft_share_handle *)arg;
+	q = weft_share_map(ctx, &h, 0, PAGE, PROT_READ, 0, NULL);
+	if (q)
+		weft_share_unmap(q, PAGE);
+	return !q && errno == ESTALE;
+}
+
+static void owner_dies(void)
+{
+	struct vp_child c = vp_fork(owner_process, NULL);
+	struct weft_share_handle h;
+	uint8_t *q;
+
+	check_case("the owner is killed");
+	if (read(c.fd, &h, sizeof h) != sizeof h)
+		die("read");
+	q = weft_share_map(ctx, &h, 0, LEN, RW, 0, NULL);
+	CHECK(q && vp_all(q, LEN, 5));
+	CHECK(!is_stale(&h));
+	vp_kill_join(&c);
+	memset(q, 6, LEN);
+	CHECK(vp_all(q, LEN, 6));
+	CHECK(soon(is_stale));
+	CHECK_EQ(weft_share_unmap(q, LEN), 0);
+}
+
+static void owner(int fd, void *arg)
+{
+	struct vp_child c = peer();
+
+	(void)fd;
+	(void)arg;
+	ctx = vp_open();
+	both_ways(&c);
+	owner_frees(&c);
+	revoked(&c);
+	placed(&c);
+	own_mapping();
+	wrong(&c);
+	forked(&c);
+	beside_threads(&c);
+	peer_ends(&c);
+	deaths();
+	owner_dies();
+}
+
+static void never(int fd, void *arg)
+{
+	struct weft_share_handle h;
+	uint8_t *p = fresh(LEN);
+
+	(void)fd;
+	(void)arg;
+	check_case("WEFT_SHARE=never");
+	CHECK(!weft_share_export(vp_open(), p, LEN, RW, &h) && errno == EOPNOTSUPP);
+}
+
+int main(void)
+{
+	static const char *const modes[] = {"auto", "always"};
+	struct vp_child c;
+
+	if (!weft_share_there()) {
+		printf("this libibverbs has no <weft/share.h>\n");
+		return 1;
+	}
+	for (int i = 0; i < 2; i++) {
+		setenv("WEFT_SHARE", modes[i], 1);
+		c = vp_fork(owner, NULL);
+		vp_join(&c);
+	}
+	setenv("WEFT_SHARE", "never", 1);
+	c = vp_fork(never, NULL);
+	vp_join(&c);
+	return check_result();
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Attributes of areas, found by a probe and by reading smaps; neither changes any. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "pages/vma.h"
+
+enum { PAGES = 8, LEN = PAGES * PAGE_BYTES };
+
+struct place {
+	uint8_t *p;
+	struct vma v;
+};
+
+static struct vma area_at(const void *p)
+{
+	struct vma_walk w;
+	struct vma v;
+
+	assert_int_equal(vma_walk_begin(&w, (uintptr_t)p), 0);
+	assert_int_equal(vma_walk_next(&w, &v), 0);
+	vma_walk_end(&w);
+	return v;
+}
+
+/* An area of its own: what lies on either side has no access. */
+static struct place fresh(void)
+{
+	struct place a;
+	uint8_t *p =
+		mmap(NULL, LEN + 2 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	a.p = p + PAGE_BYTES;
+	assert_int_equal(mprotect(a.p, LEN, PROT_READ | PROT_WRITE), 0);
+	memset(a.p, 1, LEN);
+	a.v = area_at(a.p);
+	assert_int_equal(a.v.start, (uintptr_t)a.p);
+	assert_int_equal(a.v.end, (uintptr_t)a.p + LEN);
+	return a;
+}
+
+static bool take(const struct vma_attr *a, void *arg)
+{
+	*(struct vma_attr *)arg = *a;
+	return false;
+}
+
+static struct vma_attr look(const struct place *a)
+{
+	struct vma_attr attr = {0};
+
+	assert_int_equal(vma_attrs(a->v.start, a->v.end, take, &attr), 0);
+	return attr;
+}
+
+/* Is it as it was, in one piece? */
+static void assert_whole(const struct place *a)
+{
+	struct vma now = area_at(a->p);
+
+	assert_int_equal(now.start, a->v.start);
+	assert_int_equal(now.end, a->v.end);
+}
+
+static bool has_queries(void)
+{
+	struct vma_walk w;
+	bool text;
+
+	assert_int_equal(vma_walk_begin(&w, 0), 0);
+	text = w.text;
+	vma_walk_end(&w);
+	return !text;
+}
+
+static void ordinary_memory_is_plain(void **state)
+{
+	struct place a = fresh();
+	struct vma_attr attr = look(&a);
+
+	(void)state;
+	assert_false(attr.dont_fork || attr.dont_dump || attr.locked || attr.special);
+	if (has_queries())
+		assert_true(vma_probe_plain(&a.v));
+	assert_whole(&a);
+}
+
+static void advice_is_seen_and_stays(void **state)
+{
+	static const int advice[] = {MADV_DONTFORK, MADV_DONTDUMP, MADV_WIPEONFORK};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct place a = fresh();
+		struct vma_attr attr;
+
+		assert_int_equal(madvise(a.p, LEN, advice[i]), 0);
+		assert_false(vma_probe_plain(&a.v));
+		assert_whole(&a);
+		attr = look(&a);
+		assert_int_equal(attr.dont_fork, advice[i] == MADV_DONTFORK);
+		assert_int_equal(attr.dont_dump, advice[i] == MADV_DONTDUMP);
+		assert_int_equal(attr.special, advice[i] == MADV_WIPEONFORK);
+	}
+}
+
+static void small_areas_are_not_judged(void **state)
+{
+	struct place a = fresh();
+	struct vma v;
+
+	(void)state;
+	assert_int_equal(madvise(a.p, 2 * PAGE_BYTES, MADV_DONTFORK), 0);
+	v = area_at(a.p);
+	assert_int_equal(v.end - v.start, 2 * PAGE_BYTES);
+	assert_false(vma_probe_plain(&v));
+}
+
+/* An area that is not any more what the caller saw. */
+static void what_has_changed_is_not_plain(void **state)
+{
+	struct place a = fresh();
+
+	(void)state;
+	assert_int_equal(munmap(a.p + PAGE_BYTES, PAGE_BYTES), 0);
+	assert_false(vma_probe_plain(&a.v));
+}
+
+static void the_first_stack_is_not_plain(void **state)
+{
+	struct vma v = area_at(&state);
+
+	assert_false(vma_probe_plain(&v));
+	v = area_at(&state);
+	assert_true(v.readable && v.writable);
+}
+
+static void keys_are_seen(void **state)
+{
+	struct place a = fresh();
+	int key = pkey_alloc(0, 0);
+
+	(void)state;
+	if (key < 0)
+		skip();
+	assert_int_equal(pkey_mprotect(a.p, LEN, PROT_READ | PROT_WRITE, key), 0);
+	assert_false(vma_probe_plain(&a.v));
+	assert_true(look(&a).special);
+	pkey_free(key);
+}
+
+static void one_thread_is_alone(void **state)
+{
+	struct vma_process p;
+
+	(void)state;
+	assert_true(vma_alone());
+	assert_int_equal(vma_process(&p), 0);
+	assert_int_equal(p.threads, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ordinary_memory_is_plain),
+		cmocka_unit_test(advice_is_seen_and_stays),
+		cmocka_unit_test(small_areas_are_not_judged),
+		cmocka_unit_test(what_has_changed_is_not_plain),
+		cmocka_unit_test(the_first_stack_is_not_plain),
+		cmocka_unit_test(keys_are_seen),
+		cmocka_unit_test(one_thread_is_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
