@@ -3,20 +3,27 @@
 
 #include "base/clock.h"
 #include "hca/arm.h"
+#include "hca/tm_list.h"
 #include "hca/token.h"
 
-/* The ring is full: the CQ is lost, as on an HCA; its owner hears of it once. */
-static void overrun(struct exec *x, const struct view *v, const struct cq_ref *cq)
+/*
+ * The ring is full: the CQ is lost, as on an HCA; its owner hears of it once.  False: the program
+ * wants it to go on without this completion.
+ */
+static bool overrun(struct exec *x, const struct view *v, const struct cq_ref *cq)
 {
 	uint32_t bit = 1u << IBV_EVENT_CQ_ERR;
 
 	count_add(x, CTR_CQ_OVERRUN, 1);
+	if (cq->cq->ignores_overrun)
+		return false;
 	atomic_store_explicit(&cq->cq->failed, 1, memory_order_release);
 	if (atomic_fetch_or_explicit(&cq->cq->events, bit, memory_order_seq_cst) & bit)
-		return;
+		return true;
 	atomic_fetch_or_explicit(&v->seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
 		memory_order_seq_cst);
 	x->fire(v->attach, 0, x->arg);
+	return true;
 }
 
 /* The event of a moderated CQ is due now, and the next one begins to wait anew. */
@@ -80,10 +87,8 @@ static bool push_ticket(struct exec *x, const struct view *v, const struct cq_re
 			return false; /* its owner scribbled over its CQ */
 		cq = &now;
 	}
-	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket)) {
-		overrun(x, v, cq);
-		return false;
-	}
+	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket))
+		return !overrun(x, v, cq);
 	notify(x, v, cq, solicited);
 	return true;
 }
@@ -148,6 +153,11 @@ static void raise_event(
 	x->fire(v->attach, 0, x->arg);
 }
 
+void complete_note(struct exec *x, const struct end *e)
+{
+	push_ticket(x, &e->view, &e->recv_cq, ticket_make(e->index, false, e->gen), false);
+}
+
 void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)
 {
 	raise_event(x, &e->view, e->index, type);
@@ -180,17 +190,28 @@ void shared_untake(struct exec *x, const struct end *e, uint32_t pos)
 		atomic_fetch_add_explicit(&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
 }
 
-void complete_shared(struct exec *x, const struct end *e, const struct end *at, uint32_t pos,
-	const struct outcome *o, const struct received *r)
+/* A rendezvous completes twice: when it matched, and when its data is there. */
+static bool push_shared(struct exec *x, const struct view *v, const struct cq_ref *cq,
+	const struct rxq_ref *rx, uint32_t pos, bool solicited)
+{
+	uint64_t ticket = ticket_make_shared(rx->index, pos);
+
+	if (rxq_at(rx, pos)->phase && !push_ticket(x, v, cq, ticket, solicited))
+		return false;
+	return push_ticket(x, v, cq, ticket, solicited);
+}
+
+void complete_shared(struct exec *x, const struct end *e, const struct end *at,
+	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r)
 {
 	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
-	struct seg_rxs *s = rxq_at(&at->rx, pos);
-	unsigned log = __builtin_ctz(at->rx.ring.mask + 1);
+	struct seg_rxs *s = rxq_at(rx, pos);
 
 	s->qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
 	s->qpn = e->qpn;
 	s->cq = cq->index;
 	s->sl = r->sl;
+	s->phase = r->rendezvous;
 	if ((e->stamps | at->stamps) & STAMP_RECV)
 		s->stamp_ns = clock_ns();
 	s->rqe.status = o->status;
@@ -202,12 +223,11 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at, 
 	s->rqe.src_qp = r->src_qp;
 	s->rqe.vendor_err = o->vendor_err;
 	/* The commit point, as in complete_recv(). */
-	if (!rxq_done(&at->rx.ring, pos, x->attach))
+	if (!rxq_done(&rx->ring, pos, x->attach))
 		return;
-	if (!push_ticket(x, &at->view, cq, ticket_make_shared(at->rx.index, pos, log),
-		    r->solicited || o->status != IBV_WC_SUCCESS))
+	if (!push_shared(x, &at->view, cq, rx, pos, r->solicited || o->status != IBV_WC_SUCCESS))
 		qp_set_error(e);
-	rxq_announced(&at->rx.ring, pos, x->attach);
+	rxq_announced(&rx->ring, pos, x->attach);
 }
 
 /* One slot of a dead process.  True if it was one. */
@@ -215,17 +235,18 @@ static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32
 {
 	struct seg_rxs *s = rxq_at(&e->rx, i);
 	uint64_t word = atomic_load_explicit(&s->state, memory_order_seq_cst);
-	unsigned log = __builtin_ctz(e->rx.ring.mask + 1);
 	struct cq_ref cq;
 
 	if (rxq_attach_of(word) != dead_id)
 		return false;
+	if (rxq_state_of(word) == RXQ_TAKEN && e->type == SEG_TYPE_TM_LIST)
+		return tm_untake(&e->rx, word, dead_id);
 	if (rxq_state_of(word) == RXQ_TAKEN)
 		return rxq_untake(&e->rx.ring, i, dead_id);
 	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->cq) || !cq.cq)
 		return false;
-	atomic_fetch_add_explicit(&cq.cq->surplus, 1, memory_order_relaxed);
-	push_ticket(x, &e->view, &cq, ticket_make_shared(e->rx.index, word, log), true);
+	atomic_fetch_add_explicit(&cq.cq->surplus, s->phase ? 2 : 1, memory_order_relaxed);
+	push_shared(x, &e->view, &cq, &e->rx, word, true);
 	rxq_announced(&e->rx.ring, word, dead_id);
 	return true;
 }
@@ -239,11 +260,13 @@ bool shared_recover(struct exec *x, const struct end *e, uint32_t dead_id)
 	for (uint32_t i = 0; i <= e->rx.ring.mask; i++) {
 		if (recover_slot(x, e, i, dead_id))
 			any = true;
+		if (e->type == SEG_TYPE_TM_LIST)
+			continue;
 		rxq_refind(&e->rx.ring, i);
 		posted += rxq_state_of(atomic_load_explicit(
 				  rxq_slot(&e->rx.ring, i), memory_order_relaxed)) == RXQ_POSTED;
 	}
-	if (any) /* it may have died before it counted */
+	if (any && e->type != SEG_TYPE_TM_LIST) /* it may have died before it counted */
 		atomic_store_explicit(&q->taken,
 			atomic_load_explicit(&q->posted, memory_order_relaxed) - posted,
 			memory_order_relaxed);
@@ -260,7 +283,7 @@ static void flush_own_shared(struct exec *x, const struct end *e)
 	for (uint32_t n = 0; n <= e->rx.ring.mask; n++) {
 		if (end_state(e) != IBV_QPS_ERR || !shared_take(x, e, &pos))
 			return;
-		complete_shared(x, e, e, pos, &flushed, &nothing);
+		complete_shared(x, e, e, &e->rx, pos, &flushed, &nothing);
 		count_add(x, CTR_FLUSHED, 1);
 	}
 }

@@ -83,6 +83,7 @@ struct received {
 	uint8_t wc_flags;
 	uint8_t where; /* enum seg_rq_where; the payload is in place already */
 	bool solicited;
+	bool rendezvous; /* the receive completes twice */
 	uint8_t sl;
 	uint32_t imm, src_qp, ring_pos;
 };
@@ -101,11 +102,14 @@ bool shared_take(struct exec *x, const struct end *e, uint32_t *pos);
 void shared_untake(struct exec *x, const struct end *e, uint32_t pos);
 
 /*
- * Completes the receive at pos, taken from the queue of end `at`, for QP e; at is e itself or,
- * for XRC, the SRQ.
+ * Completes the receive at pos, taken from queue rx of end `at`, for QP e; at is e itself or, for
+ * XRC, the SRQ.
  */
-void complete_shared(struct exec *x, const struct end *e, const struct end *at, uint32_t pos,
-	const struct outcome *o, const struct received *r);
+void complete_shared(struct exec *x, const struct end *e, const struct end *at,
+	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r);
+
+/* Announces, on e's receive CQ, an operation of its owner that completed. */
+void complete_note(struct exec *x, const struct end *e);
 
 /*
  * What process dead_id had taken of e's own queue goes back, and what it completed is announced

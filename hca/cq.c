@@ -17,6 +17,7 @@
 #include "hca/resolve.h"
 #include "hca/srq.h"
 #include "hca/tables.h"
+#include "hca/tm.h"
 
 enum { IDLE_POLLS_PER_YIELD = 1024, IDLE_POLLS_PER_LOOK = 16, MIN_RING_LOG = 8 };
 
@@ -76,6 +77,7 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 
 	place_ring(s, place, r);
 	s->channel = cq->channel ? cq->channel->id : 0;
+	s->ignores_overrun = cq->ignores_overrun;
 	atomic_store_explicit(&s->arm, ARM_IDLE, memory_order_relaxed);
 	atomic_store_explicit(&s->fired, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
@@ -127,6 +129,7 @@ int hca_cq_create(
 	cq->cookie = cookie;
 	cq->channel = channel;
 	cq->stamps = flags & HCA_CQ_STAMPS;
+	cq->ignores_overrun = flags & HCA_CQ_IGNORE_OVERRUN;
 	rc = build(cq, *cqe);
 	if (rc) {
 		free(cq);
@@ -216,8 +219,8 @@ static void wc_common(struct ibv_wc *wc, const struct hca_qp *qp)
 	wc->qp_num = qp->me.qpn;
 }
 
-/* Copies the oldest completion of the send queue out; stamp may be NULL. */
-static bool take_send(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
+/* Copies the oldest completion of the send queue out; more may be NULL. */
+static bool take_send(struct hca_qp *qp, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	uint32_t pos = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->me.qp->sq_tail, memory_order_acquire);
@@ -236,13 +239,14 @@ static bool take_send(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
 	wc->opcode = op_of(w->opcode)->send_wc;
 	wc->byte_len = w->byte_len;
 	wc->vendor_err = w->vendor_err;
-	if (stamp && qp->me.stamps & STAMP_SEND)
-		*stamp = atomic_load_explicit(end_wqe_stamp(&qp->me, pos), memory_order_relaxed);
+	if (more && qp->me.stamps & STAMP_SEND)
+		more->stamp_ns =
+			atomic_load_explicit(end_wqe_stamp(&qp->me, pos), memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_poll, pos + 1, memory_order_release);
 	return true;
 }
 
-static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
+static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	uint32_t pos = atomic_load_explicit(&qp->rq_poll, memory_order_relaxed);
 	const struct seg_rqe *r = end_rqe(&qp->me, pos);
@@ -260,8 +264,9 @@ static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, uint64_t *stamp)
 	wc->src_qp = r->src_qp;
 	wc->wc_flags = r->wc_flags;
 	wc->vendor_err = r->vendor_err;
-	if (stamp && qp->me.stamps & STAMP_RECV)
-		*stamp = atomic_load_explicit(end_rqe_stamp(&qp->me, pos), memory_order_relaxed);
+	if (more && qp->me.stamps & STAMP_RECV)
+		more->stamp_ns =
+			atomic_load_explicit(end_rqe_stamp(&qp->me, pos), memory_order_relaxed);
 	atomic_store_explicit(&qp->rq_poll, pos + 1, memory_order_release);
 	return true;
 }
@@ -276,21 +281,43 @@ static void drop_surplus(struct hca_cq *cq)
 		;
 }
 
+/* A message with a tag that none expected. */
+static void note_tagged(uint64_t ticket, struct ibv_wc *wc)
+{
+	struct hca_srq *srq = table_srq(ticket_entry(ticket));
+
+	if (srq && !(wc->wc_flags & (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID)))
+		tm_note_unexpected(srq->tm, &wc->wc_flags);
+}
+
+/* The ticket of an operation on a list of tags, or a stale one. */
+static bool take_tag_op(uint64_t ticket, struct ibv_wc *wc)
+{
+	struct hca_srq *srq = table_srq(ticket_qp(ticket));
+
+	return srq && srq->tm && tm_take_op(srq->tm, wc);
+}
+
 /* Turns a ticket into a completion; false if it is stale or surplus. */
-static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, uint64_t *stamp)
+static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_qp *qp;
 
 	if (ticket_is_shared(ticket)) {
-		if (rx_redeem(ticket, cq->index, wc, stamp))
+		if (rx_redeem(ticket, cq->index, wc, more)) {
+			if (wc->opcode == IBV_WC_TM_RECV)
+				note_tagged(ticket, wc);
 			return true;
+		}
 		drop_surplus(cq);
 		return false;
 	}
 	qp = table_qp(ticket_qp(ticket));
-	if (!qp || ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
+	if (!qp)
+		return take_tag_op(ticket, wc);
+	if (ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
 		return false;
-	if (ticket_is_recv(ticket) ? take_recv(qp, wc, stamp) : take_send(qp, wc, stamp))
+	if (ticket_is_recv(ticket) ? take_recv(qp, wc, more) : take_send(qp, wc, more))
 		return true;
 	drop_surplus(cq);
 	return false;
@@ -360,7 +387,7 @@ static int idle_poll(struct hca_cq *cq)
 	return 0;
 }
 
-static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, uint64_t *stamp)
+static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	int got = 0;
 
@@ -376,7 +403,7 @@ static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, uint64_t 
 
 		if (!t)
 			break;
-		got += redeem(cq, t, &wc[got], stamp);
+		got += redeem(cq, t, &wc[got], more);
 	}
 	lock_drop(&cq->lock);
 	return got;
@@ -387,14 +414,14 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
 	return poll_cq(cq, n, wc, NULL);
 }
 
-int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	int n;
 
-	*stamp_ns = 0;
-	n = poll_cq(cq, 1, wc, stamp_ns);
-	if (n > 0 && !*stamp_ns)
-		*stamp_ns = clock_ns();
+	*more = (struct hca_wc_more){.stamp_ns = 0};
+	n = poll_cq(cq, 1, wc, more);
+	if (n > 0 && !more->stamp_ns)
+		more->stamp_ns = clock_ns();
 	return n;
 }
 
@@ -566,7 +593,10 @@ void pd_land_all(struct hca_pd *pd)
 	lock_take(&pd->lock);
 	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next)
 		land_arrived(qp);
-	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next)
+	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next) {
 		rx_land_all(&srq->rx);
+		if (srq->tm)
+			rx_land_all(tm_rxq(srq->tm));
+	}
 	lock_drop(&pd->lock);
 }

@@ -145,17 +145,18 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 		memcpy(bounce, d->grh, sizeof d->grh);
 		if (w->length)
 			sgl_gather(&d->payload.l, bounce + sizeof d->grh);
-		complete_shared(w->x, to, to, pos, &o, &r);
+		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
 	qp_set_error(to);
-	complete_shared(w->x, to, to, pos, &o, &r);
+	complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 	qp_flush(w->x, to, false);
 }
 
-static void deliver(const struct datagram *d, uint32_t qpn)
+/* STEP_BUSY: nothing was done, the receives are moving to a larger ring. */
+static enum step deliver(const struct datagram *d, uint32_t qpn)
 {
 	const struct end *to = route_find(d->w, d->from, qpn);
 	struct exec *x = d->w->x;
@@ -163,29 +164,34 @@ static void deliver(const struct datagram *d, uint32_t qpn)
 
 	if (!to || to->type != IBV_QPT_UD || !to->rx.ring.slots || !end_receives(to)) {
 		count_add(x, CTR_DROP_NO_QP, 1);
-		return;
+		return STEP_DONE;
 	}
 	if (to->qp->qkey != d->qkey) {
 		count_add(x, CTR_DROP_QKEY, 1);
-		return;
+		return STEP_DONE;
 	}
-	if (!shared_take(x, to, &pos)) {
+	if (!rxq_in_place(&to->rx) && work_find_ring(d->w, &to) == STEP_BUSY)
+		return STEP_BUSY;
+	if (!rxq_in_place(&to->rx) || !shared_take(x, to, &pos)) {
 		count_add(x, CTR_DROP_NO_RECV, 1);
-		return;
+		return STEP_DONE;
 	}
 	if (!end_receives(to))
 		shared_untake(x, to, pos);
 	else
 		fill(d, to, pos);
+	return STEP_DONE;
 }
 
+/* A member whose receives are moving just then does not get it: it cannot wait for one alone. */
 static void deliver_to_group(const struct datagram *d)
 {
 	uint32_t qpn, at = 0;
 
 	while ((qpn = member_next(MEMBER_MCAST, d->av.dgid, &at)))
-		if (qpn != d->w->req->qpn || !d->w->req->qp->no_self_mcast)
-			deliver(d, qpn);
+		if ((qpn != d->w->req->qpn || !d->w->req->qp->no_self_mcast) &&
+			deliver(d, qpn) == STEP_BUSY)
+			count_add(d->w->x, CTR_DROP_NO_RECV, 1);
 }
 
 int datagram_send(struct work *w)
@@ -207,9 +213,9 @@ int datagram_send(struct work *w)
 	make_grh(&d);
 	if (gid_is_multicast(d.av.dgid))
 		deliver_to_group(&d);
-	else if (gid_is_local(d.av.dgid))
-		deliver(&d, d.av.qpn & MULTICAST_QPN);
-	else
+	else if (!gid_is_local(d.av.dgid))
 		count_add(w->x, CTR_DROP_NO_QP, 1);
+	else if (deliver(&d, d.av.qpn & MULTICAST_QPN) == STEP_BUSY)
+		return STEP_BUSY;
 	return work_succeed(w);
 }

@@ -46,8 +46,8 @@ static void query_basic(const struct fabric_page *page, struct ibv_device_attr *
 	a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
 			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 			      IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC |
-			      IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-			      IBV_DEVICE_MEM_MGT_EXTENSIONS;
+			      IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+			      IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = SEG_CQS - 1;
@@ -82,6 +82,13 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex 
 	a->odp_caps.per_transport_caps.uc_odp_caps = UC_ODP;
 	a->odp_caps.per_transport_caps.ud_odp_caps = UD_ODP;
 	a->xrc_odp_caps = RC_ODP;
+	a->tm_caps = (struct ibv_tm_caps){
+		.max_rndv_hdr_size = HCA_MAX_RNDV_HEADER,
+		.max_num_tags = HCA_MAX_TAGS,
+		.flags = IBV_TM_CAP_RC,
+		.max_ops = HCA_MAX_TAG_OPS,
+		.max_sge = HCA_MAX_SGE,
+	};
 	a->max_dm_size = HCA_DM_BYTES;
 	a->cq_mod_caps.max_cq_count = UINT16_MAX;
 	a->cq_mod_caps.max_cq_period = UINT16_MAX;

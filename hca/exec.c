@@ -5,6 +5,7 @@
 #include "hca/exec_agent.h"
 #include "hca/exec_op.h"
 #include "hca/park.h"
+#include "hca/tm_list.h"
 #include "hca/token.h"
 
 enum {
@@ -133,7 +134,9 @@ static bool receive_came(const struct work *w)
 	uint32_t pos;
 
 	if (w->mem->rx.ring.slots)
-		return rxq_has_more(&w->mem->rx.ring);
+		return rxq_has_more(&w->mem->rx.ring) ||
+		       (w->mem->rx.matches_tags &&
+			       (uint32_t)tm_word(&w->mem->tags) != (uint32_t)w->tm_seen);
 	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
 
 	return w->resp->rq && atomic_load_explicit(&end_rqe(w->resp, pos)->posted,
@@ -287,7 +290,8 @@ static bool has_send_queue(const struct end *e)
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
-	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp};
+	struct end mem_now; /* large, and hardly ever used */
+	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp, .mem_now = &mem_now};
 	enum run_end end;
 
 	if (!has_send_queue(req))

@@ -4,6 +4,8 @@
 #include "hca/atomic_op.h"
 #include "hca/carry.h"
 #include "hca/exec_agent.h"
+#include "hca/exec_send.h"
+#include "hca/exec_tm.h"
 #include "hca/token.h"
 #include "hca/window.h"
 #include "pages/mover.h"
@@ -56,7 +58,7 @@ static const enum seg_counter error_counters[] = {
 	[IBV_WC_RETRY_EXC_ERR] = CTR_ERR_RETRY,
 };
 
-static void count_error(struct exec *x, enum ibv_wc_status status)
+void work_count_error(struct exec *x, enum ibv_wc_status status)
 {
 	if (status < sizeof error_counters / sizeof *error_counters && error_counters[status])
 		count_add(x, error_counters[status], 1);
@@ -66,7 +68,7 @@ void work_fail(struct work *w, enum ibv_wc_status status)
 {
 	const struct outcome o = {.status = status};
 
-	count_error(w->x, status);
+	work_count_error(w->x, status);
 	qp_set_send_error(w->req);
 	complete_send(w->x, w->req, w->pos, &o);
 	qp_flush(w->x, w->req, true);
@@ -78,58 +80,25 @@ enum step work_failed(struct work *w, enum ibv_wc_status status)
 	return STEP_FAILED;
 }
 
-/* The responder's verdict on a request; a UC requester never hears of it. */
-static enum step blame(struct work *w, enum ibv_wc_status status)
+enum step work_blame(struct work *w, enum ibv_wc_status status)
 {
 	if (w->req->type == IBV_QPT_UC)
 		return work_drop(w, CTR_DROP_ACCESS);
 	return work_failed(w, status);
 }
 
-/* The responder found the request at fault: it goes to ERR too, with an event. */
-static enum step fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
+enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
 {
 	if (w->req->type != IBV_QPT_UC && qp_set_error(w->resp)) {
 		raise_qp_event(w->x, w->resp, event);
 		qp_flush(w->x, w->resp, false);
 	}
-	return blame(w, status);
-}
-
-/* The receive that find_receive() found is consumed. */
-static void finish_receive(struct work *w, const struct outcome *o, const struct received *r)
-{
-	if (w->shared)
-		complete_shared(w->x, w->resp, w->mem, w->rq_pos, o, r);
-	else
-		complete_recv(w->x, w->resp, w->rq_pos, o, r);
-}
-
-/* It is not. */
-static void leave_receive(struct work *w)
-{
-	if (w->shared)
-		shared_untake(w->x, w->mem, w->rq_pos);
-}
-
-/* The responder's own receive is at fault: it completes in error there. */
-static enum step fail_receive(
-	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status)
-{
-	const struct outcome o = {.status = recv_status};
-	const struct received r = {.opcode = w->op->recv_wc, .src_qp = w->req->qpn};
-
-	count_error(w->x, recv_status);
-	qp_set_error(w->resp);
-	finish_receive(w, &o, &r);
-	qp_flush(w->x, w->resp, false);
-	return blame(w, send_status);
+	return work_blame(w, status);
 }
 
 /* ---- when bytes were not moved ---- */
 
-/* Did the move fail on the requester's memory?  (The mover knows only local and remote.) */
-static bool requester_fault(enum move_result r, bool requester_here)
+bool work_requester_fault(enum move_result r, bool requester_here)
 {
 	return r == (requester_here ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE);
 }
@@ -149,8 +118,7 @@ static enum step busy(struct work *w)
 	return STEP_BUSY;
 }
 
-/* What to do when a move of an RDMA operation or of a SEND did not end well. */
-static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote)
+enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote)
 {
 	if (r == MOVE_GONE)
 		return STEP_NO_PEER;
@@ -167,15 +135,15 @@ static enum step move_failed(struct work *w, enum move_result r, enum ibv_wc_sta
 			qp_flush(w->x, w->req, true);
 			return STEP_FAILED;
 		}
-		return end_receives(w->resp) ? blame(w, remote) : STEP_NO_PEER;
+		return end_receives(w->resp) ? work_blame(w, remote) : STEP_NO_PEER;
 	}
 	if (r == MOVE_REFUSED)
-		return blame(w, IBV_WC_REM_OP_ERR);
-	if (requester_fault(r, end_is_here(w->req)))
+		return work_blame(w, IBV_WC_REM_OP_ERR);
+	if (work_requester_fault(r, end_is_here(w->req)))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (remote == IBV_WC_REM_ACCESS_ERR)
-		return fail_both(w, remote, IBV_EVENT_QP_ACCESS_ERR);
-	return blame(w, remote);
+		return work_fail_both(w, remote, IBV_EVENT_QP_ACCESS_ERR);
+	return work_blame(w, remote);
 }
 
 /* (Lists and held are large: they are never zeroed whole on the hot path.) */
@@ -242,228 +210,6 @@ enum step work_succeed(struct work *w)
 	return STEP_DONE;
 }
 
-/* ---- SEND and the immediate of a WRITE ---- */
-
-/* From a shared queue.  The QP's rq_token excludes the end of its receiving (last_wqe()). */
-static enum step find_shared(struct work *w)
-{
-	if (!shared_take(w->x, w->mem, &w->rq_pos))
-		return STEP_RNR;
-	w->shared = true;
-	w->rqe = &rxq_at(&w->mem->rx, w->rq_pos)->rqe;
-	if (end_receives(w->resp))
-		return STEP_DONE;
-	leave_receive(w);
-	return STEP_NO_PEER;
-}
-
-/*
- * Finds the receive that this request will consume.  STEP_DONE: w->rqe is it; else why not.  Only
- * the holder of the responder's rq_token may complete receives.
- */
-static enum step find_receive(struct work *w)
-{
-	uint32_t pos;
-
-	if (!w->resp->rq && !w->mem->rx.ring.slots)
-		return STEP_RNR;
-	if (!w->rq_held) {
-		if (!token_take(&w->resp->qp->rq_token, w->x->owner))
-			return STEP_NO_PEER; /* a flush is going on there */
-		w->rq_held = true;
-	}
-	w->shared = false;
-	if (w->mem->rx.ring.slots)
-		return find_shared(w);
-	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
-	w->rq_pos = pos;
-	w->rqe = end_rqe(w->resp, pos);
-	if (atomic_load_explicit(&w->rqe->posted, memory_order_acquire) != pos + 1)
-		return STEP_RNR;
-	/* An RTR that turned to ERR meanwhile is seen here: its flusher waits for our token. */
-	if (!end_receives(w->resp))
-		return STEP_NO_PEER;
-	prefetch_write(&w->rqe->done);
-	prefetch_read(end_rqe(w->resp, pos + 1));
-	prefetch_write(&end_rqe(w->resp, pos + 1)->done);
-	return STEP_DONE;
-}
-
-/* The SGEs of that receive. */
-unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out)
-{
-	unsigned n = r->num_sge < max ? r->num_sge : max;
-
-	if (n > SGL_MAX - 1)
-		n = SGL_MAX - 1;
-	for (unsigned i = 0; i < n; i++)
-		out[i] = i < RQ_SGE_NEAR ? r->near[i] : r->far[i - RQ_SGE_NEAR];
-	return n;
-}
-
-static uint64_t sge_total(const struct seg_sge *sge, unsigned n)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		sum += sge[i].length;
-	return sum;
-}
-
-/* Where it wants its bytes.  0, or why it cannot have them. */
-static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, struct held *held)
-{
-	struct seg_sge sge[SGL_MAX];
-	unsigned max = w->shared ? w->mem->rx.sge_max : w->resp->rq_sge_max;
-	uint32_t pd = w->shared ? w->mem->rx.pd : w->resp->pd;
-	unsigned n = receive_sges(w->rqe, max, sge);
-
-	if (w->length > sge_total(sge, n))
-		return IBV_WC_LOC_LEN_ERR;
-	dst->here = end_is_here(w->mem);
-	dst->mapped = false;
-	dst->held_at = held->n;
-	sgl_reset(&dst->l);
-	return resolve_sges(
-		       &w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l, held)
-		       ? IBV_WC_SUCCESS
-		       : IBV_WC_LOC_PROT_ERR;
-}
-
-/* True if the payload ring lacks room up to position end; reads the owner's line only if so. */
-static bool ring_full(struct seg_qp *q, uint32_t end)
-{
-	uint32_t head = atomic_load_explicit(&q->ring_head_seen, memory_order_relaxed);
-
-	if (end - head <= SEG_RING_BYTES)
-		return false;
-	head = atomic_load_explicit(&q->ring_head, memory_order_acquire);
-	atomic_store_explicit(&q->ring_head_seen, head, memory_order_relaxed);
-	return end - head > SEG_RING_BYTES;
-}
-
-/* Room for len contiguous bytes of the payload ring, or NULL. */
-static uint8_t *ring_room(const struct end *e, uint32_t len, uint32_t *pos)
-{
-	uint32_t tail = atomic_load_explicit(&e->qp->ring_tail, memory_order_relaxed);
-	uint32_t at = tail % SEG_RING_BYTES;
-
-	len = (len + CACHE_LINE - 1) & ~(CACHE_LINE - 1u);
-	if (at + len > SEG_RING_BYTES)
-		tail += SEG_RING_BYTES - at;
-	if (ring_full(e->qp, tail + len))
-		return NULL;
-	*pos = tail;
-	atomic_store_explicit(&e->qp->ring_tail, tail + len, memory_order_relaxed);
-	prefetch_write(e->ring + (tail + len) % SEG_RING_BYTES);
-	return e->ring + tail % SEG_RING_BYTES;
-}
-
-/* Room for the payload of a receive that its owner will copy out, or NULL. */
-static uint8_t *near_room(struct work *w, struct received *r)
-{
-	uint8_t *room;
-
-	if (w->length <= RQ_INLINE_MAX) {
-		r->where = RQ_IN_SLOT;
-		count_add(w->x, CTR_SEND_INLINE, 1);
-		return w->rqe->payload;
-	}
-	if (w->length > SEG_RING_MSG_MAX)
-		return NULL;
-	r->where = w->shared ? RQ_IN_BOUNCE : RQ_IN_RING;
-	room = w->shared ? rxq_bounce(&w->mem->rx, w->rq_pos)
-			 : ring_room(w->resp, w->length, &r->ring_pos);
-	if (room)
-		count_add(w->x, CTR_SEND_RING, 1);
-	return room;
-}
-
-/* Puts the payload where the receive will find it, by the cheapest way. */
-static enum move_result deliver(struct work *w, struct payload *src, struct payload *dst,
-	struct received *r, struct held *held)
-{
-	uint8_t *room;
-
-	r->where = RQ_DIRECT;
-	if (!w->length)
-		return MOVE_OK;
-	room = src->here && !dst->here ? near_room(w, r) : NULL;
-	if (room) {
-		sgl_gather(&src->l, room);
-		return MOVE_OK;
-	}
-	r->where = RQ_DIRECT;
-	count_add(w->x, CTR_SEND_MOVER, 1);
-	carry_reach(w->mem, dst, held);
-	return carry(w, src, w->req, dst, w->mem, held);
-}
-
-static void fill_received(const struct work *w, struct received *r)
-{
-	r->opcode = w->op->recv_wc;
-	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : w->op->invalidates ? IBV_WC_WITH_INV : 0;
-	r->imm = w->imm;
-	r->src_qp = w->req->qpn;
-	r->solicited = w->flags & IBV_SEND_SOLICITED;
-}
-
-/* The first message of a connection may reach a responder that is still in RTR. */
-static void note_established(struct work *w)
-{
-	if (!w->shared && w->rq_pos == w->resp->qp->rq_base && end_state(w->resp) == IBV_QPS_RTR)
-		raise_qp_event(w->x, w->resp, IBV_EVENT_COMM_EST);
-}
-
-/* The payload of a SEND did not get into the receive. */
-static enum step send_failed(struct work *w, enum move_result moved, bool src_here)
-{
-	enum step s;
-
-	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
-		if (!requester_fault(moved, src_here))
-			return fail_receive(w, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-		s = work_failed(w, IBV_WC_LOC_PROT_ERR);
-	} else {
-		s = move_failed(w, moved, IBV_WC_REM_OP_ERR);
-	}
-	leave_receive(w);
-	return s;
-}
-
-static enum step do_send(struct work *w)
-{
-	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
-	struct received r = {.where = RQ_DIRECT};
-	struct held held;
-	struct payload src, dst;
-	enum move_result moved;
-	enum ibv_wc_status status;
-	enum step s;
-
-	if (!work_source(w, &src, &held))
-		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	s = find_receive(w);
-	if (s != STEP_DONE)
-		return s;
-	status = receive_list(w, &dst, &held);
-	if (status)
-		return fail_receive(w, status,
-			status == IBV_WC_LOC_LEN_ERR ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR);
-	moved = deliver(w, &src, &dst, &r, &held);
-	if (moved != MOVE_OK)
-		return send_failed(w, moved, src.here);
-	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos)) {
-		s = fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-		leave_receive(w);
-		return s;
-	}
-	fill_received(w, &r);
-	note_established(w);
-	finish_receive(w, &o, &r);
-	return work_succeed(w);
-}
-
 /* ---- RDMA ---- */
 
 /* For the owner, who learns whether mapping the region paid.  No write once it did. */
@@ -511,25 +257,25 @@ static enum step do_write(struct work *w)
 	if (!work_source(w, &src, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (!remote_range(w, w->length, &dst, &held))
-		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	if (w->op->takes_recv) {
-		s = find_receive(w);
+		s = send_find_receive(w);
 		if (s != STEP_DONE)
 			return s;
 	}
 	moved = carry(w, &src, w->req, &dst, w->mem, &held);
 	if (moved != MOVE_OK) {
-		s = move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+		s = work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 		if (w->op->takes_recv)
-			leave_receive(w);
+			send_leave_receive(w);
 		return s;
 	}
 	if (w->op->takes_recv) {
 		struct received r = {.where = RQ_DIRECT};
 
-		fill_received(w, &r);
-		note_established(w);
-		finish_receive(w, &o, &r);
+		send_fill_received(w, &r);
+		send_note_established(w);
+		send_finish_receive(w, &o, &r);
 	}
 	return work_succeed(w);
 }
@@ -557,7 +303,7 @@ static bool no_rd_atomic(struct work *w, enum step *s)
 		return true;
 	}
 	if (!w->resp->qp->max_dest_rd_atomic) {
-		*s = fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+		*s = work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 		return true;
 	}
 	return false;
@@ -575,21 +321,20 @@ static enum step do_read(struct work *w)
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (!remote_range(w, w->length, &src, &held))
-		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	moved = carry(w, &src, w->mem, &dst, w->req, &held);
 	if (moved != MOVE_OK)
-		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return work_succeed(w);
 }
 
-/* A word of the executor's own. */
-static void payload_of_word(struct payload *p, uint64_t *word)
+void payload_of_bytes(struct payload *p, void *bytes, uint64_t len)
 {
 	p->here = true;
 	p->mapped = false;
 	p->held_at = 0;
 	sgl_reset(&p->l);
-	sgl_add(&p->l, (uintptr_t)word, sizeof *word);
+	sgl_add(&p->l, (uintptr_t)bytes, len);
 }
 
 /* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
@@ -657,16 +402,16 @@ static enum step do_atomic(struct work *w)
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (w->raddr % sizeof before)
-		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof before, &target, &held))
-		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w))
 		return STEP_LATER;
 	moved = update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
-		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
-	payload_of_word(&old, &before);
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	payload_of_bytes(&old, &before, sizeof(uint64_t));
 	moved = carry(w, &old, w->mem, &result, w->req, &held);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
@@ -683,7 +428,7 @@ static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *
 
 	if (!work_source(w, &src, held))
 		return MOVE_FAULT_LOCAL;
-	payload_of_word(&here, word);
+	payload_of_bytes(&here, word, sizeof(uint64_t));
 	return carry(w, &src, w->req, &here, w->req, held);
 }
 
@@ -702,7 +447,7 @@ static enum move_result store_word(
 			atomic_store_explicit(there, word, memory_order_seq_cst);
 		return moved;
 	}
-	payload_of_word(&here, &word);
+	payload_of_bytes(&here, &word, sizeof(uint64_t));
 	if (view_by_agent(&w->mem->view))
 		return carry(w, &here, w->req, target, w->mem, held);
 	if (!atomic_op_begin(w->x, w->mem->view.seg))
@@ -734,12 +479,12 @@ static enum step do_atomic_write(struct work *w)
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (w->raddr % sizeof word)
-		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof word, &target, &held))
-		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	moved = store_word(w, &target, &held, word);
 	if (moved != MOVE_OK)
-		return move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return work_succeed(w);
 }
 
@@ -757,7 +502,7 @@ static enum step do_flush(struct work *w)
 	if (no_rd_atomic(w, &s))
 		return s;
 	if (!remote_range(w, w->compare_add, &range, &held))
-		return fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	atomic_thread_fence(memory_order_seq_cst);
 	return work_succeed(w);
 }
@@ -843,13 +588,13 @@ enum step work_execute(struct work *w)
 		return STEP_NO_PEER;
 	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
 		w->mem = w->resp;
-		return fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	}
 	switch (w->op->kind) {
 	case OP_SEND:
 		if (w->mem->recv_cq.cq)
 			cq_prefetch(&w->mem->recv_cq);
-		return do_send(w);
+		return w->mem->rx.ring.slots && w->mem->rx.matches_tags ? tm_send(w) : work_send(w);
 	case OP_WRITE:
 		return do_write(w);
 	case OP_READ:

@@ -5,6 +5,7 @@
 #include "hca/exec.h"
 #include "hca/opcode.h"
 #include "hca/resolve.h"
+#include "pages/mover.h"
 
 enum step {
 	STEP_DONE,    /* completed, in success */
@@ -20,6 +21,7 @@ struct work {
 	struct exec *x;
 	const struct end *req, *resp;
 	const struct end *mem; /* whose memory and receives it reaches: resp, or XRC the SRQ */
+	struct end *mem_now;   /* room for a copy of mem, whose shared receives have moved since */
 	uint32_t named;        /* the process that our exec slot names as the destination */
 	uint32_t pos;
 	/* copied from the slot, which may change under us */
@@ -33,11 +35,13 @@ struct work {
 	const struct op *op;
 	uint64_t length; /* of the message */
 	bool rq_held;    /* we hold resp's rq_token */
-	bool shared;     /* rq_pos is of mem's queue with several producers, taken by us */
+	bool shared;     /* rq_pos is of rx, a queue of mem with several producers, taken by us */
+	const struct rxq_ref *rx;
 	uint32_t rq_pos; /* the receive that the request consumes */
 	struct seg_rqe *rqe;
 	uint64_t moved;
-	bool busy; /* a move stopped because a region is changing over */
+	uint64_t tm_seen; /* word of the list of tags in which none matched: hca/tm_list.h */
+	bool busy;        /* a move stopped because a region is changing over */
 };
 
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
@@ -52,6 +56,13 @@ struct payload {
 bool work_read(struct work *w, uint32_t pos);
 
 /*
+ * The slots of *at's shared receives are not where it says: makes *at a copy (w->mem_now) that
+ * knows the place.  STEP_DONE; STEP_BUSY: they are moving now; STEP_NO_PEER: the queue is not what
+ * it was.
+ */
+enum step work_find_ring(struct work *w, const struct end **at);
+
+/*
  * Lets those who take memory away go on, if they wait for us: ends a step of the run.  What was
  * checked must be checked again.
  */
@@ -59,6 +70,24 @@ void work_step(struct work *w);
 
 /* Are both ends still in states in which a transfer goes on? */
 bool work_connected(const struct work *w);
+
+/* The responder's verdict on a request; a UC requester never hears of it. */
+enum step work_blame(struct work *w, enum ibv_wc_status status);
+
+/* The responder found the request at fault: it goes to ERR too, with an event. */
+enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event);
+
+/* What to do when a move of an RDMA operation or of a SEND did not end well. */
+enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote);
+
+/* Did the move fail on the requester's memory?  (The mover knows only local and remote.) */
+bool work_requester_fault(enum move_result r, bool requester_here);
+
+/* One more completion with that status. */
+void work_count_error(struct exec *x, enum ibv_wc_status status);
+
+/* A word of the executor's own. */
+void payload_of_bytes(struct payload *p, void *bytes, uint64_t len);
 
 /* Executes it.  w->resp is not NULL, unless op_is_local(). */
 enum step work_execute(struct work *w);

@@ -157,6 +157,8 @@ int hca_channel_get(struct hca_channel *ch, void **cookie);
 
 enum hca_cq_flags {
 	HCA_CQ_STAMPS = 1 << 0, /* completions carry the time at which they were made */
+	/* What does not fit is lost; that is no error of the CQ. */
+	HCA_CQ_IGNORE_OVERRUN = 1 << 1,
 };
 
 /*
@@ -176,33 +178,52 @@ int hca_cq_destroy(struct hca_cq *cq);
 int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc);
-/*
- * The same for one completion, and its time (CLOCK_MONOTONIC ns); a CQ without HCA_CQ_STAMPS
- * gives the present time.
- */
-int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
+/* What a completion has beside struct ibv_wc. */
+struct hca_wc_more {
+	uint64_t stamp_ns; /* its time, CLOCK_MONOTONIC; without HCA_CQ_STAMPS the present one */
+	uint64_t tm_tag;   /* of a message that matched a tag, else 0 */
+	uint32_t tm_priv;
+};
+
+/* The same for one completion, and more of it. */
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, struct hca_wc_more *more);
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only);
 
 /* ---- shared receive queues ---- */
 
+/* What an SRQ is made of beside its PD: XRC needs a domain and a CQ, tags need tm and a CQ. */
+struct hca_srq_parts {
+	struct hca_xrcd *xrcd;
+	struct hca_cq *cq;
+	const struct ibv_tm_cap *tm;
+};
+
 /*
- * Creates an SRQ; real capacities are written back to attr.  xrcd and cq: of an XRC SRQ, else
- * NULL.  -EINVAL limits exceeded, -ENOMEM.
+ * Creates an SRQ; real capacities are written back to attr.  -EINVAL limits exceeded or a part
+ * missing or too many, -ENOMEM.
  */
-int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
-	struct hca_cq *cq, void *cookie, struct hca_srq **srq);
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, const struct hca_srq_parts *parts,
+	void *cookie, struct hca_srq **srq);
 /* -EBUSY while QPs use it.  Returns once no peer touches it. */
 int hca_srq_destroy(struct hca_srq *srq);
 /* XRC: the number that requests name. */
 uint32_t hca_srq_num(const struct hca_srq *srq);
 /*
  * mask: enum ibv_srq_attr_mask.  A limit above the number of receives raises its event at once.
- * -EINVAL an attribute out of range, -EOPNOTSUPP IBV_SRQ_MAX_WR.
+ * -EINVAL an attribute out of range, or more receives wait than there is to be room for; -ENOMEM.
+ * IBV_SRQ_MAX_WR may wait for a stopped peer.
  */
 int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask);
 void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr);
 /* As hca_post_recv(). */
 int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/*
+ * Operations on the list of tags, in order; on error *bad is the first that was not done.
+ * -EOPNOTSUPP an SRQ without one, -EINVAL an unknown operation or flag or too many SGEs, -ENOMEM
+ * the list is full, or too many operations wait to be polled.
+ */
+int hca_srq_ops(struct hca_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad);
 
 /* ---- address handles ---- */
 
@@ -291,4 +312,7 @@ enum {
 	HCA_MAX_MSG_LOG = 31, /* 2 GiB */
 	HCA_MAX_RD_ATOMIC = 128,
 	HCA_DM_BYTES = 1 << 20,
+	HCA_MAX_TAGS = 1024,
+	HCA_MAX_TAG_OPS = 4096,
+	HCA_MAX_RNDV_HEADER = 128,
 };

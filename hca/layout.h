@@ -238,21 +238,31 @@ enum {
 	QPS_GEN_SHIFT = 8,
 };
 
+/* Where the slots of such a queue are. */
+struct seg_rx_place {
+	uint64_t slots_off;  /* of struct seg_rxs; 0 = none */
+	uint64_t bounce_off; /* SEG_BOUNCE_BYTES for each slot */
+	uint32_t log;        /* log2 of the slots */
+};
+
 /*
  * A receive queue with several producers (hca/rxq.h): of a UD QP in the QP's entry, a shared one
  * in an entry of its own.
  */
 struct seg_rxq {
-	/* the owner, when it is created */
-	_Alignas(CACHE_LINE) uint64_t slots_off; /* of struct seg_rxs; 0 = none */
-	uint64_t bounce_off;                     /* SEG_BOUNCE_BYTES for each slot */
+	/* the owner, in create and modify */
+	_Alignas(CACHE_LINE) struct seg_rx_place place[2];
 	uint32_t stride;
-	uint32_t log; /* log2 of the slots */
 
 	/* the owner */
 	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
 	_Atomic uint32_t posted; /* counts receives posted */
 	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
+	/*
+	 * Odd while the slots move to a larger ring: nobody may take one then.  The bit above says
+	 * which place is in use.
+	 */
+	_Atomic uint32_t resizes;
 
 	/* a parked requester writes, the owner reads at each post */
 	_Alignas(CACHE_LINE) _Atomic uint32_t park;
@@ -263,7 +273,13 @@ struct seg_rxq {
 };
 
 /* seg_qp.type of an entry that is a shared receive queue, beside enum ibv_qp_type. */
-enum { SEG_TYPE_SRQ = 0x40, SEG_TYPE_XRC_SRQ = 0x41 };
+enum {
+	SEG_TYPE_SRQ = 0x40,
+	SEG_TYPE_XRC_SRQ = 0x41,
+	SEG_TYPE_TM_SRQ = 0x42, /* matches tags: its srq is the entry of ... */
+	SEG_TYPE_TM_LIST =
+		0x43, /* the list of tags, whose receives are taken by tag: hca/tm_list.h */
+};
 
 /* seg_qp.send_cq, recv_cq: none. */
 #define SEG_NONE UINT32_MAX
@@ -374,6 +390,7 @@ struct seg_cq {
 	/* the owner, in modify_cq: completions << 16 | us that an event may wait for; 0: not at all
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint32_t moderation;
+	uint32_t ignores_overrun; /* the owner, in create_cq: what does not fit is lost */
 	/* anybody: completions that wait for their event, and when it is due at the latest */
 	_Atomic uint32_t held;
 	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
@@ -449,7 +466,10 @@ struct seg_rqe {
 	uint32_t imm;
 	uint32_t src_qp;
 	uint32_t vendor_err;
-	uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+	union {
+		uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+		uint32_t priv;     /* a list of tags: opaque data of the message */
+	};
 	uint8_t payload[RQ_INLINE_MAX];
 
 	struct seg_sge far[];
@@ -463,7 +483,15 @@ struct seg_rxs {
 	uint32_t qpn;
 	uint32_t cq;
 	uint8_t sl;
+	uint8_t phase;     /* a rendezvous: completions to come after this one */
 	uint64_t stamp_ns; /* when it completed, if the CQ wants to know */
+
+	/* a list of tags: the owner */
+	uint64_t tag, mask;
+	_Atomic uint32_t since; /* version of the list in which it came to be matched */
+	_Atomic uint32_t apart; /* not yet: unexpected messages come first */
+	/* who took it: what the message says */
+	uint64_t got_tag;
 
 	struct seg_rqe rqe; /* done and posted are not used here */
 };

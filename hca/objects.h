@@ -96,6 +96,7 @@ struct hca_cq {
 	uint32_t epoch;
 	uint32_t index;
 	bool stamps; /* completions carry their time */
+	bool ignores_overrun;
 	struct seg_cq *s;
 	/* The ring in use; written by resize_cq under the lock, read by a look without it. */
 	_Atomic uint64_t *_Atomic slots;
@@ -124,7 +125,6 @@ struct hca_rxq {
 	struct rxq_ref ref;
 	uint32_t tail, depth, max_sge;
 	_Atomic uint32_t used; /* receives posted and not polled yet */
-	uint64_t slot_bytes, bounce_bytes;
 };
 
 struct hca_srq {
@@ -132,8 +132,9 @@ struct hca_srq {
 	struct end me; /* its entry; no queues but rx */
 	struct hca_rxq rx;
 	struct hca_pd *pd;
-	struct hca_cq *cq;     /* XRC */
+	struct hca_cq *cq;     /* XRC, tags */
 	struct hca_xrcd *xrcd; /* XRC */
+	struct hca_tm *tm;     /* tags */
 	void *cookie;
 	_Atomic uint32_t users;
 	struct lock lock;             /* of the list */

@@ -70,7 +70,7 @@ static int check_init(
 	if ((k->pd && !pd) || (k->send_cq && !p->send_cq) || (k->recv_cq && !p->recv_cq) ||
 		(k->xrcd && !p->xrcd))
 		return refuse(-EINVAL, "a PD, completion queue or XRC domain is missing");
-	if (p->srq && (!k->srq || p->srq->xrcd))
+	if (p->srq && (!k->srq || p->srq->xrcd || (p->srq->tm && init->qp_type != IBV_QPT_RC)))
 		return refuse(-EINVAL, "this type takes no shared receive queue, or not that one");
 	if (p->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
 		(p->create_flags && init->qp_type != IBV_QPT_UD)) {
@@ -92,7 +92,7 @@ static unsigned log2_up(uint32_t n)
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
-	struct seg_rxq rx;
+	struct seg_rx_place rx;
 };
 
 /* Datagrams of many senders go to a queue with several producers. */
@@ -107,10 +107,8 @@ static void free_rings(const struct hca_qp *qp, const struct rings *r)
 	heap_free(r->rq, qp->rq_bytes);
 	heap_free(r->ring, SEG_RING_BYTES);
 	heap_free(r->park, SEG_PARK_BYTES);
-	if (r->rx.slots_off) {
-		heap_free(r->rx.slots_off, qp->rx.slot_bytes);
-		heap_free(r->rx.bounce_off, qp->rx.bounce_bytes);
-	}
+	if (r->rx.slots_off)
+		rx_give_back(&r->rx, qp->rq_max_sge);
 }
 
 static int alloc_rings(struct hca_qp *qp, struct rings *r)
@@ -124,7 +122,7 @@ static int alloc_rings(struct hca_qp *qp, struct rings *r)
 	if (!rc)
 		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
 	if (!rc && owns_rx(qp))
-		rc = rx_alloc(&qp->rx, &r->rx, qp->rq_depth, qp->rq_max_sge);
+		rc = rx_alloc(&r->rx, qp->rq_depth, qp->rq_max_sge);
 	if (rc)
 		free_rings(qp, r);
 	return rc;
@@ -152,10 +150,8 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->xrcd = qp->xrcd ? qp->xrcd->id : 0;
 	s->no_self_mcast = qp->no_self_mcast;
 	s->mtu = proc_at()->fabric->port.active_mtu;
-	s->rx.bounce_off = r->rx.bounce_off;
-	s->rx.stride = r->rx.stride;
-	s->rx.log = r->rx.log;
-	s->rx.slots_off = r->rx.slots_off;
+	s->rx.place[0] = r->rx;
+	s->rx.stride = rx_stride_for(qp->rq_max_sge);
 	s->sq_off = r->sq;
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
@@ -233,7 +229,8 @@ static int build(struct hca_qp *qp)
 		table_del_qp(index);
 		free_rings(qp, &r);
 	}
-	qp->rx.ref = owns_rx(qp) ? qp->me.rx : qp->rx.ref;
+	if (!rc && owns_rx(qp))
+		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
 	return rc;
 }
 
@@ -401,6 +398,8 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	cq_purge(qp->send_cq, qp->me.index);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->me.index);
+	if (qp->srq && qp->srq->tm)
+		cq_purge(qp->srq->cq, qp->me.index);
 }
 
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */

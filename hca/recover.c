@@ -187,6 +187,19 @@ static bool has_event(const struct seg *seg)
 	       any_bit(seg->cq_event_map, cqs < SEG_CQS ? cqs : SEG_CQS);
 }
 
+/* Receives that the dead process had taken of entry i's own queue.  True if there were any. */
+static bool recover_receives(struct exec *x, const struct view *v, uint32_t i, uint32_t dead_id)
+{
+	bool any;
+	struct end e;
+
+	slot_enter(x->slot, v->attach, v->attach);
+	atomic_thread_fence(memory_order_seq_cst);
+	any = !end_init(&e, v, i) && owns_shared(&e) && shared_recover(x, &e, dead_id);
+	slot_leave(x->slot);
+	return any;
+}
+
 void recover_death(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t dead_id)
 {
@@ -203,7 +216,7 @@ void recover_death(
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
 		bool peer_died = seg->qp[i].peer_attach == dead_id, held;
 
-		if (!end_init(&e, &v, i) && owns_shared(&e) && shared_recover(&x, &e, dead_id))
+		if (recover_receives(&x, &v, i, dead_id))
 			touched = true;
 		if (end_init(&e, &v, i))
 			continue;

@@ -12,6 +12,10 @@
 #include "hca/proc.h"
 #include "hca/quiesce.h"
 #include "hca/tables.h"
+#include "hca/tm.h"
+
+/* seg_rxs.phase, as its owner goes on with it. */
+enum { PHASE_BOTH = 1, PHASE_DATA = 2 };
 
 /* ---- the queue ---- */
 
@@ -24,40 +28,54 @@ static unsigned log2_up(uint32_t n)
 	return log;
 }
 
-int rx_alloc(struct hca_rxq *rx, struct seg_rxq *q, uint32_t depth, uint32_t max_sge)
+int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge)
 {
 	unsigned log = log2_up(depth);
-	uint64_t slots, bounce;
-	int rc;
+	uint64_t slot_bytes = (uint64_t)rx_stride_for(max_sge) << log;
+	int rc = heap_alloc(slot_bytes, &place->slots_off);
 
-	rx->depth = depth;
-	rx->max_sge = max_sge;
-	rx->slot_bytes = (uint64_t)rx_stride_for(max_sge) << log;
-	rx->bounce_bytes = (uint64_t)SEG_BOUNCE_BYTES << log;
-	rc = heap_alloc(rx->slot_bytes, &slots);
+	place->log = log;
 	if (rc)
 		return rc;
-	rc = heap_alloc(rx->bounce_bytes, &bounce);
-	if (rc) {
-		heap_free(slots, rx->slot_bytes);
-		return rc;
-	}
-	q->bounce_off = bounce;
-	q->stride = rx_stride_for(max_sge);
-	q->log = log;
-	q->slots_off = slots;
-	return 0;
+	rc = heap_alloc((uint64_t)SEG_BOUNCE_BYTES << log, &place->bounce_off);
+	if (rc)
+		heap_free(place->slots_off, slot_bytes);
+	return rc;
+}
+
+void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge)
+{
+	heap_free(place->slots_off, (uint64_t)rx_stride_for(max_sge) << place->log);
+	heap_free(place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << place->log);
+}
+
+void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge)
+{
+	rx->ref = *ref;
+	rx->depth = depth;
+	rx->max_sge = max_sge;
 }
 
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */
-void rx_free(struct hca_rxq *rx)
+struct seg_rx_place rx_place(const struct hca_rxq *rx)
 {
 	const uint8_t *base = (const uint8_t *)proc_seg();
 
+	return (struct seg_rx_place){
+		.slots_off = rx->ref.ring.slots - base,
+		.bounce_off = rx->ref.bounce - base,
+		.log = __builtin_ctz(rx->ref.ring.mask + 1),
+	};
+}
+
+void rx_free(struct hca_rxq *rx)
+{
+	struct seg_rx_place place;
+
 	if (!rx->ref.ring.slots)
 		return;
-	heap_free(rx->ref.ring.slots - base, rx->slot_bytes);
-	heap_free(rx->ref.bounce - base, rx->bounce_bytes);
+	place = rx_place(rx);
+	rx_give_back(&place, rx->max_sge);
 }
 
 void rx_reset(struct hca_rxq *rx)
@@ -146,11 +164,17 @@ static bool is_done(const struct hca_rxq *rx, uint32_t slot)
 		       rxq_slot(&rx->ref.ring, slot), memory_order_acquire)) == RXQ_DONE;
 }
 
+/* Does its payload wait to be copied out? */
+static bool has_payload(const struct seg_rxs *s)
+{
+	return s->rqe.status == IBV_WC_SUCCESS || s->rqe.status == IBV_WC_TM_RNDV_INCOMPLETE;
+}
+
 void rx_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
-		if (is_done(rx, i) && rxq_at(&rx->ref, i)->rqe.status == IBV_WC_SUCCESS)
+		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i)))
 			land_one(rx, i);
 	lock_drop(&rx->land);
 }
@@ -176,28 +200,51 @@ static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
 	wc->sl = s->sl;
 }
 
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp)
+/* A rendezvous: that it matched, then that its data is there.  True: the second is to come. */
+static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
+{
+	bool first = s->phase == PHASE_BOTH;
+
+	wc->wc_flags &= ~(unsigned)(first ? IBV_WC_TM_DATA_VALID : IBV_WC_TM_MATCH);
+	s->phase = PHASE_DATA;
+	return first;
+}
+
+static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct hca_wc_more *more)
+{
+	more->stamp_ns = s->stamp_ns;
+	if (!(wc->wc_flags & IBV_WC_TM_MATCH))
+		return;
+	more->tm_tag = s->got_tag;
+	more->tm_priv = s->rqe.priv;
+}
+
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
-	uint32_t slot = ticket_slot(ticket);
 	struct seg_rxs *s;
+	uint32_t slot;
 	uint64_t word;
 	bool ours;
 
-	if (!rx || slot > rx->ref.ring.mask)
+	if (!rx)
 		return false;
-	s = rxq_at(&rx->ref, slot);
 	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	s = rxq_at(&rx->ref, slot);
 	word = atomic_load_explicit(&s->state, memory_order_acquire);
-	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index &&
-	       ticket_of_pos(ticket, word, __builtin_ctz(rx->ref.ring.mask + 1));
+	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index && ticket_of_pos(ticket, word);
 	if (ours) {
-		if (s->rqe.status == IBV_WC_SUCCESS)
+		bool stays;
+
+		if (has_payload(s))
 			land_one(rx, slot);
 		fill_wc(s, wc);
-		if (stamp)
-			*stamp = s->stamp_ns;
-		drop_slot(rx, slot);
+		stays = s->phase && first_of_two(s, wc);
+		if (more)
+			fill_more(s, wc, more);
+		if (!stays)
+			drop_slot(rx, slot);
 	}
 	lock_drop(&rx->land);
 	return ours;
@@ -206,12 +253,13 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *
 bool rx_purge(uint64_t ticket, uint32_t index)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
-	uint32_t slot = ticket_slot(ticket);
+	uint32_t slot;
 	bool ours;
 
-	if (!rx || slot > rx->ref.ring.mask)
+	if (!rx)
 		return true; /* of nothing that still is */
 	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
 	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->qp == index;
 	if (ours && is_done(rx, slot))
 		drop_slot(rx, slot);
@@ -234,46 +282,44 @@ static int check_attr(const struct ibv_srq_attr *a)
 	return 0;
 }
 
+struct srq_made {
+	const struct ibv_srq_attr *attr;
+	struct seg_rx_place place;
+};
+
 static void describe(
-	const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn, const struct seg_rxq *made)
+	const struct hca_srq *srq, struct seg_qp *s, uint32_t srqn, const struct srq_made *made)
 {
 	uint32_t gen = atomic_load_explicit(&s->state, memory_order_relaxed) >> QPS_GEN_SHIFT;
 
 	memset((char *)s + sizeof s->state, 0, sizeof *s - sizeof s->state);
 	s->qpn = srqn;
 	s->pd = srq->pd->handle;
-	s->type = srq->xrcd ? SEG_TYPE_XRC_SRQ : SEG_TYPE_SRQ;
+	s->type = srq->tm ? SEG_TYPE_TM_SRQ : srq->xrcd ? SEG_TYPE_XRC_SRQ : SEG_TYPE_SRQ;
+	s->srq = srq->tm ? tm_index(srq->tm) : 0;
 	s->xrcd = srq->xrcd ? srq->xrcd->id : 0;
 	s->send_cq = SEG_NONE;
 	s->recv_cq = srq->cq ? srq->cq->index : SEG_NONE;
 	s->rq_log = 0xff;
 	s->stamps = srq->cq && srq->cq->stamps ? STAMP_RECV : 0;
-	s->rx.slots_off = made->slots_off;
-	s->rx.bounce_off = made->bounce_off;
-	s->rx.stride = made->stride;
-	s->rx.log = made->log;
+	s->rx.place[0] = made->place;
+	s->rx.stride = rx_stride_for(made->attr->max_sge);
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
-}
-
-static void free_made(const struct hca_srq *srq, const struct seg_rxq *made)
-{
-	heap_free(made->slots_off, srq->rx.slot_bytes);
-	heap_free(made->bounce_off, srq->rx.bounce_bytes);
 }
 
 static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
 {
 	const struct view v = proc_view();
-	struct seg_rxq made = {.slots_off = 0};
+	struct srq_made made = {.attr = attr};
 	uint32_t srqn;
-	int index, rc = rx_alloc(&srq->rx, &made, attr->max_wr, attr->max_sge);
+	int index, rc = rx_alloc(&made.place, attr->max_wr, attr->max_sge);
 
 	if (rc)
 		return rc;
 	index = table_add_srq(srq, &srqn);
 	if (index < 0) {
-		free_made(srq, &made);
+		rx_give_back(&made.place, attr->max_sge);
 		return index;
 	}
 	describe(srq, &v.seg->qp[index], srqn, &made);
@@ -281,10 +327,10 @@ static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
 	if (rc) {
 		atomic_store_explicit(&v.seg->qp[index].state, 0, memory_order_release);
 		table_del_qp(index);
-		free_made(srq, &made);
+		rx_give_back(&made.place, attr->max_sge);
 		return rc;
 	}
-	srq->rx.ref = srq->me.rx;
+	rx_init(&srq->rx, &srq->me.rx, attr->max_wr, attr->max_sge);
 	return 0;
 }
 
@@ -322,14 +368,27 @@ static void delist(struct hca_srq *srq)
 		atomic_fetch_sub_explicit(&srq->xrcd->users, 1, memory_order_release);
 }
 
-int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
-	struct hca_cq *cq, void *cookie, struct hca_srq **out)
+static int check_tm(const struct ibv_tm_cap *tm)
 {
+	if (!tm->max_num_tags || tm->max_num_tags > HCA_MAX_TAGS || !tm->max_ops ||
+		tm->max_ops > HCA_MAX_TAG_OPS)
+		return refuse(
+			-EINVAL, "room for tags or their operations is 0 or above the limits");
+	return 0;
+}
+
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, const struct hca_srq_parts *parts,
+	void *cookie, struct hca_srq **out)
+{
+	struct hca_xrcd *xrcd = parts->xrcd;
+	struct hca_cq *cq = parts->cq;
 	int rc = check_attr(attr);
 	struct hca_srq *srq;
 
-	if (!rc && !xrcd != !cq)
+	if (!rc && (xrcd || parts->tm) != !!cq)
 		rc = refuse(-EINVAL, "an XRC SRQ needs a domain and a CQ, others have neither");
+	if (!rc && parts->tm)
+		rc = check_tm(parts->tm);
 	if (!rc)
 		rc = proc_attach(NULL);
 	if (rc)
@@ -346,8 +405,14 @@ int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd
 	srq->cq = cq;
 	srq->cookie = cookie;
 	attr->max_sge = attr->max_sge ? attr->max_sge : 1;
-	rc = build(srq, attr);
+	rc = parts->tm ? tm_create(srq, parts->tm, &srq->tm) : 0;
+	if (!rc)
+		rc = build(srq, attr);
 	if (rc) {
+		if (srq->tm) {
+			tm_close(srq->tm);
+			tm_free(srq->tm, NULL);
+		}
 		free(srq);
 		return rc;
 	}
@@ -363,8 +428,12 @@ int hca_srq_destroy(struct hca_srq *srq)
 			return -EBUSY;
 		atomic_store_explicit(&srq->me.qp->state, (srq->me.gen + 1) << QPS_GEN_SHIFT,
 			memory_order_seq_cst);
+		if (srq->tm)
+			tm_close(srq->tm);
 		quiesce_runs();
 		cq_purge(srq->cq, srq->me.index);
+		if (srq->tm)
+			tm_free(srq->tm, srq->cq);
 		delist(srq);
 		qp_forget_events(srq->me.index);
 		table_del_qp(srq->me.index);
@@ -382,7 +451,7 @@ uint32_t hca_srq_num(const struct hca_srq *srq)
 /* Fewer receives than the new limit: the event comes at once. */
 static void check_limit(struct hca_srq *srq)
 {
-	struct seg_rxq *q = &srq->rx.ref.entry->rx;
+	struct seg_rxq *q = &srq->me.rx.entry->rx;
 	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
 			atomic_load_explicit(&q->taken, memory_order_relaxed);
@@ -394,26 +463,50 @@ static void check_limit(struct hca_srq *srq)
 		raise_qp_event(x, &srq->me, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
+/* Everything is checked before anything is changed; with the lock of posting held. */
+static int modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	_Atomic uint32_t *now = &srq->me.rx.entry->rx.limit;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit
+					      : atomic_load_explicit(now, memory_order_relaxed);
+	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rx.depth;
+	int rc;
+
+	if (!depth || depth > HCA_MAX_WR)
+		return refuse(-EINVAL, "max_wr is 0 or above the device's limit");
+	if (limit > depth)
+		return refuse(-EINVAL, "srq_limit is above max_wr");
+	if (mask & IBV_SRQ_MAX_WR) {
+		rc = rx_resize(&srq->rx, depth);
+		if (rc)
+			return rc;
+	}
+	if (mask & IBV_SRQ_LIMIT)
+		atomic_store_explicit(now, limit, memory_order_seq_cst);
+	return 0;
+}
+
 int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
+	int rc;
+
 	if (srq->epoch != proc_epoch() || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	if (mask & IBV_SRQ_MAX_WR)
-		return refuse(-EOPNOTSUPP, "its size cannot be changed");
-	if (!(mask & IBV_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq->rx.depth)
-		return refuse(-EINVAL, "srq_limit is above max_wr");
-	atomic_store_explicit(&srq->rx.ref.entry->rx.limit, attr->srq_limit, memory_order_seq_cst);
-	check_limit(srq);
-	return 0;
+	lock_take(&srq->rx.lock);
+	rc = modify(srq, attr, mask);
+	lock_drop(&srq->rx.lock);
+	if (!rc && mask & IBV_SRQ_LIMIT)
+		check_limit(srq);
+	return rc;
 }
 
 void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
 {
+	lock_take(&srq->rx.lock);
 	attr->max_wr = srq->rx.depth;
+	lock_drop(&srq->rx.lock);
 	attr->max_sge = srq->rx.max_sge;
-	attr->srq_limit = atomic_load_explicit(&srq->rx.ref.entry->rx.limit, memory_order_relaxed);
+	attr->srq_limit = atomic_load_explicit(&srq->me.rx.entry->rx.limit, memory_order_relaxed);
 }
 
 /* Requesters wait for receives: serves those whose QPs are ours. */
@@ -425,6 +518,16 @@ static void serve_parked(struct lock *lock, struct hca_qp **list)
 			atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
 			qp_run_in(qp);
 	lock_drop(lock);
+}
+
+void srq_serve(struct hca_srq *srq)
+{
+	_Atomic uint32_t *park = &srq->me.rx.entry->rx.park;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(park, memory_order_seq_cst) &&
+		atomic_exchange_explicit(park, 0, memory_order_seq_cst))
+		serve_parked(&srq->lock, &srq->qps);
 }
 
 int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

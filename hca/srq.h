@@ -5,11 +5,29 @@
 #include "hca/objects.h"
 #include "pages/iov.h"
 
-/* Allocates slots and buffers for depth receives and describes them in *q.  -ENOMEM. */
-int rx_alloc(struct hca_rxq *rx, struct seg_rxq *q, uint32_t depth, uint32_t max_sge);
+/* Allocates slots and buffers for depth receives.  -ENOMEM. */
+int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge);
 
 /* Gives them back; nobody uses them any more. */
+void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge);
+
+/* Makes rx the owner's side of the queue that ref describes. */
+void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
+
+/* Gives its memory back. */
 void rx_free(struct hca_rxq *rx);
+
+/* Requesters wait for receives, and one may have come: serves those whose QPs are ours. */
+void srq_serve(struct hca_srq *srq);
+
+/* Where it is. */
+struct seg_rx_place rx_place(const struct hca_rxq *rx);
+
+/*
+ * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.
+ * May wait for a stopped peer that is filling one.
+ */
+int rx_resize(struct hca_rxq *rx, uint32_t depth);
 
 /* Forgets all receives; nobody else uses the queue. */
 void rx_reset(struct hca_rxq *rx);
@@ -21,10 +39,10 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 void rx_land_all(struct hca_rxq *rx);
 
 /*
- * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  stamp may
+ * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  more may
  * be NULL.
  */
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, uint64_t *stamp);
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more);
 
 /*
  * True if a shared ticket is of the QP or SRQ of that index, which goes: then its receive is free

@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
+#include "hca/tm.h"
 
 /*
  * An index is taken again as late as possible, so that a stale key or ticket meets nobody; but
@@ -115,7 +116,7 @@ struct hca_rxq *table_rxq(uint32_t index)
 	struct hca_qp *qp = srq ? NULL : table_qp(index);
 
 	if (srq)
-		return &srq->rx;
+		return srq->tm && tm_index(srq->tm) == index ? tm_rxq(srq->tm) : &srq->rx;
 	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
 }
 

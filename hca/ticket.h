@@ -52,14 +52,13 @@ static inline uint64_t ticket_make(uint32_t qp, bool recv, uint32_t gen)
 
 /*
  * What to push for a receive of a queue with several producers (hca/rxq.h): its entry's index in
- * bits 0..16, bit 23 set, and 20 bits in 17..22 and 25..38: the slot, and above it 5 bits of the
- * lap of the position, so that a surplus ticket is not taken for a later one.
+ * bits 0..16, bit 23 set, and in 17..22 and 25..38 the low 20 bits of the position: the slot, in a
+ * ring of any size, and above it at least 5 bits of the lap, so that a surplus ticket is not taken
+ * for a later one.
  */
-static inline uint64_t ticket_make_shared(uint32_t index, uint32_t pos, uint32_t log_size)
+static inline uint64_t ticket_make_shared(uint32_t index, uint32_t pos)
 {
-	uint32_t v = (pos & ((1u << log_size) - 1)) | (pos >> log_size & 31) << 15;
-
-	return ticket_make(TICKET_SHARED | (v >> 14 & 63) << 17 | (index & 0x1ffff), true, v);
+	return ticket_make(TICKET_SHARED | (pos >> 14 & 63) << 17 | (index & 0x1ffff), true, pos);
 }
 
 static inline bool ticket_is_shared(uint64_t t)
@@ -67,7 +66,7 @@ static inline bool ticket_is_shared(uint64_t t)
 	return t & TICKET_SHARED;
 }
 
-/* Of a shared ticket: the entry, the slot, and what else must match the position. */
+/* Of a shared ticket: the entry, and what must match the position. */
 static inline uint32_t ticket_entry(uint64_t t)
 {
 	return t & 0x1ffff;
@@ -78,16 +77,10 @@ static inline uint32_t ticket_shared_bits(uint64_t t)
 	return (t >> TICKET_GEN_SHIFT & TICKET_GEN_MASK) | (t >> 17 & 63) << 14;
 }
 
-static inline uint32_t ticket_slot(uint64_t t)
+/* True if pos is the position that the ticket was made for. */
+static inline bool ticket_of_pos(uint64_t t, uint32_t pos)
 {
-	return ticket_shared_bits(t) & 0x7fff;
-}
-
-/* True if pos, in a ring of that size, is the position that the ticket was made for. */
-static inline bool ticket_of_pos(uint64_t t, uint32_t pos, uint32_t log_size)
-{
-	return ticket_shared_bits(t) ==
-	       ((pos & ((1u << log_size) - 1)) | (pos >> log_size & 31) << 15);
+	return ticket_shared_bits(t) == (pos & 0xfffff);
 }
 
 static inline uint32_t ticket_qp(uint64_t t)

@@ -87,11 +87,12 @@ int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 	return r->slots ? 0 : -EPROTO;
 }
 
-/* The receive queue that entry index describes. */
-static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
+int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
-	uint32_t log = q->rx.log, stride = q->rx.stride;
+	uint32_t resizes = atomic_load_explicit(&q->rx.resizes, memory_order_acquire);
+	const struct seg_rx_place *place = &q->rx.place[resizes >> 1 & 1];
+	uint32_t log = place->log, stride = q->rx.stride;
 	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
 
 	if (!(state & QPS_LIVE) || log > MAX_WR_LOG || stride % CACHE_LINE ||
@@ -101,13 +102,15 @@ static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->index = index & (SEG_QPS - 1);
 	r->gen = state >> QPS_GEN_SHIFT;
 	r->pd = q->pd;
+	r->resizes = resizes & ~1u;
+	r->matches_tags = q->type == SEG_TYPE_TM_SRQ;
 	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
-		.slots = heap_part(v, q->rx.slots_off, (uint64_t)stride << log),
+		.slots = heap_part(v, place->slots_off, (uint64_t)stride << log),
 		.stride = stride,
 		.mask = (1u << log) - 1};
-	r->bounce = heap_part(v, q->rx.bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);
+	r->bounce = heap_part(v, place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);
 	return r->ring.slots && r->bounce ? 0 : -EPROTO;
 }
 
@@ -115,9 +118,25 @@ static int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 static int shared_init(struct end *e, const struct view *v, const struct seg_qp *q)
 {
 	e->rx.ring.slots = NULL;
-	if (q->rx.slots_off)
+	if (q->rx.place[0].slots_off)
 		return rxq_ref_init(&e->rx, v, e->index);
 	return q->srq ? rxq_ref_init(&e->rx, v, q->srq) : 0;
+}
+
+/* A QP whose receives come from an SRQ that matches tags: its list, and the CQ, which is its own.
+ */
+static int tags_init(struct end *e, const struct view *v)
+{
+	const struct seg_qp *srq = e->rx.entry;
+	int rc;
+
+	if (!e->rx.ring.slots || !e->rx.matches_tags || e->rx.index == e->index)
+		return 0;
+	if (e->type != IBV_QPT_RC)
+		return -EPROTO;
+	e->stamps |= srq->stamps & STAMP_RECV;
+	rc = rxq_ref_init(&e->tags, v, srq->srq);
+	return rc ? rc : cq_ref_init(&e->recv_cq, v, srq->recv_cq);
 }
 
 static int queues_init(struct end *e, const struct view *v, const struct seg_qp *q)
@@ -171,6 +190,8 @@ static bool has_its_cqs(const struct end *e)
 	case IBV_QPT_XRC_SEND:
 		return e->send_cq.cq;
 	case SEG_TYPE_XRC_SRQ:
+	case SEG_TYPE_TM_SRQ:
+	case SEG_TYPE_TM_LIST:
 		return e->recv_cq.cq;
 	default:
 		return e->send_cq.cq && e->recv_cq.cq;
@@ -194,7 +215,7 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->sig_all = q->sq_sig_all;
 	e->next = NULL;
 	e->type = atomic_load_explicit(&q->type, memory_order_relaxed);
-	if (e->type == SEG_TYPE_SRQ || e->type == SEG_TYPE_XRC_SRQ)
+	if (e->type >= SEG_TYPE_SRQ)
 		rc = no_queues(e, q);
 	else
 		rc = queues_init(e, v, q);
@@ -204,6 +225,8 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 		rc = cq_ref_init(&e->send_cq, v, q->send_cq);
 	if (!rc)
 		rc = cq_ref_init(&e->recv_cq, v, q->recv_cq);
+	if (!rc)
+		rc = tags_init(e, v);
 	return !rc && !has_its_cqs(e) ? -EPROTO : rc;
 }
 

@@ -47,6 +47,8 @@ struct rxq_ref {
 	uint8_t *bounce;
 	uint32_t index, gen; /* of the entry */
 	uint32_t pd, sge_max;
+	uint32_t resizes;  /* seg_rxq.resizes of the ring; another value: it is stale */
+	bool matches_tags; /* of an SRQ with a list of tags, which is in struct end */
 };
 
 struct end {
@@ -67,6 +69,7 @@ struct end {
 	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
 	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
 	struct end *next;               /* for the owner of the object */
+	struct rxq_ref tags;            /* if rx.matches_tags */
 };
 
 /*
@@ -80,6 +83,12 @@ int end_init(struct end *e, const struct view *v, uint32_t index);
  * not fit the segment.
  */
 int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index);
+
+/*
+ * The same for the receive queue that entry index describes, with several producers.  While its
+ * slots move, the ring is stale at once.
+ */
+int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index);
 
 /* The index of QP number qpn in v's process, or -ENOENT. */
 int64_t view_find_qpn(const struct view *v, uint32_t qpn);
@@ -106,6 +115,12 @@ static inline bool rxq_live(const struct rxq_ref *r)
 	uint32_t s = atomic_load_explicit(&r->entry->state, memory_order_acquire);
 
 	return s >> QPS_GEN_SHIFT == r->gen && s & QPS_LIVE;
+}
+
+/* True while its slots are where the ring says. */
+static inline bool rxq_in_place(const struct rxq_ref *r)
+{
+	return atomic_load_explicit(&r->entry->rx.resizes, memory_order_acquire) == r->resizes;
 }
 
 static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)

@@ -50,6 +50,18 @@ static inline void sgl_consume(struct sgl *l, uint64_t len)
 	}
 }
 
+/* Copies the first len bytes, at most what is left, as a list; *to begins anew. */
+static inline void sgl_head(const struct sgl *l, uint64_t len, struct sgl *to)
+{
+	sgl_reset(to);
+	for (unsigned i = l->at; i < l->n && len; i++) {
+		uint64_t step = len < l->v[i].iov_len ? len : l->v[i].iov_len;
+
+		sgl_add(to, (uintptr_t)l->v[i].iov_base, step);
+		len -= step;
+	}
+}
+
 /* Copies from a list of this process into a flat buffer; consumes nothing. */
 static inline void sgl_gather(const struct sgl *l, uint8_t *to)
 {

@@ -62,6 +62,7 @@ static const struct verbs_context extended_ops = {
 	.close_xrcd = verbs_close_xrcd,
 	.create_cq_ex = verbs_create_cq_ex,
 	.modify_cq = verbs_modify_cq,
+	.post_srq_ops = verbs_post_srq_ops,
 	.alloc_td = verbs_alloc_td,
 	.dealloc_td = verbs_dealloc_td,
 	.alloc_parent_domain = verbs_alloc_parent_domain,

@@ -7,8 +7,9 @@
 enum {
 	STAMP_FLAGS =
 		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-	/* VLAN tags, flow tags and tag matching do not exist here. */
-	WC_FLAGS = IBV_WC_STANDARD_FLAGS | STAMP_FLAGS,
+	/* No VLAN tag is ever taken off a packet here, and there are no flows with tags. */
+	WC_FLAGS = IBV_WC_STANDARD_FLAGS | STAMP_FLAGS | IBV_WC_EX_WITH_TM_INFO,
+	CQ_FLAGS = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 	INIT_MASK = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD,
 };
 
@@ -21,7 +22,7 @@ static struct verbs_cq *of(struct ibv_cq_ex *ex)
 
 static int take_next(struct verbs_cq *cq)
 {
-	int n = hca_cq_poll_one(cq->hca, &cq->current, &cq->stamp_ns);
+	int n = hca_cq_poll_one(cq->hca, &cq->current, &cq->more);
 
 	if (n <= 0)
 		return n ? -n : ENOENT;
@@ -111,12 +112,18 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	return of(ex)->stamp_ns;
+	return of(ex)->more.stamp_ns;
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	return clock_real_ns() - (hca_clock_ns() - of(ex)->stamp_ns);
+	return clock_real_ns() - (hca_clock_ns() - of(ex)->more.stamp_ns);
+}
+
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
+{
+	info->tag = of(ex)->more.tm_tag;
+	info->priv = of(ex)->more.tm_priv;
 }
 
 /* ---- creation ---- */
@@ -137,7 +144,13 @@ static void set_functions(struct ibv_cq_ex *ex)
 	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_dlid_path_bits;
 	ex->read_completion_ts = read_completion_ts;
+	ex->read_tm_info = read_tm_info;
 	ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+}
+
+static uint32_t flags_of(const struct ibv_cq_init_attr_ex *init)
+{
+	return init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? init->flags : 0;
 }
 
 static int check(const struct ibv_cq_init_attr_ex *init)
@@ -148,8 +161,7 @@ static int check(const struct ibv_cq_init_attr_ex *init)
 		return -EOPNOTSUPP;
 	if (init->wc_flags & ~(uint64_t)WC_FLAGS)
 		return -EOPNOTSUPP;
-	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-		init->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+	if (flags_of(init) & ~(uint32_t)CQ_FLAGS)
 		return -EOPNOTSUPP;
 	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 		(!init->parent_domain || !to_pd(init->parent_domain)->of))
@@ -159,7 +171,7 @@ static int check(const struct ibv_cq_init_attr_ex *init)
 
 struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init)
 {
-	bool stamps = init->wc_flags & STAMP_FLAGS;
+	uint32_t flags = flags_of(init);
 	struct verbs_cq *cq;
 	int rc = check(init);
 
@@ -168,11 +180,12 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 	if (rc)
 		return fail_null(rc);
 	cq = verbs_make_cq(context, (int)init->cqe, init->cq_context, init->channel,
-		(int)init->comp_vector, stamps ? HCA_CQ_STAMPS : 0);
+		(int)init->comp_vector,
+		(init->wc_flags & STAMP_FLAGS ? HCA_CQ_STAMPS : 0) |
+			(flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN ? HCA_CQ_IGNORE_OVERRUN : 0));
 	if (!cq)
 		return NULL;
-	cq->single_threaded = init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-			      init->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		cq->domain = init->parent_domain;
 		count_domain_user(cq->domain, 1);

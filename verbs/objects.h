@@ -87,7 +87,7 @@ struct verbs_cq {
 	struct lock poll_lock; /* from start_poll to end_poll, unless single_threaded */
 	bool single_threaded;
 	struct ibv_wc current;
-	uint64_t stamp_ns;
+	struct hca_wc_more more;
 };
 
 struct verbs_qp {

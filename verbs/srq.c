@@ -16,8 +16,8 @@ static void init_srq(
 	pthread_cond_init(&srq->srq.cond, NULL);
 }
 
-static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_attr *attr, struct ibv_xrcd *xrcd,
-	struct ibv_cq *cq, void *srq_context)
+static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_attr *attr,
+	const struct hca_srq_parts *parts, void *srq_context)
 {
 	struct verbs_srq *srq = calloc(1, sizeof(*srq));
 	int rc;
@@ -26,38 +26,46 @@ static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_attr *attr, stru
 		return fail_null(ENOMEM);
 	rc = event_source_add(&srq->events);
 	if (!rc)
-		rc = hca_srq_create(to_pd(pd)->hca, attr, xrcd ? to_xrcd(xrcd)->hca : NULL,
-			cq ? to_cq(cq)->hca : NULL, event_cookie(&srq->events), &srq->hca);
+		rc = hca_srq_create(
+			to_pd(pd)->hca, attr, parts, event_cookie(&srq->events), &srq->hca);
 	if (rc) {
 		event_source_del(&srq->events);
 		free(srq);
 		return fail_null(rc);
 	}
 	init_srq(srq, pd->context, pd, srq_context);
+	count_domain_user(pd, 1);
 	return &srq->srq;
 }
 
+static const struct hca_srq_parts basic;
+
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
-	return create(pd, &init->attr, NULL, NULL, init->srq_context);
+	return create(pd, &init->attr, &basic, init->srq_context);
 }
 
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
 	uint32_t mask = init->comp_mask;
+	struct hca_srq_parts parts = basic;
 	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
 
 	(void)context;
 	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || mask >= IBV_SRQ_INIT_ATTR_RESERVED)
 		return fail_null(EINVAL);
 	if (type == IBV_SRQT_BASIC)
-		return create(init->pd, &init->attr, NULL, NULL, init->srq_context);
-	if (type != IBV_SRQT_XRC)
-		return fail_null(type == IBV_SRQT_TM ? EOPNOTSUPP : EINVAL);
-	if (!(mask & IBV_SRQ_INIT_ATTR_XRCD) || !(mask & IBV_SRQ_INIT_ATTR_CQ) || !init->xrcd ||
-		!init->cq)
+		return create(init->pd, &init->attr, &basic, init->srq_context);
+	if (!(mask & IBV_SRQ_INIT_ATTR_CQ) || !init->cq)
 		return fail_null(EINVAL);
-	return create(init->pd, &init->attr, init->xrcd, init->cq, init->srq_context);
+	parts.cq = to_cq(init->cq)->hca;
+	if (type == IBV_SRQT_XRC && mask & IBV_SRQ_INIT_ATTR_XRCD && init->xrcd)
+		parts.xrcd = to_xrcd(init->xrcd)->hca;
+	else if (type == IBV_SRQT_TM && mask & IBV_SRQ_INIT_ATTR_TM)
+		parts.tm = &init->tm_cap;
+	else
+		return fail_null(EINVAL);
+	return create(init->pd, &init->attr, &parts, init->srq_context);
 }
 
 int verbs_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num)
@@ -94,6 +102,7 @@ int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		return to_errno(rc);
 	event_source_del(&srq->events);
 	wait_for_acks(srq);
+	count_domain_user(ibsrq->pd, -1);
 	pthread_mutex_destroy(&ibsrq->mutex);
 	pthread_cond_destroy(&ibsrq->cond);
 	free(srq);
@@ -103,4 +112,9 @@ int ibv_destroy_srq(struct ibv_srq *ibsrq)
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	return to_errno(hca_post_srq_recv(to_srq(srq)->hca, wr, bad));
+}
+
+int verbs_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
+{
+	return to_errno(hca_srq_ops(to_srq(srq)->hca, wr, bad));
 }

@@ -70,6 +70,12 @@ int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 	abort();
 }
 
+int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
+{
+	(void)r, (void)v, (void)index;
+	abort();
+}
+
 int end_init(struct end *e, const struct view *v, uint32_t index)
 {
 	(void)index;

@@ -170,7 +170,7 @@ static void wrong_order(void)
 	CHECK(port);
 	REFUSED(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
 	REFUSED(rdma_bind_addr(other, cm_addr4(port)), EADDRINUSE);
-	CHECK(!other->verbs); /* as before */
+	CHECK(!other->verbs);                               /* as before */
 	CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
 	cm_end(id);
 	cm_end(other);

@@ -105,7 +105,7 @@ static void refusals(void)
 	CHECK(!make_ex(ctx, IBV_WC_EX_WITH_CVLAN, 0) && errno == EOPNOTSUPP);
 	CHECK(!make_ex(ctx, IBV_WC_EX_WITH_FLOW_TAG, 0) && errno == EOPNOTSUPP);
 	CHECK(!make_ex(ctx, 1ull << 40, 0) && errno == EOPNOTSUPP);
-	CHECK(!make_ex(ctx, 0, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) && errno == EOPNOTSUPP);
+	CHECK(!make_ex(ctx, 0, 1 << 2) && errno == EOPNOTSUPP);
 	init.comp_mask = 1 << 20;
 	CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EINVAL);
 	init.comp_mask = 0;
@@ -114,6 +114,46 @@ static void refusals(void)
 	init.cqe = UINT32_MAX;
 	CHECK(!ibv_create_cq_ex(ctx, &init) && errno == EINVAL);
 	ibv_close_device(ctx);
+}
+
+/* Completions that do not fit are lost: no event, and the QP goes on. */
+static void ignored_overrun(void)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 10,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN};
+	struct vp_opts o = vp_defaults();
+	struct ibv_async_event ev;
+	struct vp_addr at_a, at_b;
+	struct vp_end a, b;
+	struct ibv_cq_ex *cq;
+	struct ibv_wc wc;
+
+	check_case("an overrun that is to be ignored");
+	vp_make(&a, vp_open(), &o);
+	vp_make(&b, vp_open(), &o);
+	cq = ibv_create_cq_ex(b.ctx, &init);
+	CHECK(cq);
+	with_cq_ex(&b, cq);
+	at_a = vp_addr(&a);
+	at_b = vp_addr(&b);
+	vp_connect(&a, &at_b);
+	vp_connect(&b, &at_a);
+	for (int i = 0; i < 30; i++) {
+		CHECK_EQ(vp_post_recv(&b, i, 0, 64), 0);
+		CHECK_EQ(vp_post_send(&a, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+		CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, i));
+	}
+	CHECK(!vp_async(b.ctx, &ev, 10));
+	CHECK_EQ(vp_get_state(&b), IBV_QPS_RTS);
+	for (int i = 0; i < 10; i++)
+		CHECK(vp_want(ibv_cq_ex_to_cq(cq), &wc, IBV_WC_SUCCESS, i));
+	vp_quiet(ibv_cq_ex_to_cq(cq), 5);
+	CHECK_EQ(vp_post_recv(&b, 30, 0, 64), 0);
+	CHECK_EQ(vp_post_send(&a, 30, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	CHECK(vp_poll(ibv_cq_ex_to_cq(cq), &wc, VP_DEADLINE_MS));
+	vp_pair_free(&a, &b);
+	CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
 /* ---- time stamps ---- */
@@ -286,6 +326,7 @@ int main(void)
 {
 	resize_under_way();
 	refusals();
+	ignored_overrun();
 	polling(0);
 	polling(IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	stamps();

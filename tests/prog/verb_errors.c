@@ -13,6 +13,7 @@ static struct ibv_comp_channel *channel; /* with a CQ on it */
 static struct ibv_cq *cq;
 static struct ibv_td *td;
 static struct ibv_pd *parent; /* on e.pd, with td */
+static struct ibv_srq *shared_queue;
 
 /* The errno of a verb that gives a pointer, or 0. */
 static int of_pointer(void *p)
@@ -256,6 +257,37 @@ static int counters(void)
 	return of_pointer(ibv_create_counters(e.ctx, &attr));
 }
 
+static int srq_max_wr(uint32_t n)
+{
+	struct ibv_srq_attr attr = {.max_wr = n};
+
+	return ibv_modify_srq(shared_queue, &attr, IBV_SRQ_MAX_WR);
+}
+
+static int srq_resize_to_0(void)
+{
+	return srq_max_wr(0);
+}
+
+static int srq_resize_too_large(void)
+{
+	return srq_max_wr(INT32_MAX);
+}
+
+static int srq_modify_unknown(void)
+{
+	struct ibv_srq_attr attr = {.max_wr = 8};
+
+	return ibv_modify_srq(shared_queue, &attr, 1 << 7);
+}
+
+static int srq_ops_without_tags(void)
+{
+	struct ibv_ops_wr wr = {.opcode = IBV_WR_TAG_SYNC}, *bad;
+
+	return ibv_post_srq_ops(shared_queue, &wr, &bad);
+}
+
 static int work_queue(void)
 {
 	struct ibv_wq_init_attr attr = {
@@ -314,6 +346,10 @@ static const struct {
 	CASE(rt_values_unknown, EINVAL),
 	CASE(flow, EOPNOTSUPP),
 	CASE(counters, EOPNOTSUPP),
+	CASE(srq_resize_to_0, EINVAL),
+	CASE(srq_resize_too_large, EINVAL),
+	CASE(srq_modify_unknown, EINVAL),
+	CASE(srq_ops_without_tags, EOPNOTSUPP),
 	CASE(work_queue, EOPNOTSUPP),
 	CASE(rate_limit, EOPNOTSUPP),
 };
@@ -322,21 +358,25 @@ static void setup(void)
 {
 	struct ibv_td_init_attr no_mask = {0};
 	struct ibv_parent_domain_init_attr attr = {0};
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct vp_opts o = vp_defaults();
 
 	vp_make(&e, vp_open(), &o);
+	shared_queue = ibv_create_srq(e.pd, &init);
 	channel = ibv_create_comp_channel(e.ctx);
 	cq = ibv_create_cq(e.ctx, 10, NULL, channel, 0);
 	td = ibv_alloc_td(e.ctx, &no_mask);
 	attr.pd = e.pd;
 	attr.td = td;
 	parent = ibv_alloc_parent_domain(e.ctx, &attr);
-	CHECK(channel && cq && td && parent);
+	CHECK(channel && cq && td && parent && shared_queue);
 }
 
-/* Also: a QP in a parent domain keeps it, as it keeps the PD below. */
+/* Also: a QP or an SRQ in a parent domain keeps it, as it keeps the PD below. */
 static void teardown(void)
 {
+	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq;
 	struct ibv_qp_init_attr_ex init = good_qp();
 	struct ibv_qp *qp;
 
@@ -345,8 +385,13 @@ static void teardown(void)
 	CHECK(qp);
 	CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
 	CHECK_EQ(ibv_destroy_qp(qp), 0);
+	srq = ibv_create_srq(parent, &shared);
+	CHECK(srq);
+	CHECK_EQ(ibv_dealloc_pd(parent), EBUSY);
+	CHECK_EQ(ibv_destroy_srq(srq), 0);
 	CHECK_EQ(ibv_dealloc_pd(parent), 0);
 	CHECK_EQ(ibv_dealloc_td(td), 0);
+	CHECK_EQ(ibv_destroy_srq(shared_queue), 0);
 	CHECK_EQ(ibv_destroy_cq(cq), 0);
 	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 	vp_free(&e);

@@ -69,10 +69,10 @@ static void furnish_srq(struct seg *s)
 	q->type = SEG_TYPE_SRQ;
 	q->send_cq = q->recv_cq = SEG_NONE;
 	q->pd = 1;
-	q->rx.slots_off = offsetof(struct seg, heap) + SRQ_OFF;
-	q->rx.bounce_off = q->rx.slots_off + ((uint64_t)SRQ_STRIDE << LOG);
+	q->rx.place[0].slots_off = offsetof(struct seg, heap) + SRQ_OFF;
+	q->rx.place[0].bounce_off = q->rx.place[0].slots_off + ((uint64_t)SRQ_STRIDE << LOG);
+	q->rx.place[0].log = LOG;
 	q->rx.stride = SRQ_STRIDE;
-	q->rx.log = LOG;
 	q->state = 1 << QPS_GEN_SHIFT | QPS_LIVE;
 }
 

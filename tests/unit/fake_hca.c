@@ -262,9 +262,9 @@ int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)
 	return 1;
 }
 
-int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, struct hca_wc_more *more)
 {
-	*stamp_ns = hca_clock_ns();
+	*more = (struct hca_wc_more){.stamp_ns = hca_clock_ns()};
 	return hca_cq_poll(cq, 1, wc);
 }
 
@@ -392,16 +392,23 @@ void hca_ah_destroy(struct hca_ah *ah)
 	unmake(ah);
 }
 
-int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, struct hca_xrcd *xrcd,
-	struct hca_cq *cq, void *cookie, struct hca_srq **srq)
+int hca_srq_create(struct hca_pd *pd, struct ibv_srq_attr *attr, const struct hca_srq_parts *parts,
+	void *cookie, struct hca_srq **srq)
 {
 	int rc = make(srq, sizeof(**srq));
 
-	(void)pd, (void)xrcd, (void)cq;
+	(void)pd, (void)parts;
 	fake_last_cookie = cookie;
 	if (!rc)
 		(*srq)->attr = *attr;
 	return rc;
+}
+
+int hca_srq_ops(struct hca_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)
+{
+	(void)srq;
+	*bad = wr;
+	return take_error();
 }
 
 int hca_srq_destroy(struct hca_srq *srq)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SEND, and the receive that a SEND or an RDMA WRITE with immediate consumes. */
+#pragma once
+
+#include "hca/exec_op.h"
+
+/* Executes a SEND. */
+enum step work_send(struct work *w);
+
+/* Makes sure that we hold the responder's rq_token.  STEP_DONE, or STEP_NO_PEER: it flushes. */
+enum step send_hold_receives(struct work *w);
+
+/*
+ * Finds the receive that this request will consume.  STEP_DONE: w->rqe is it; else why not.  Only
+ * the holder of the responder's rq_token may complete receives.
+ */
+enum step send_find_receive(struct work *w);
+
+/* That receive is consumed, or it is not. */
+void send_finish_receive(struct work *w, const struct outcome *o, const struct received *r);
+void send_leave_receive(struct work *w);
+
+/* What its completion says beside the payload's place. */
+void send_fill_received(const struct work *w, struct received *r);
+
+/* The first message of a connection may reach a responder that is still in RTR. */
+void send_note_established(struct work *w);
+
+/* Bytes that a receive has room for; room is SGL_MAX entries to work in. */
+uint64_t send_room(const struct work *w, struct seg_sge *room);
+
+/*
+ * Brings w->length bytes of src into that receive and says in *r where.  False: the request, and
+ * perhaps the receive, ended in *s (which is STEP_DONE for UC).
+ */
+bool send_place(
+	struct work *w, struct payload *src, struct held *held, struct received *r, enum step *s);

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec_tm.h"
+
+#include <endian.h>
+#include <infiniband/tm_types.h>
+#include <string.h>
+
+#include "hca/carry.h"
+#include "hca/exec_send.h"
+#include "hca/tm_list.h"
+#include "hca/token.h"
+
+/* What a message begins with. */
+struct header {
+	struct ibv_tmh tmh;
+	struct ibv_rvh rvh;
+};
+
+_Static_assert(sizeof(struct header) <= RQ_INLINE_MAX, "it fits into a receive's slot");
+
+/* ---- looking at the message ---- */
+
+static enum move_result peek(
+	struct work *w, const struct payload *src, struct held *held, struct header *h)
+{
+	uint64_t n = w->length < sizeof *h ? w->length : sizeof *h;
+	struct payload part, here;
+
+	memset(h, 0, sizeof *h);
+	part.here = src->here;
+	part.mapped = src->mapped;
+	part.held_at = src->held_at;
+	sgl_head(&src->l, n, &part.l);
+	if (src->here && !src->mapped) {
+		sgl_gather(&part.l, (uint8_t *)h);
+		return MOVE_OK;
+	}
+	payload_of_bytes(&here, h, n);
+	return carry(w, &part, w->req, &here, w->req, held);
+}
+
+/* Does it ask for a receive with its tag? */
+static bool has_tag(const struct work *w, const struct header *h)
+{
+	switch (h->tmh.opcode) {
+	case IBV_TMH_EAGER:
+		return w->length >= sizeof h->tmh;
+	case IBV_TMH_RNDV:
+		return w->length >= sizeof *h;
+	default:
+		return false;
+	}
+}
+
+/* ---- a message that no receive expects ---- */
+
+/* *again: a receive was added meanwhile, the message may fit that one. */
+static enum step unexpected(struct work *w, bool tagged, bool *again)
+{
+	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
+	struct received r = {.where = RQ_DIRECT};
+	struct payload src;
+	struct held held;
+	enum step s;
+
+	if (!work_source(w, &src, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	s = send_find_receive(w);
+	if (s != STEP_DONE)
+		return s;
+	if (!send_place(w, &src, &held, &r, &s))
+		return s;
+	if (tagged && !tm_count_unexpected(&w->mem->tags, w->tm_seen)) {
+		send_leave_receive(w);
+		*again = true;
+		return STEP_DONE;
+	}
+	send_fill_received(w, &r);
+	r.opcode = tagged ? IBV_WC_TM_RECV : IBV_WC_TM_NO_TAG;
+	send_finish_receive(w, &o, &r);
+	return work_succeed(w);
+}
+
+/* ---- one that a receive expects ---- */
+
+/* The receive completes with so many bytes; w->length is again that of the message. */
+static void matched(struct work *w, const struct outcome *o, struct received *r, uint64_t length)
+{
+	w->length = length;
+	send_fill_received(w, r);
+	r->opcode = IBV_WC_TM_RECV;
+	r->wc_flags |= IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
+	send_finish_receive(w, o, r);
+}
+
+static enum step eager(struct work *w, const struct header *h)
+{
+	uint64_t length = w->length;
+	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = length - sizeof h->tmh};
+	struct received r = {.where = RQ_DIRECT};
+	struct payload src;
+	struct held held;
+	enum step s;
+
+	if (!work_source(w, &src, &held)) {
+		send_leave_receive(w);
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	}
+	sgl_consume(&src.l, sizeof h->tmh);
+	w->length -= sizeof h->tmh;
+	if (!send_place(w, &src, &held, &r, &s))
+		return s;
+	matched(w, &o, &r, length);
+	return work_succeed(w);
+}
+
+/* ---- rendezvous ---- */
+
+/* The requester's receive for the message that says that the data was read. */
+struct fin {
+	struct rxq_ref rx; /* ring.slots NULL: of a plain queue */
+	uint32_t pos;
+	struct seg_rqe *rqe;
+	bool held; /* we hold the requester's rq_token */
+};
+
+static void fin_release(struct work *w, struct fin *f)
+{
+	if (f->held)
+		rq_token_drop(w->x, w->req);
+	f->held = false;
+}
+
+/* From a shared queue of the requester's. */
+static bool fin_take_shared(struct work *w, struct fin *f)
+{
+	struct end at = *w->req;
+
+	if (!rxq_in_place(&at.rx) && rxq_ref_init(&at.rx, &at.view, at.rx.index))
+		return false;
+	if (!rxq_in_place(&at.rx) || !shared_take(w->x, &at, &f->pos))
+		return false;
+	f->rx = at.rx;
+	f->rqe = &rxq_at(&f->rx, f->pos)->rqe;
+	return true;
+}
+
+/* STEP_RNR: it has posted none; STEP_BUSY: somebody else completes its receives just now. */
+static enum step fin_take(struct work *w, struct fin *f)
+{
+	const struct end *e = w->req;
+
+	f->rx.ring.slots = NULL;
+	f->held = false;
+	/* (It may be connected to itself.) */
+	if (e->qp != w->resp->qp) {
+		if (!token_take(&e->qp->rq_token, w->x->owner))
+			return STEP_BUSY;
+		f->held = true;
+	}
+	if (e->rx.ring.slots) {
+		if (fin_take_shared(w, f))
+			return STEP_DONE;
+	} else if (e->rq) {
+		f->pos = atomic_load_explicit(&e->qp->rq_head, memory_order_relaxed);
+		f->rqe = end_rqe(e, f->pos);
+		if (atomic_load_explicit(&f->rqe->posted, memory_order_acquire) == f->pos + 1)
+			return STEP_DONE;
+	}
+	fin_release(w, f);
+	return STEP_RNR;
+}
+
+static void fin_leave(struct work *w, struct fin *f)
+{
+	struct end at = *w->req;
+
+	if (f->rx.ring.slots) {
+		at.rx = f->rx;
+		shared_untake(w->x, &at, f->pos);
+	}
+	fin_release(w, f);
+}
+
+/* 0, or why the receive cannot take the message. */
+static enum ibv_wc_status fin_check(const struct work *w, const struct fin *f)
+{
+	bool shared = f->rx.ring.slots;
+	struct seg_sge sge[SGL_MAX];
+	unsigned n = receive_sges(f->rqe, shared ? f->rx.sge_max : w->req->rq_sge_max, sge);
+	uint64_t room = 0;
+	struct held held;
+	struct sgl l;
+
+	held.n = 0;
+	held.busy = false;
+	for (unsigned i = 0; i < n; i++)
+		room += sge[i].length;
+	if (room < sizeof(struct header))
+		return IBV_WC_LOC_LEN_ERR;
+	sgl_reset(&l);
+	return resolve_sges(&w->req->view, shared ? f->rx.pd : w->req->pd, sge, n,
+		       sizeof(struct header), IBV_ACCESS_LOCAL_WRITE, &l, &held)
+		       ? IBV_WC_SUCCESS
+		       : IBV_WC_LOC_PROT_ERR;
+}
+
+/* If that receive is no good, both QPs go to ERR. */
+static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
+{
+	struct outcome o = {.status = fin_check(w, f), .byte_len = sizeof *h};
+	struct received r = {
+		.opcode = f->rx.matches_tags && f->rx.ring.slots ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
+		.where = RQ_IN_SLOT,
+		.src_qp = w->resp->qpn};
+	struct header fin = *h;
+
+	fin.tmh.opcode = IBV_TMH_FIN;
+	memcpy(f->rqe->payload, &fin, sizeof fin);
+	if (o.status) {
+		work_count_error(w->x, o.status);
+		qp_set_error(w->req);
+		qp_set_error(w->resp);
+	}
+	if (f->rx.ring.slots)
+		complete_shared(w->x, w->req, w->req, &f->rx, f->pos, &o, &r);
+	else
+		complete_recv(w->x, w->req, f->pos, &o, &r);
+	fin_release(w, f);
+	if (o.status)
+		qp_flush(w->x, w->resp, false);
+}
+
+/* The data, as the responder would read it. */
+static bool read_source(
+	const struct work *w, const struct header *h, struct payload *p, struct held *held)
+{
+	uint64_t len = be32toh(h->rvh.len);
+
+	held->n = 0;
+	held->busy = p->mapped = false;
+	sgl_reset(&p->l);
+	p->held_at = 0;
+	p->here = end_is_here(w->req);
+	if (!len)
+		return true;
+	if (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
+		!resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,
+			IBV_ACCESS_REMOTE_READ, &p->l, held))
+		return false;
+	carry_reach(w->req, p, held);
+	return true;
+}
+
+/* The receive is too small: its program gets the headers and goes on by itself. */
+static enum step incomplete(struct work *w, const struct header *h)
+{
+	const struct outcome o = {.status = IBV_WC_TM_RNDV_INCOMPLETE, .byte_len = sizeof *h};
+	struct received r = {.where = RQ_IN_SLOT};
+
+	memcpy(w->rqe->payload, h, sizeof *h);
+	matched(w, &o, &r, w->length);
+	return work_succeed(w);
+}
+
+/* The responder could not read the data: its receive ends in error, and both QPs. */
+static enum step unreadable(struct work *w)
+{
+	const struct outcome o = {.status = IBV_WC_REM_ACCESS_ERR};
+	struct received r = {.where = RQ_DIRECT};
+
+	work_count_error(w->x, IBV_WC_REM_ACCESS_ERR);
+	qp_set_error(w->resp);
+	matched(w, &o, &r, w->length);
+	qp_flush(w->x, w->resp, false);
+	raise_qp_event(w->x, w->req, IBV_EVENT_QP_ACCESS_ERR);
+	return work_failed(w, IBV_WC_REM_OP_ERR);
+}
+
+static enum step read_and_finish(struct work *w, const struct header *h, struct fin *f)
+{
+	uint64_t length = w->length, data = be32toh(h->rvh.len);
+	const struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = data};
+	struct received r = {.where = RQ_DIRECT, .rendezvous = true};
+	struct payload src;
+	struct held held;
+	enum step s;
+
+	if (!read_source(w, h, &src, &held)) {
+		fin_leave(w, f);
+		return unreadable(w);
+	}
+	w->length = data;
+	if (!send_place(w, &src, &held, &r, &s)) {
+		fin_leave(w, f);
+		return s;
+	}
+	matched(w, &o, &r, length);
+	/* As for an adapter, whose answer comes after the acknowledgement. */
+	work_succeed(w);
+	fin_deliver(w, f, h);
+	return STEP_DONE;
+}
+
+/* STEP_RNR: the requester has no receive for our answer; then nothing was done. */
+static enum step rendezvous(struct work *w, const struct header *h)
+{
+	struct seg_sge room[SGL_MAX];
+	struct fin f;
+	enum step s;
+
+	if (send_room(w, room) < be32toh(h->rvh.len))
+		return incomplete(w, h);
+	s = fin_take(w, &f);
+	if (s != STEP_DONE) {
+		send_leave_receive(w);
+		return s;
+	}
+	return read_and_finish(w, h, &f);
+}
+
+/* ---- dispatch ---- */
+
+/* True: a receive with that tag is taken. */
+static bool expect(struct work *w, const struct header *h)
+{
+	const struct rxq_ref *tags = &w->mem->tags;
+
+	if (!tm_take(tags, be64toh(h->tmh.tag), w->x->attach, &w->rq_pos, &w->tm_seen))
+		return false;
+	w->shared = true;
+	w->rx = tags;
+	w->rqe = &rxq_at(tags, w->rq_pos)->rqe;
+	rxq_at(tags, w->rq_pos)->got_tag = be64toh(h->tmh.tag);
+	w->rqe->priv = be32toh(h->tmh.app_ctx);
+	return true;
+}
+
+enum step tm_send(struct work *w)
+{
+	bool again = true, tagged;
+	unsigned tries = 0;
+	struct payload src;
+	struct header h;
+	struct held held;
+	enum move_result moved;
+	enum step s;
+
+	if (!work_source(w, &src, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	moved = peek(w, &src, &held, &h);
+	if (moved != MOVE_OK)
+		return work_move_failed(w, moved, IBV_WC_REM_OP_ERR);
+	s = send_hold_receives(w);
+	if (s != STEP_DONE || !end_receives(w->resp))
+		return STEP_NO_PEER;
+	tagged = has_tag(w, &h);
+	w->tm_seen = tm_word(&w->mem->tags);
+	while (again) {
+		again = false;
+		if (tagged && expect(w, &h)) {
+			s = h.tmh.opcode == IBV_TMH_EAGER ? eager(w, &h) : rendezvous(w, &h);
+			if (s != STEP_RNR)
+				return s;
+		}
+		/* (Its owner could scribble for ever: in the end the message is lost to its tag.)
+		 */
+		s = unexpected(w, tagged && tries++ < TM_TRIES, &again);
+	}
+	return s;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A receive queue with several producers gets a larger ring.  While its slots move it is closed:
+ * requests that want a receive are tried again.  A slot keeps its position, which names it in
+ * tickets and which finds it in a ring of any size.
+ */
+#include "hca/srq.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hca/peer.h"
+#include "hca/proc.h"
+#include "hca/quiesce.h"
+
+enum { NAP_NS = 50 * 1000 };
+
+static uint64_t word_at(const struct hca_rxq *rx, uint32_t slot)
+{
+	return atomic_load_explicit(rxq_slot(&rx->ref.ring, slot), memory_order_acquire);
+}
+
+/* The process that has taken a slot and not completed it, or 0; what a dead one took goes back. */
+static uint32_t taker(const struct hca_rxq *rx)
+{
+	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++) {
+		uint64_t word = word_at(rx, i);
+
+		if (rxq_state_of(word) != RXQ_TAKEN)
+			continue;
+		if (!peer_is_dead(rxq_attach_of(word)))
+			return rxq_attach_of(word);
+		if (rxq_untake(&rx->ref.ring, i, rxq_attach_of(word)))
+			atomic_fetch_add_explicit(
+				&rx->ref.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
+	}
+	return 0;
+}
+
+/*
+ * Nobody uses the ring any more.  The first wait is for those who looked before it was closed,
+ * the second for those who have completed a slot but not yet said that it is announced.
+ */
+static void drain(const struct hca_rxq *rx)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t start = clock_ns();
+	bool told = false;
+	uint32_t who;
+
+	quiesce();
+	while ((who = taker(rx))) {
+		if (!told && clock_ns() - start > NSEC_PER_SEC) {
+			log_line(LOG_LVL_WARN,
+				"modify_srq waits for process %u of the fabric, which fills a "
+				"receive",
+				who);
+			told = true;
+		}
+		nanosleep(&nap, NULL);
+	}
+	quiesce();
+}
+
+static void move_slots(const struct rxq_ref *from, const struct rxq_ref *to)
+{
+	for (uint32_t i = 0; i <= from->ring.mask; i++) {
+		const struct seg_rxs *s = rxq_at(from, i);
+		uint32_t pos = atomic_load_explicit(&s->state, memory_order_relaxed);
+
+		if (rxq_state_of(atomic_load_explicit(&s->state, memory_order_relaxed)) == RXQ_FREE)
+			continue;
+		memcpy(rxq_at(to, pos), s, from->ring.stride);
+		if (s->rqe.where == RQ_IN_BOUNCE)
+			memcpy(rxq_bounce(to, pos), rxq_bounce(from, i), SEG_BOUNCE_BYTES);
+	}
+}
+
+static int grow(struct hca_rxq *rx, uint32_t depth)
+{
+	struct seg_rxq *q = &rx->ref.entry->rx;
+	uint32_t n = atomic_load_explicit(&q->resizes, memory_order_relaxed) + 2;
+	struct seg_rx_place *place = &q->place[n >> 1 & 1], old = rx_place(rx);
+	const struct view v = proc_view();
+	struct rxq_ref now;
+	int rc = rx_alloc(place, depth, rx->max_sge);
+
+	if (rc)
+		return rc;
+	atomic_store_explicit(&q->resizes, n - 1, memory_order_seq_cst);
+	drain(rx);
+	lock_take(&rx->land);
+	now = rx->ref;
+	now.ring.mask = (1u << place->log) - 1;
+	now.ring.slots = (uint8_t *)v.seg + place->slots_off;
+	now.bounce = (uint8_t *)v.seg + place->bounce_off;
+	now.resizes = n;
+	move_slots(&rx->ref, &now);
+	rx->ref = now;
+	atomic_store_explicit(&q->resizes, n, memory_order_seq_cst);
+	lock_drop(&rx->land);
+	rx_give_back(&old, rx->max_sge);
+	return 0;
+}
+
+int rx_resize(struct hca_rxq *rx, uint32_t depth)
+{
+	int rc;
+
+	if (depth < atomic_load_explicit(&rx->used, memory_order_acquire)) {
+		log_line(LOG_LVL_INFO, "SRQ: more receives wait than max_wr would be");
+		return -EINVAL;
+	}
+	if (depth > rx->ref.ring.mask + 1) {
+		rc = grow(rx, depth);
+		if (rc)
+			return rc;
+	}
+	rx->depth = depth;
+	return 0;
+}
