@@ -310,8 +310,13 @@ int channel_take(struct event_channel *ch, struct cm_event *e)
 		if (errno != EAGAIN)
 			return -errno;
 		flags = fcntl(ch->ch.fd, F_GETFL);
-		if (flags < 0 || flags & O_NONBLOCK)
-			return flags < 0 ? -errno : -EAGAIN;
+		if (flags < 0)
+			return -errno;
+		if (flags & O_NONBLOCK) {
+			/* A program that only asks now and then learns of a new weftd here. */
+			(void)weft_cm_check();
+			return -EAGAIN;
+		}
 		ret = wait_readable(ch);
 		if (ret)
 			return ret;

@@ -44,6 +44,20 @@ static int open_device(struct device *d)
 	return 0;
 }
 
+void device_forked_child(void)
+{
+	atomic_store_explicit(&device_lock.word, 0, memory_order_relaxed);
+	device.pd = NULL;
+	device.xrcd = NULL;
+}
+
+/* Another protection domain for a forked child. */
+static int renew_pd(struct device *d)
+{
+	d->pd = ibv_alloc_pd(d->verbs);
+	return d->pd ? 0 : -errno;
+}
+
 int device_get(const struct device **dev)
 {
 	int ret;
@@ -52,6 +66,8 @@ int device_get(const struct device **dev)
 	ret = weft_cm_attach(&device.page);
 	if (!ret && !device.verbs)
 		ret = open_device(&device);
+	else if (!ret && !device.pd)
+		ret = renew_pd(&device);
 	lock_drop(&device_lock);
 	*dev = &device;
 	return ret;

@@ -148,6 +148,8 @@ struct device {
 
 /* The one device, opened once for the life of the process. */
 int device_get(const struct device **dev);
+/* The parent's protection and XRC domains are not the child's. */
+void device_forked_child(void);
 /* The XRC domain of all ids of this process that name none. */
 int device_xrcd(struct ibv_xrcd **xrcd);
 /* Index of one of our GIDs, -ENOENT. */

@@ -122,6 +122,7 @@ static void forked_child(void)
 	table.idents = NULL;
 	table.channels = NULL;
 	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
+	device_forked_child();
 }
 
 static void set_up(void)

@@ -137,6 +137,42 @@ def check_fio(args, server, client):
     expect(re.search(r"WRITE: .*io=4096KiB|WRITE: .*io=4\.0", client.output), "not all bytes written")
 
 
+DEFAULT_TESTS = [f"{size}_{kind}" for kind in ("lat", "bw") for size in ("64", "4k", "64k", "1m")]
+
+
+def check_rstream(args, server, client):
+    """A row for each test, on both ends, of all that was asked for; no complaint about the data."""
+    custom = any(option in args for option in ("-S", "-C", "-I"))
+    for end in (server, client):
+        rows = [line.split() for line in end.output.split("\n") if re.search(r"[0-9]s +[0-9.]+ +[0-9.]+$", line)]
+        names = [row[0] for row in rows]
+        expect(names == (["custom"] if custom else DEFAULT_TESTS), f"tests {names}: {end}")
+        for row in rows:
+            expect(float(row[-1]) > 0, f"no time: {row}")
+        expect("failed" not in end.output, f"wrong data: {end}")
+
+
+def check_udpong(args, server, client):
+    sent = int(option(args, "-C")) * (2 if "e" in args else 1)
+    rows = [line.split() for line in client.output.split("\n") if line.startswith("custom")]
+    expect(len(rows) == 1 and rows[0][2] == str(sent), f"not {sent} datagrams: {client}")
+
+
+def check_rcopy(args, server, client):
+    expect("done" in client.output, f"not done: {client}")
+
+
+def check_iperf3(args, server, client):
+    expect("iperf Done." in client.output, f"not done: {client}")
+    for who in ("sender", "receiver"):
+        rates = re.findall(rf" ([0-9.]+) [KMG]?bits/sec .*{who}", client.output)
+        expect(rates and all(float(r) > 0 for r in rates), f"no rate of the {who}: {client}")
+
+
+def check_nothing(args, server, client):
+    """Its copy is compared."""
+
+
 def check_mckey(args, server, client):
     group = option(args, "-M") or option(args, "-m")
     gid = group if ":" in group else f"::ffff:{group}"
@@ -148,8 +184,9 @@ def check_mckey(args, server, client):
 
 
 
-
 CM_CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
+             "rcopy": check_rcopy, "riostream": check_rstream, "rstream": check_rstream,
+             "udpong": check_udpong, "iperf3": check_iperf3, "nc.traditional": check_nothing,
              "rdma_client": check_rdma_client, "rdma_xclient": check_rdma_client,
              "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose}
 

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Stream rsockets within one process: errors, options, names, blocking or not, ends. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/rs_ends.h"
+
+enum { MANY = 100, SHORT_MS = 200 };
+
+static void fails(int64_t ret, int err, int line)
+{
+	int got = errno;
+
+	check_equal(ret, -1, __FILE__, line, "the result");
+	check_equal(got, err, __FILE__, line, "errno");
+}
+
+#define FAILS(call, err) fails((call), (err), __LINE__)
+
+/* ---- what is refused ---- */
+
+static void refusals(void)
+{
+	struct sockaddr_in addr = rs_addr4(0);
+	struct sockaddr_in6 addr6 = {.sin6_family = AF_INET6};
+	socklen_t len = sizeof addr;
+	char c = 0;
+	int s;
+
+	check_case("refusals");
+	FAILS(rsocket(AF_UNIX, SOCK_STREAM, 0), EAFNOSUPPORT);
+	FAILS(rsocket(AF_INET, SOCK_RAW, 0), ESOCKTNOSUPPORT);
+	FAILS(rsocket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT);
+	FAILS(rclose(0), EBADF);
+	FAILS(rclose(-1), EBADF);
+	FAILS(rsend(0, &c, 1, 0), EBADF);
+	FAILS(rrecv(5000000, &c, 1, 0), EBADF);
+	FAILS(rlisten(1, 1), EBADF);
+	s = rsocket(AF_INET, SOCK_STREAM, IPPROTO_TCP);
+	CHECK(s >= 0);
+	FAILS(rsend(s, &c, 1, 0), ENOTCONN);
+	FAILS(rrecv(s, &c, 1, 0), ENOTCONN);
+	FAILS(rrecv(s, &c, 1, MSG_OOB), EOPNOTSUPP);
+	FAILS(rshutdown(s, SHUT_WR), ENOTCONN);
+	FAILS(raccept(s, NULL, NULL), EINVAL);
+	FAILS(rgetpeername(s, (struct sockaddr *)&addr, &len), ENOTCONN);
+	FAILS(riomap(s, &c, 1, PROT_WRITE, 0, 0), ENOTCONN);
+	FAILS((ssize_t)riowrite(s, &c, 1, 0, 0), ENOTCONN);
+	FAILS(rbind(s, (struct sockaddr *)&addr, 3), EINVAL);
+	FAILS(rbind(s, (struct sockaddr *)&addr6, sizeof addr6), EAFNOSUPPORT);
+	addr.sin_addr.s_addr = inet_addr("203.0.113.9");
+	FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EADDRNOTAVAIL);
+	addr = rs_addr4(0);
+	CHECK_EQ(rbind(s, (struct sockaddr *)&addr, sizeof addr), 0);
+	FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EINVAL);
+	CHECK_EQ(rclose(s), 0);
+	FAILS(rclose(s), EBADF);
+}
+
+static void refused(void)
+{
+	struct sockaddr_in addr, far = rs_addr4(9);
+	int l, s, err = 0;
+	socklen_t len = sizeof err;
+	uint16_t port;
+
+	check_case("refused");
+	l = rs_listener(&port);
+	addr = rs_addr4(port);
+	rclose(l);
+	usleep(300000); /* for a moment a request waits for a listener to come */
+	s = rsocket(AF_INET, SOCK_STREAM, 0);
+	FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
+	rclose(s);
+	s = rs_connecting(port);
+	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
+	CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	CHECK_EQ(err, ECONNREFUSED);
+	rclose(s);
+	far.sin_addr.s_addr = inet_addr("203.0.113.9");
+	s = rsocket(AF_INET, SOCK_STREAM, 0);
+	FAILS(rconnect(s, (struct sockaddr *)&far, sizeof far), EHOSTUNREACH);
+	rclose(s);
+	/* A listener that goes while somebody waits for it. */
+	l = rs_listener(&port);
+	s = rs_connecting(port);
+	rclose(l);
+	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
+	rclose(s);
+}
+
+/* ---- options and names ---- */
+
+static int get_int(int s, int level, int name)
+{
+	int n = -1;
+	socklen_t len = sizeof n;
+
+	return rgetsockopt(s, level, name, &n, &len) ? -errno : n;
+}
+
+static int set_int(int s, int level, int name, int n)
+{
+	return rsetsockopt(s, level, name, &n, sizeof n) ? -errno : 0;
+}
+
+static void options(void)
+{
+	static const struct {
+		int level, name, val;
+	} table[] = {
+		{SOL_SOCKET, SO_SNDBUF, 1 << 16},
+		{SOL_SOCKET, SO_RCVBUF, 1 << 18},
+		{SOL_SOCKET, SO_REUSEADDR, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{SOL_SOCKET, SO_OOBINLINE, 1},
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 5},
+		{IPPROTO_IPV6, IPV6_V6ONLY, 1},
+		{SOL_RDMA, RDMA_SQSIZE, 100},
+		{SOL_RDMA, RDMA_RQSIZE, 200},
+		{SOL_RDMA, RDMA_INLINE, 0},
+		{SOL_RDMA, RDMA_IOMAPSIZE, 4},
+	};
+	struct linger linger = {.l_onoff = 1, .l_linger = 3}, got = {0};
+	struct timeval t = {.tv_usec = 50000};
+	socklen_t len = sizeof got;
+	int s = rsocket(AF_INET6, SOCK_STREAM, 0);
+
+	check_case("options");
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		CHECK_EQ(set_int(s, table[i].level, table[i].name, table[i].val), 0);
+		CHECK_EQ(get_int(s, table[i].level, table[i].name), table[i].val);
+	}
+	CHECK_EQ(set_int(s, SOL_SOCKET, SO_SNDBUF, -1), -EINVAL);
+	CHECK_EQ(set_int(s, SOL_SOCKET, SO_BROADCAST, 1), -ENOPROTOOPT);
+	CHECK_EQ(set_int(s, SOL_RDMA, RDMA_ROUTE, 1), -EINVAL);
+	CHECK_EQ(get_int(s, SOL_RDMA, RDMA_ROUTE), -ENOTCONN);
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+	CHECK_EQ(rsetsockopt(s, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+	CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_LINGER, &got, &len), 0);
+	CHECK_EQ(got.l_linger, 3);
+	CHECK_EQ(rsetsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t), 0);
+	CHECK_EQ(rfcntl(s, F_GETFL), O_RDWR);
+	rs_nonblock(s, true);
+	CHECK_EQ(rfcntl(s, F_GETFL), O_RDWR | O_NONBLOCK);
+	rclose(s);
+}
+
+static void names(void)
+{
+	struct sockaddr_in a, b, from;
+	socklen_t len = sizeof a;
+	struct ibv_path_data path;
+	struct rs_pair p;
+	uint16_t port;
+	int l, s;
+
+	check_case("names");
+	l = rs_listener(&port);
+	CHECK_EQ(get_int(l, SOL_SOCKET, SO_ACCEPTCONN), 1);
+	s = rs_connecting(port);
+	p = (struct rs_pair){.active = s, .passive = raccept(l, (struct sockaddr *)&from, &len)};
+	CHECK(p.passive >= 0);
+	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLOUT);
+	CHECK_EQ(rgetsockname(p.active, (struct sockaddr *)&a, &len), 0);
+	CHECK_EQ(rgetpeername(p.passive, (struct sockaddr *)&b, &len), 0);
+	CHECK(memcmp(&a, &b, sizeof a) == 0 && memcmp(&a, &from, sizeof a) == 0);
+	CHECK_EQ(rgetpeername(p.active, (struct sockaddr *)&b, &len), 0);
+	CHECK_EQ(ntohs(b.sin_port), port);
+	a = rs_addr4(port);
+	CHECK_EQ(rconnect(s, (struct sockaddr *)&a, sizeof a), 0); /* it is, now */
+	FAILS(rconnect(s, (struct sockaddr *)&a, sizeof a), EISCONN);
+	len = sizeof path;
+	CHECK_EQ(rgetsockopt(p.active, SOL_RDMA, RDMA_ROUTE, &path, &len), 0);
+	CHECK_EQ(ntohs(path.path.pkey), 0xffff);
+	rclose(l);
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+/* ---- bytes ---- */
+
+static void send_all(int s, uint64_t from, size_t n)
+{
+	uint8_t buf[4096];
+
+	while (n) {
+		size_t part = n < sizeof buf ? n : sizeof buf;
+
+		for (size_t i = 0; i < part; i++)
+			buf[i] = rs_byte(from + i);
+		if (rsend(s, buf, part, 0) != (ssize_t)part)
+			die("rsend");
+		from += part;
+		n -= part;
+	}
+}
+
+static void expect_bytes(int s, uint64_t from, size_t n)
+{
+	uint8_t *buf = malloc(n);
+	size_t bad = 0;
+
+	CHECK_EQ(rrecv(s, buf, n, MSG_WAITALL), n);
+	for (size_t i = 0; i < n; i++)
+		bad += buf[i] != rs_byte(from + i);
+	CHECK_EQ(bad, 0);
+	free(buf);
+}
+
+static void bytes(void)
+{
+	struct rs_pair p = rs_pair();
+	char a[3], b[5], c;
+	struct iovec iov[2] = {{a, sizeof a}, {b, sizeof b}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	check_case("bytes");
+	CHECK_EQ(rwrite(p.active, "abcdefgh", 8), 8);
+	CHECK_EQ(rrecv(p.passive, b, 3, MSG_PEEK), 3);
+	CHECK(memcmp(b, "abc", 3) == 0);
+	CHECK_EQ(rreadv(p.passive, iov, 2), 8);
+	CHECK(memcmp(a, "abc", 3) == 0 && memcmp(b, "defgh", 5) == 0);
+	CHECK_EQ(rwritev(p.passive, iov, 2), 8);
+	memset(a, 0, sizeof a);
+	CHECK_EQ(rrecvmsg(p.active, &msg, MSG_PEEK), 8);
+	CHECK(memcmp(a, "abc", 3) == 0 && memcmp(b, "defgh", 5) == 0);
+	CHECK_EQ(rrecvmsg(p.active, &msg, 0), 8);
+	CHECK_EQ(rsendmsg(p.active, &msg, 0), 8);
+	CHECK_EQ(rread(p.passive, b, 5), 5);
+	CHECK_EQ(rread(p.passive, b, 5), 3);
+	FAILS(rrecv(p.passive, &c, 1, MSG_DONTWAIT), EAGAIN);
+	CHECK_EQ(rsend(p.active, b, 0, 0), 0);
+	/* Round the ring several times, in pieces that are no divisor of it. */
+	for (int i = 0; i < 100; i++) {
+		send_all(p.active, i * 7001ull, 7001);
+		expect_bytes(p.passive, i * 7001ull, 7001);
+	}
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+/* Full, and not full again. */
+static void full(void)
+{
+	struct rs_pair p = rs_pair();
+	uint8_t buf[1000];
+	size_t sent = 0, got = 0;
+	ssize_t n;
+
+	check_case("full");
+	rs_nonblock(p.active, true);
+	for (;;) {
+		for (size_t i = 0; i < sizeof buf; i++)
+			buf[i] = rs_byte(sent + i);
+		n = rsend(p.active, buf, sizeof buf, 0);
+		if (n < 0)
+			break;
+		sent += n;
+	}
+	CHECK_EQ(errno, EAGAIN);
+	CHECK(sent > 10000);
+	CHECK_EQ(rs_poll1(p.active, POLLOUT | POLLIN, 50), 0);
+	CHECK_EQ(rs_poll1(p.passive, POLLIN, 1000), POLLIN);
+	while (got < sent) {
+		n = rrecv(p.passive, buf, sizeof buf, 0);
+		if (n <= 0)
+			die("rrecv");
+		for (ssize_t i = 0; i < n; i++)
+			if (buf[i] != rs_byte(got + i))
+				die("byte %zu is wrong", got + i);
+		got += n;
+	}
+	CHECK_EQ(rs_poll1(p.active, POLLOUT, RS_TEST_WAIT_MS), POLLOUT);
+	CHECK_EQ(rs_poll1(p.passive, POLLIN, 0), 0);
+	/* Small messages use up receives, not bytes: the same must hold. */
+	for (sent = 0; rsend(p.active, "x", 1, 0) == 1; sent++)
+		;
+	CHECK_EQ(errno, EAGAIN);
+	for (got = 0; got < sent; got += n)
+		if ((n = rrecv(p.passive, buf, sizeof buf, 0)) <= 0)
+			die("rrecv");
+	CHECK_EQ(rsend(p.active, "y", 1, 0), 1);
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+/* Nothing to do costs nothing. */
+static void idle(void)
+{
+	struct rs_pair p = rs_pair();
+	struct pollfd fds[3] = {{.fd = p.active, .events = POLLIN}};
+	struct rusage before, after;
+	struct timeval t = {.tv_usec = SHORT_MS * 1000};
+	int pipe_fds[2];
+	double begin;
+	char c;
+
+	check_case("idle");
+	if (pipe(pipe_fds))
+		die("pipe");
+	fds[1] = (struct pollfd){.fd = pipe_fds[0], .events = POLLIN};
+	fds[2] = (struct pollfd){.fd = -1, .events = POLLIN};
+	getrusage(RUSAGE_SELF, &before);
+	begin = now_ms();
+	CHECK_EQ(rpoll(fds, 3, SHORT_MS), 0);
+	CHECK(now_ms() - begin >= SHORT_MS - 1);
+	rsetsockopt(p.passive, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+	FAILS(rrecv(p.passive, &c, 1, 0), EAGAIN);
+	CHECK(now_ms() - begin >= 2 * SHORT_MS - 2);
+	getrusage(RUSAGE_SELF, &after);
+	CHECK_RANGE((after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
+			    after.ru_utime.tv_usec - before.ru_utime.tv_usec,
+		0, SHORT_MS * 1000);
+	/* Each kind of fd by itself, and both. */
+	CHECK_EQ(write(pipe_fds[1], "x", 1), 1);
+	CHECK_EQ(rpoll(fds, 3, -1), 1);
+	CHECK(fds[0].revents == 0 && fds[1].revents == POLLIN);
+	CHECK_EQ(rsend(p.passive, "y", 1, 0), 1);
+	CHECK_EQ(rpoll(fds, 3, -1), 2);
+	CHECK_EQ(read(pipe_fds[0], &c, 1), 1);
+	CHECK_EQ(rpoll(fds, 3, -1), 1);
+	CHECK(fds[0].revents == POLLIN && fds[1].revents == 0);
+	fds[2].fd = 999999;
+	CHECK_EQ(rpoll(fds, 3, 0), 2);
+	CHECK_EQ(fds[2].revents, POLLNVAL);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+static void selects(void)
+{
+	struct rs_pair p = rs_pair();
+	struct timeval t = {.tv_usec = 20000};
+	int top = (p.active > p.passive ? p.active : p.passive) + 1;
+	fd_set in, out;
+
+	check_case("rselect");
+	FD_ZERO(&in);
+	FD_SET(p.passive, &in);
+	CHECK_EQ(rselect(top, &in, NULL, NULL, &t), 0);
+	CHECK(!FD_ISSET(p.passive, &in));
+	CHECK_EQ(rsend(p.active, "x", 1, 0), 1);
+	FD_SET(p.passive, &in);
+	FD_ZERO(&out);
+	FD_SET(p.active, &out);
+	CHECK_EQ(rselect(top, &in, &out, NULL, NULL), 2);
+	CHECK(FD_ISSET(p.passive, &in) && FD_ISSET(p.active, &out));
+	FAILS(rselect(-1, NULL, NULL, NULL, &t), EINVAL);
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+/* ---- ends ---- */
+
+static void shut(void)
+{
+	struct rs_pair p = rs_pair();
+	char c;
+
+	check_case("shutdown");
+	CHECK_EQ(rsend(p.active, "last", 4, 0), 4);
+	CHECK_EQ(rshutdown(p.active, SHUT_WR), 0);
+	FAILS(rsend(p.active, "x", 1, 0), EPIPE);
+	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLIN);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 0);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 0);
+	CHECK_EQ(rsend(p.passive, "back", 4, 0), 4); /* the other direction goes on */
+	CHECK_EQ(rrecv(p.active, &c, 1, 0), 1);
+	CHECK_EQ(rs_poll1(p.active, POLLIN, 0), POLLIN);
+	CHECK_EQ(rshutdown(p.passive, SHUT_RDWR), 0);
+	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLHUP);
+	FAILS(rshutdown(p.active, 17), EINVAL);
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+static void closes(void)
+{
+	struct linger now = {.l_onoff = 1};
+	struct rs_pair p = rs_pair();
+	uint8_t buf[100];
+
+	check_case("close");
+	send_all(p.active, 0, 50000);
+	rclose(p.active); /* what was sent arrives all the same */
+	expect_bytes(p.passive, 0, 50000);
+	CHECK_EQ(rrecv(p.passive, buf, 1, 0), 0);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLIN);
+	while (rsend(p.passive, buf, 1, 0) == 1)
+		usleep(1000);
+	CHECK(errno == EPIPE || errno == ECONNRESET);
+	rclose(p.passive);
+
+	check_case("abortive close");
+	p = rs_pair();
+	rsetsockopt(p.active, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+	rclose(p.active);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & (POLLERR | POLLHUP));
+	FAILS(rrecv(p.passive, buf, 1, 0), ECONNRESET);
+	CHECK_EQ(rrecv(p.passive, buf, 1, 0), 0);
+	FAILS(rsend(p.passive, buf, 1, 0), EPIPE);
+	rclose(p.passive);
+}
+
+/* A client that is gone before the server takes it. */
+static void gone(void)
+{
+	struct rs_pair p;
+	uint16_t port;
+	int l = rs_listener(&port), s = rs_connecting(port);
+
+	check_case("gone");
+	CHECK_EQ(rs_poll1(l, POLLIN, RS_TEST_WAIT_MS), POLLIN);
+	rclose(s);
+	usleep(50000);
+	rs_nonblock(l, true);
+	s = raccept(l, NULL, NULL);
+	if (s >= 0) {
+		CHECK(rs_poll1(s, POLLIN, RS_TEST_WAIT_MS) & (POLLHUP | POLLERR));
+		rclose(s);
+	} else {
+		CHECK_EQ(errno, EAGAIN);
+	}
+	FAILS(raccept(l, NULL, NULL), EAGAIN);
+	rs_nonblock(l, false);
+	p = rs_pair_at(l, port);
+	rclose(p.active);
+	rclose(p.passive);
+	rclose(l);
+}
+
+static void many(void)
+{
+	static struct rs_pair p[MANY];
+	static struct pollfd fds[MANY];
+	uint16_t port;
+	int l = rs_listener(&port), got = 0;
+	char c;
+
+	check_case("many");
+	for (int i = 0; i < MANY; i++) {
+		p[i] = rs_pair_at(l, port);
+		fds[i] = (struct pollfd){.fd = p[i].passive, .events = POLLIN};
+	}
+	CHECK_EQ(rpoll(fds, MANY, 0), 0);
+	for (int i = 0; i < MANY; i += 3)
+		CHECK_EQ(rsend(p[i].active, &c, 1, 0), 1);
+	while (got < (MANY + 2) / 3) {
+		CHECK(rpoll(fds, MANY, RS_TEST_WAIT_MS) > 0);
+		for (int i = 0; i < MANY; i++) {
+			if (!(fds[i].revents & POLLIN))
+				continue;
+			CHECK_EQ(i % 3, 0);
+			CHECK_EQ(rrecv(p[i].passive, &c, 1, 0), 1);
+			got++;
+		}
+	}
+	for (int i = 0; i < MANY; i++) {
+		rclose(p[i].active);
+		rclose(p[i].passive);
+	}
+	rclose(l);
+}
+
+/* ---- direct placement ---- */
+
+static void iomap(void)
+{
+	struct rs_pair p;
+	static char buf[2][8192], out[3000];
+	uint16_t port;
+	int l = rs_listener(&port);
+	off_t at;
+	char c;
+
+	check_case("iomap");
+	CHECK_EQ(set_int(l, SOL_RDMA, RDMA_IOMAPSIZE, 0), 0);
+	p = rs_pair_at(l, port);
+	FAILS(riomap(p.active, buf[0], sizeof buf[0], PROT_WRITE, 0, 0), ENOMEM);
+	rclose(p.active);
+	rclose(p.passive);
+	CHECK_EQ(set_int(l, SOL_RDMA, RDMA_IOMAPSIZE, 2), 0);
+	p = rs_pair_at(l, port);
+	memset(out, 'o', sizeof out);
+	FAILS((ssize_t)riowrite(p.passive, out, 1, 0, 0), EINVAL);
+	CHECK_EQ(riomap(p.active, buf[0], sizeof buf[0], PROT_WRITE, 0, 1000), 1000);
+	FAILS(riomap(p.active, buf[1], sizeof buf[1], PROT_WRITE, 0, 1001), EINVAL);
+	at = riomap(p.active, buf[1], sizeof buf[1], PROT_WRITE, 0, -1);
+	CHECK(at != -1 && at != 1000);
+	FAILS(riomap(p.active, out, sizeof out, PROT_WRITE, 0, 1 << 20), ENOMEM);
+	CHECK_EQ(rsend(p.active, "x", 1, 0), 1);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
+	CHECK_EQ(riowrite(p.passive, out, sizeof out, 1500, 0), sizeof out);
+	CHECK_EQ(riowrite(p.passive, out, 7, at + 8185, 0), 7);
+	FAILS((ssize_t)riowrite(p.passive, out, 7, 999, 0), EINVAL);
+	CHECK_EQ(riowrite(p.passive, out, 7, 1000 + 8190, 0), 2); /* as far as it goes */
+	CHECK_EQ(rsend(p.passive, "y", 1, 0), 1);
+	CHECK_EQ(rrecv(p.active, &c, 1, 0), 1);
+	CHECK(buf[0][499] == 0 && buf[0][500] == 'o' && buf[0][3499] == 'o' && buf[0][3500] == 0);
+	CHECK(buf[1][8184] == 0 && buf[1][8185] == 'o' && buf[1][8191] == 'o');
+	CHECK_EQ(riounmap(p.active, buf[0], sizeof buf[0]), 0);
+	FAILS(riounmap(p.active, buf[0], sizeof buf[0]), EINVAL);
+	CHECK_EQ(rsend(p.active, "x", 1, 0), 1);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
+	FAILS((ssize_t)riowrite(p.passive, out, 1, 1500, 0), EINVAL);
+	rclose(p.active);
+	rclose(p.passive);
+	rclose(l);
+}
+
+/* A child can only close what it inherits; the parent goes on. */
+static void forks(void)
+{
+	struct rs_pair p = rs_pair();
+	int status;
+	pid_t pid;
+	char c;
+
+	check_case("fork");
+	pid = fork();
+	if (pid == 0) {
+		bool ok = rsend(p.active, "c", 1, 0) == -1 && rclose(p.active) == 0 &&
+			  rclose(p.passive) == 0;
+
+		_exit(ok ? 0 : 1);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(rsend(p.active, "p", 1, 0), 1);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
+	CHECK_EQ(c, 'p');
+	rclose(p.active);
+	rclose(p.passive);
+}
+
+static int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+int main(void)
+{
+	int fds;
+
+	refusals();
+	refused();
+	options();
+	names();
+	bytes();
+	fds = open_fds();
+	full();
+	idle();
+	selects();
+	shut();
+	closes();
+	gone();
+	many();
+	iomap();
+	forks();
+	check_case("left over");
+	/* Of hundreds of rsockets nothing; Weft itself may know one more process by a few. */
+	CHECK_RANGE(open_fds() - fds, -8, 10);
+	return check_result();
+}
