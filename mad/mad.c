@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mad/rmpp.h"
 
 struct mad_loop {
 	struct mad_loop *next;
@@ -29,6 +30,7 @@ void mad_port_end(struct mad_port *port)
 		free(l);
 	}
 	deadlines_free(&port->deadlines);
+	deadlines_free(&port->recv_deadlines);
 }
 
 /* ---- agents ---- */
@@ -60,6 +62,7 @@ void mad_unregister(struct mad_agent *a)
 		if (s->agent == a)
 			mad_cancel(s);
 	}
+	rmpp_forget(a);
 	while (*link != a)
 		link = &(*link)->next;
 	*link = a->next;
@@ -91,10 +94,28 @@ static void unlink_send(struct mad_send *s)
 	deadline_clear(&port->deadlines, &s->deadline);
 }
 
+/* Takes its place among those under way, with its timer; frees it if there is no memory. */
+static int begin_send(struct mad_send *s)
+{
+	struct mad_port *port = s->agent->port;
+	int ret = deadline_set(&port->deadlines, &s->deadline,
+		port->now(port->arg) + (uint64_t)s->timeout_ms * NSEC_PER_MSEC);
+
+	if (ret) {
+		rmpp_send_free(s->rmpp);
+		free(s);
+		return ret;
+	}
+	s->next = port->sends;
+	if (s->next)
+		s->next->prev = s;
+	port->sends = s;
+	return 0;
+}
+
 int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE],
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out)
 {
-	struct mad_port *port = a->port;
 	struct mad_send *s = calloc(1, sizeof *s);
 	int ret;
 
@@ -105,26 +126,47 @@ int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[M
 		.context = context,
 		.timeout_ms = timeout_ms,
 		.retries = retries,
-		.response = response,
-		.next = port->sends};
+		.response = response};
 	memcpy(s->mad, mad, MAD_SIZE);
-	ret = deadline_set(&port->deadlines, &s->deadline,
-		port->now(port->arg) + (uint64_t)timeout_ms * NSEC_PER_MSEC);
+	ret = begin_send(s);
+	if (ret)
+		return ret;
+	*out = s;
+	(void)mad_post(a, to, mad);
+	return 0;
+}
+
+int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t *msg, size_t len,
+	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out)
+{
+	struct mad_send *s = calloc(1, sizeof *s);
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct mad_send){.agent = a,
+		.addr = *to,
+		.context = context,
+		.timeout_ms = timeout_ms,
+		.retries = retries,
+		.response = response};
+	ret = rmpp_send_init(s, msg, len);
 	if (ret) {
 		free(s);
 		return ret;
 	}
-	if (s->next)
-		s->next->prev = s;
-	port->sends = s;
+	ret = begin_send(s);
+	if (ret)
+		return ret;
 	*out = s;
-	(void)mad_post(a, to, mad);
+	rmpp_send_begin(s);
 	return 0;
 }
 
 void mad_cancel(struct mad_send *s)
 {
 	unlink_send(s);
+	rmpp_send_free(s->rmpp);
 	free(s);
 }
 
@@ -136,23 +178,29 @@ void mad_extend(struct mad_send *s, uint32_t timeout_ms)
 		port->now(port->arg) + (uint64_t)timeout_ms * NSEC_PER_MSEC);
 }
 
-static void finish(struct mad_send *s, int status, const uint8_t *response)
+void mad_finish(struct mad_send *s, int status, const uint8_t *response, size_t len)
 {
 	unlink_send(s);
+	s->response_len = len;
 	s->agent->done(s->agent, s, status, response);
+	rmpp_send_free(s->rmpp);
 	free(s);
 }
 
 static void timed_out(struct mad_port *port, struct mad_send *s)
 {
+	if (s->rmpp && rmpp_timed_out(s))
+		return;
 	if (!s->retries) {
 		port->timed_out++;
-		finish(s, -ETIMEDOUT, NULL);
+		mad_finish(s, -ETIMEDOUT, NULL, 0);
 		return;
 	}
 	s->retries--;
-	port->resent++;
 	mad_extend(s, s->timeout_ms);
+	if (s->rmpp)
+		return; /* it has all arrived; its answer takes time */
+	port->resent++;
 	(void)mad_post(s->agent, &s->addr, s->mad);
 }
 
@@ -163,20 +211,38 @@ static bool is_response(const struct mad_hdr *hdr)
 	return hdr->method & MAD_RESPONSE || hdr->method == MAD_TRAP_REPRESS;
 }
 
-static void receive_response(struct mad_port *port, const struct mad_addr *from,
-	const struct mad_hdr *hdr, const uint8_t *mad)
+struct mad_send *mad_awaiting(
+	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
 {
 	for (struct mad_send *s = port->sends; s; s = s->next) {
 		struct mad_hdr sent;
 
 		wire_unpack(&mad_hdr_format, s->mad, &sent);
-		if (!s->response || sent.tid != hdr->tid || sent.mgmt_class != hdr->mgmt_class ||
-			memcmp(s->addr.remote, from->remote, sizeof from->remote) != 0)
-			continue;
-		finish(s, 0, mad);
-		return;
+		if (s->response && sent.tid == hdr->tid && sent.mgmt_class == hdr->mgmt_class &&
+			memcmp(s->addr.remote, from->remote, sizeof from->remote) == 0)
+			return s;
 	}
-	port->drops[MAD_DROP_NO_REQUEST]++;
+	return NULL;
+}
+
+static void receive_response(struct mad_port *port, const struct mad_addr *from,
+	const struct mad_hdr *hdr, const uint8_t *mad)
+{
+	struct mad_send *s = mad_awaiting(port, from, hdr);
+
+	if (s)
+		mad_finish(s, 0, mad, MAD_SIZE);
+	else
+		port->drops[MAD_DROP_NO_REQUEST]++;
+}
+
+struct mad_agent *mad_registered(struct mad_port *port, const struct mad_hdr *hdr)
+{
+	for (struct mad_agent *a = port->agents; a; a = a->next)
+		if (same_class(a, hdr->mgmt_class, hdr->class_version) && hdr->method < 128 &&
+			a->methods[hdr->method / 64] >> hdr->method % 64 & 1)
+			return a;
+	return NULL;
 }
 
 /* Nobody is there who knows the class or method. */
@@ -199,6 +265,7 @@ static void refuse(struct mad_port *port, const struct mad_addr *from, const str
 
 void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8_t mad[MAD_SIZE])
 {
+	struct mad_agent *a;
 	struct mad_hdr hdr;
 
 	port->received++;
@@ -207,18 +274,17 @@ void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8
 		port->drops[MAD_DROP_VERSION]++;
 		return;
 	}
+	if (rmpp_receive(port, from, &hdr, mad))
+		return;
 	if (is_response(&hdr)) {
 		receive_response(port, from, &hdr, mad);
 		return;
 	}
-	for (struct mad_agent *a = port->agents; a; a = a->next) {
-		if (same_class(a, hdr.mgmt_class, hdr.class_version) &&
-			a->methods[hdr.method / 64] >> hdr.method % 64 & 1) {
-			a->receive(a, from, mad);
-			return;
-		}
-	}
-	refuse(port, from, &hdr, mad);
+	a = mad_registered(port, &hdr);
+	if (a)
+		a->receive(a, from, mad);
+	else
+		refuse(port, from, &hdr, mad);
 }
 
 int mad_loopback(struct mad_port *port, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
@@ -255,9 +321,15 @@ void mad_run(struct mad_port *port, unsigned n)
 	}
 	while ((d = deadline_pop(&port->deadlines, now)))
 		timed_out(port, (struct mad_send *)d);
+	rmpp_run(port, now);
 }
 
 uint64_t mad_next(const struct mad_port *port)
 {
-	return port->loop_head ? 1 : deadline_next(&port->deadlines);
+	uint64_t send = deadline_next(&port->deadlines);
+	uint64_t recv = deadline_next(&port->recv_deadlines);
+
+	if (port->loop_head)
+		return 1;
+	return !recv || (send && send < recv) ? send : recv;
 }

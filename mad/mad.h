@@ -8,6 +8,8 @@
  * that waits for it: same TID, class and peer.  Any other goes to the agent that is registered
  * for its class, class version and method; a Get or Set that nobody wants is answered with
  * "unsupported", anything else is dropped and counted.
+ *
+ * Agents that say so send and receive messages of any length, by RMPP (mad/rmpp.h).
  */
 #pragma once
 
@@ -36,6 +38,12 @@ struct mad_agent {
 	 * what transmit() said.  It is freed after the call.
 	 */
 	void (*done)(struct mad_agent *a, struct mad_send *s, int status, const uint8_t *response);
+	/*
+	 * NULL: no RMPP; segments come as any other MAD.  A request of len bytes, a header and the
+	 * data of all its segments behind it, is there.
+	 */
+	void (*receive_long)(
+		struct mad_agent *a, const struct mad_addr *from, const uint8_t *msg, size_t len);
 	void *arg;
 
 	struct mad_port *port;
@@ -53,6 +61,8 @@ struct mad_send {
 	uint32_t retries; /* left */
 	bool response;    /* a response ends it */
 	uint8_t mad[MAD_SIZE];
+	struct rmpp_send *rmpp; /* NULL: one MAD; else the first segment is above */
+	size_t response_len;    /* in done(): bytes of the response */
 	struct mad_send *next, *prev;
 };
 
@@ -61,6 +71,7 @@ enum mad_drop {
 	MAD_DROP_NO_AGENT,
 	MAD_DROP_NO_REQUEST,
 	MAD_DROP_MEMORY,
+	MAD_DROP_RMPP, /* a segment, ACK, STOP or ABORT that belongs to nothing */
 	MAD_DROP_COUNT
 };
 
@@ -73,13 +84,16 @@ struct mad_port {
 	struct mad_agent *agents;
 	struct mad_send *sends; /* awaiting something */
 	struct deadlines deadlines;
+	struct rmpp_recv *recvs; /* messages that are coming in segments */
+	unsigned n_recvs;
+	struct deadlines recv_deadlines;
 	struct mad_loop *loop_head, **loop_tail; /* sent to ourselves, not yet received */
 	uint32_t next_hi_tid;
 	uint64_t sent, received, resent, timed_out;
 	uint64_t drops[MAD_DROP_COUNT];
 };
 
-/* The members up to arg are filled in. */
+/* The members up to arg are filled in, the rest is zero. */
 void mad_port_init(struct mad_port *port);
 void mad_port_end(struct mad_port *port);
 
@@ -102,6 +116,15 @@ int mad_post(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[M
 int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE],
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out);
 
+/*
+ * The same for a message of any length, by RMPP: a MAD's header, the class's own, and data.
+ * timeout_ms and retries count for each window of segments, and then for the response.  -EINVAL:
+ * its class has no RMPP, or it is shorter than a header; -EMSGSIZE: it is too long; -ENOMEM.
+ * done() gets -ECONNABORTED when the other side gives up.
+ */
+int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t *msg, size_t len,
+	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out);
+
 /* Ends it without a word. */
 void mad_cancel(struct mad_send *s);
 
@@ -116,6 +139,16 @@ int mad_loopback(struct mad_port *port, const struct mad_addr *to, const uint8_t
 
 /* Receives what was sent to ourselves and sees to what timed out; at most n MADs. */
 void mad_run(struct mad_port *port, unsigned n);
+
+/* For mad/rmpp.c: s has ended, as done() says; len: bytes of the response. */
+void mad_finish(struct mad_send *s, int status, const uint8_t *response, size_t len);
+
+/* For mad/rmpp.c: what waits for a response with this header from there, or NULL. */
+struct mad_send *mad_awaiting(
+	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr);
+
+/* For mad/rmpp.c: who is registered for such a request, or NULL. */
+struct mad_agent *mad_registered(struct mad_port *port, const struct mad_hdr *hdr);
 
 /* When mad_run() has something to do: 0 never, 1 at once. */
 uint64_t mad_next(const struct mad_port *port);
