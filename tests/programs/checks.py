@@ -134,7 +134,9 @@ def check_qperf(args, server, client):
 def check_fio(args, server, client):
     for end in (server, client):
         expect(re.search(r"err= 0", end.output), f"an error: {end}")
-    expect(re.search(r"WRITE: .*io=4096KiB|WRITE: .*io=4\.0", client.output), "not all bytes written")
+    size = next(a for a in args if a.startswith("--size="))
+    written = {"--size=4m": r"(4096KiB|4\.0)", "--size=256k": "256KiB"}[size]
+    expect(re.search(rf"WRITE: .*io={written}", client.output), f"not all bytes written: {client}")
 
 
 DEFAULT_TESTS = [f"{size}_{kind}" for kind in ("lat", "bw") for size in ("64", "4k", "64k", "1m")]
