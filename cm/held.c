@@ -41,12 +41,17 @@ static bool was_listening(const struct cm *cm, uint16_t ps, uint16_t port)
 	return false;
 }
 
+static uint64_t service_of(const struct cm_msg *m)
+{
+	return m->hdr.attr == CM_SIDR_REQ ? m->sidr_req.service_id : m->req.service_id;
+}
+
 bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	uint16_t ps = m->req.service_id >> 16, port = m->req.service_id;
+	uint16_t ps = service_of(m) >> 16, port = service_of(m);
 	struct held *h;
 
-	if (m->req.service_id >> 32 || cm->n_held >= HELD_MAX ||
+	if (service_of(m) >> 32 || cm->n_held >= HELD_MAX ||
 		!(cm_port_is_bound(cm, ps, port) || was_listening(cm, ps, port)))
 		return false;
 	h = calloc(1, sizeof *h);
@@ -65,6 +70,15 @@ bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	return true;
 }
 
+/* What waited is looked at again, for the last time. */
+static void again(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	if (m->hdr.attr == CM_SIDR_REQ)
+		sidr_request(cm, from, m, false);
+	else
+		cm_request(cm, from, m, false);
+}
+
 static void drop(struct cm *cm, struct held *h)
 {
 	struct held **link = &cm->held;
@@ -80,7 +94,7 @@ static void drop(struct cm *cm, struct held *h)
 void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm)
 {
 	for (struct held *h = cm->held; h; h = h->next) {
-		if (h->m.req.local_comm_id == remote_comm &&
+		if (h->m.hdr.attr == CM_REQ && h->m.req.local_comm_id == remote_comm &&
 			memcmp(h->from.remote, from->remote, sizeof from->remote) == 0) {
 			drop(cm, h);
 			return;
@@ -95,10 +109,10 @@ void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port)
 		struct cm_msg m = h->m;
 
 		next = h->next;
-		if (m.req.service_id != cm_service_id(ps, port))
+		if (service_of(&m) != cm_service_id(ps, port))
 			continue;
 		drop(cm, h);
-		cm_request(cm, &from, &m, false);
+		again(cm, &from, &m);
 	}
 }
 
@@ -113,7 +127,7 @@ void cm_run_held(struct cm *cm)
 		struct cm_msg m = h->m;
 
 		drop(cm, h);
-		cm_request(cm, &from, &m, false);
+		again(cm, &from, &m);
 	}
 }
 

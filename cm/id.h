@@ -86,12 +86,13 @@ struct cm_id *id_of(
 struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_t service_id,
 	const struct cm_ip_hdr *ip, uint32_t flags, uint16_t *reason);
 
-/* A REQ that is no duplicate: to its listener; hold: it may wait for one. */
+/* A REQ, or a SIDR_REQ, that is no duplicate: to its listener; hold: it may wait for one. */
 void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
+void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
 
 /* ---- held.c ---- */
 
-/* Lets a REQ wait a little for a listener; false: it has no reason to. */
+/* Lets a REQ or a SIDR_REQ wait a little for a listener; false: it has no reason to. */
 bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
 /* Its sender has given up. */
 void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);

@@ -36,19 +36,25 @@ static void refuse(struct cm *cm, const struct mad_addr *to, const struct cm_msg
 
 void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
+	if (id_by_remote(cm, m->sidr_req.request_id, from->remote))
+		cm->counts[CM_N_DUPLICATE]++;
+	else
+		sidr_request(cm, from, m, true);
+}
+
+void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold)
+{
 	const struct cm_sidr_req *req = &m->sidr_req;
 	struct cm_event e = {.type = CM_EV_CONNECT_REQUEST};
+	uint16_t reason = CM_REJ_UNSUPPORTED;
+	struct cm_id *id = NULL;
 	struct cm_ip_hdr ip;
-	struct cm_id *id = id_by_remote(cm, req->request_id, from->remote);
-	uint16_t reason;
 
-	if (id) {
-		cm->counts[CM_N_DUPLICATE]++;
-		return;
-	}
 	cm_ip_hdr_unpack(req->priv, &ip);
 	if (ip.version == 0 && (ip.ip_version == 4 || ip.ip_version == 6))
 		id = cm_new_request(cm, from, req->service_id, &ip, CM_F_DATAGRAM, &reason);
+	if (!id && hold && reason == CM_REJ_INVALID_SERVICE_ID && cm_hold(cm, from, m))
+		return;
 	if (!id) {
 		refuse(cm, from, m, CM_SIDR_UNSUPPORTED);
 		return;

@@ -605,6 +605,39 @@ static void datagrams(void **state)
 	end();
 }
 
+/* As too_early(), for datagrams. */
+static void datagram_too_early(void **state)
+{
+	struct cm_call listener, c;
+	uint32_t comm;
+	uint16_t port;
+
+	(void)state;
+	for (int listens = 0; listens < 2; listens++) {
+		begin();
+		listener = call_of(1, LISTENER);
+		listener.ps = 0x0111;
+		listener.flags = CM_F_DATAGRAM;
+		listener.src.port = PORT;
+		assert_int_equal(cm_bind(world.side[1].cm, OWNER, &listener, &port), 0);
+		c = call_of(0, ACTIVE);
+		c.ps = 0x0111;
+		c.flags = CM_F_DATAGRAM;
+		c.dst.port = PORT;
+		assert_int_equal(cm_connect(world.side[0].cm, OWNER, &c, &comm, &port), 0);
+		fly();
+		assert_int_equal(world.side[0].n_events, 0);
+		if (listens) {
+			assert_int_equal(cm_listen(world.side[1].cm, OWNER, &listener), 0);
+			event(1, 0, EV_REQUEST);
+		} else {
+			wait_ms(500);
+			assert_int_equal(event(0, 0, EV_UNREACHABLE)->status, 1);
+		}
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -622,6 +655,7 @@ int main(void)
 		cmocka_unit_test(ports),
 		cmocka_unit_test(lent_ports),
 		cmocka_unit_test(datagrams),
+		cmocka_unit_test(datagram_too_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
