@@ -60,10 +60,13 @@ static int renew_pd(struct device *d)
 
 int device_get(const struct device **dev)
 {
+	const struct fabric_page *page;
 	int ret;
 
 	lock_take(&device_lock);
-	ret = weft_cm_attach(&device.page);
+	ret = weft_cm_attach(&page);
+	if (!ret)
+		atomic_store_explicit(&device.page, page, memory_order_release);
 	if (!ret && !device.verbs)
 		ret = open_device(&device);
 	else if (!ret && !device.pd)
@@ -102,7 +105,7 @@ int device_gid_index(const uint8_t gid[16])
 
 	if (ret)
 		return ret;
-	fabric_read(dev->page, &page);
+	fabric_read(atomic_load_explicit(&dev->page, memory_order_acquire), &page);
 	for (uint32_t i = 0; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++)
 		if (page.port.gid[i].type && memcmp(page.port.gid[i].raw, gid, 16) == 0)
 			return i;
@@ -124,7 +127,7 @@ int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
 
 	if (ret)
 		return ret;
-	fabric_read(dev->page, &page);
+	fabric_read(atomic_load_explicit(&dev->page, memory_order_acquire), &page);
 	for (uint32_t i = 1; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++) {
 		const uint8_t *gid = page.port.gid[i].raw;
 		bool is_loopback = is_v4(gid) ? gid[12] == 127 : gid[0] == 0;

@@ -140,8 +140,8 @@ static inline int result(int ret)
 struct device {
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd;          /* device_xrcd() */
-	const struct fabric_page *page; /* live */
+	struct ibv_xrcd *xrcd;                  /* device_xrcd() */
+	const struct fabric_page *_Atomic page; /* live */
 	uint8_t max_responder, max_initiator;
 	uint8_t mtu;
 };

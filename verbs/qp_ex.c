@@ -61,11 +61,13 @@ static void wr_start(struct ibv_qp_ex *ex)
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct qp_builder *b = of(ex);
+	int err;
 
 	finish(ex, b);
-	if (b->err) {
-		hca_send_abort(hca_of(ex));
-		return to_errno(b->err);
+	err = b->err;
+	if (err) {
+		hca_send_abort(hca_of(ex)); /* from here on the builder is another thread's */
+		return to_errno(err);
 	}
 	return to_errno(hca_send_commit(hca_of(ex)));
 }
