@@ -65,6 +65,8 @@ API int scif_close(scif_epd_t epd)
 	if (last && ep_remove(ep)) {
 		ep_close(ep);
 		ep_put(ep);
+	} else if (last) {
+		ep_await_close(ep); /* the service thread was faster */
 	}
 	return leave(ep, 0, err);
 }

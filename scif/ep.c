@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -278,6 +279,7 @@ void ep_close(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	if (ep->state == EP_INHERITED) {
 		lock_drop(&ep->lock);
+		atomic_store_explicit(&ep->gone, 1, memory_order_release);
 		return;
 	}
 	flush(ep);
@@ -297,4 +299,14 @@ void ep_close(struct scif_ep *ep)
 	if (ep->id)
 		rdma_destroy_id(ep->id);
 	ep->id = NULL;
+	port_leave(ep->port);
+	atomic_store_explicit(&ep->gone, 1, memory_order_release);
+}
+
+void ep_await_close(struct scif_ep *ep)
+{
+	const struct timespec nap = {.tv_nsec = 20 * NSEC_PER_USEC};
+
+	while (!atomic_load_explicit(&ep->gone, memory_order_acquire))
+		nanosleep(&nap, NULL);
 }

@@ -104,6 +104,7 @@ struct scif_ep {
 	_Atomic uint32_t seq; /* moves with every change of state */
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;
+	_Atomic uint32_t gone; /* ep_close() is through with it */
 	enum ep_state state;
 	struct lock sending, receiving;
 	struct scif_ep *next; /* in the table */
@@ -152,6 +153,8 @@ void ep_each(void (*fn)(struct scif_ep *ep));
 bool ep_fd_closed(struct scif_ep *ep);
 /* Takes down an endpoint whose fd is closed: flushes, disconnects, frees.  May block 2 s. */
 void ep_close(struct scif_ep *ep);
+/* Waits until another thread, which noticed first that its fd is closed, has done that. */
+void ep_await_close(struct scif_ep *ep);
 
 /* Says that something changed: wakes sleepers.  Under the lock. */
 void ep_changed(struct scif_ep *ep);

@@ -272,7 +272,7 @@ int port_bind(uint16_t pn, struct scif_port **port)
 		close(fd);
 		return -ENOMEM;
 	}
-	**port = (struct scif_port){.id = id, .fd = fd, .refs = 1};
+	**port = (struct scif_port){.id = id, .fd = fd, .refs = 1, .users = 1};
 	errno = err;
 	return 0;
 }
@@ -280,23 +280,36 @@ int port_bind(uint16_t pn, struct scif_port **port)
 struct scif_port *port_get(struct scif_port *port)
 {
 	atomic_fetch_add_explicit(&port->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
 	return port;
 }
 
-void port_put(struct scif_port *port)
+static void give_back(struct scif_port *port)
 {
 	char name[NAME_LEN];
 	int dir;
 
+	if (port->fd < 0)
+		return;
+	dir = net_dir();
+	port_name(name, port->id);
+	if (dir >= 0)
+		unlinkat(dir, name, 0);
+	close(port->fd);
+	port->fd = -1;
+}
+
+void port_leave(struct scif_port *port)
+{
+	if (port && atomic_fetch_sub_explicit(&port->users, 1, memory_order_acq_rel) == 1)
+		give_back(port);
+}
+
+void port_put(struct scif_port *port)
+{
 	if (!port || atomic_fetch_sub_explicit(&port->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	if (port->fd >= 0) {
-		dir = net_dir();
-		port_name(name, port->id);
-		if (dir >= 0)
-			unlinkat(dir, name, 0);
-		close(port->fd);
-	}
+	give_back(port);
 	free(port);
 }
 

@@ -17,6 +17,7 @@ struct scif_id {
 /* A bound port; shared by a listener and what it accepts. */
 struct scif_port {
 	_Atomic uint32_t refs;
+	_Atomic uint32_t users; /* endpoints that are not closed; the last one gives it back */
 	struct scif_id id;
 	int fd; /* open file description with the lock */
 };
@@ -32,7 +33,10 @@ int node_list(uint16_t *nodes, int len, uint16_t *self);
 
 /* Takes a port (0: any above SCIF_PORT_RSVD); -EACCES, -EINVAL it is taken, -ENOSPC, -ENOMEM. */
 int port_bind(uint16_t pn, struct scif_port **port);
+/* For one more endpoint: a user and a reference. */
 struct scif_port *port_get(struct scif_port *port);
+/* An endpoint is closed, though threads may still look at it: others may have the port. */
+void port_leave(struct scif_port *port);
 void port_put(struct scif_port *port);
 /* Publishes that port p of the CM listens for it. */
 int port_publish(struct scif_port *port, uint16_t cm_port);
