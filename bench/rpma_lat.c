@@ -5,7 +5,6 @@
  * the 99.9th percentile in microseconds.
  */
 #include <librpma.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/pin.h"
 
-enum { ACTIVE_CPU = 0, PEER_CPU = 1, WARM_UP = 100, DESC_SIZE = 21, SKIP = 77 };
+enum { ACTIVE_CPU = 0, PEER_CPU = 1, WARM_UP = 100, DESC_SIZE = 21 };
 
 #define ADDR "127.0.0.1"
 #define PORT "7499"
@@ -32,18 +32,6 @@ static void need(int ret, const char *what)
 		return;
 	printf("%s: %s\n", what, rpma_err_2str(ret));
 	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof set, &set) == 0)
-		return;
-	printf("cannot run on CPU %d\n", cpu);
-	exit(SKIP);
 }
 
 static void begin(size_t size)

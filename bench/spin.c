@@ -4,7 +4,6 @@
  * nanoseconds: the least, over SAMPLES, of the mean of ROUNDS.  It says how far apart the two
  * CPUs are right now.
  */
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,25 +14,14 @@
 
 #include "base/atomic.h"
 #include "base/clock.h"
+#include "bench/pin.h"
 
-enum { SAMPLES = 9, ROUNDS = 20000, SKIP = 77 };
+enum { SAMPLES = 9, ROUNDS = 20000 };
 
 struct court {
 	_Alignas(CACHE_LINE) _Atomic uint32_t ping;
 	_Alignas(CACHE_LINE) _Atomic uint32_t pong;
 };
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof set, &set) == 0)
-		return;
-	printf("cannot run on CPU %d\n", cpu);
-	exit(SKIP);
-}
 
 static void await(_Atomic uint32_t *word, uint32_t value)
 {

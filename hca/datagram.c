@@ -102,28 +102,6 @@ static void make_grh(struct datagram *d)
 
 /* ---- at the receiver ---- */
 
-/* 0, or why its receive cannot take the datagram. */
-static enum ibv_wc_status check_receive(
-	const struct datagram *d, const struct end *to, const struct seg_rqe *r)
-{
-	uint64_t want = d->w->length + SEG_GRH_BYTES, room = 0;
-	struct seg_sge sge[SGL_MAX];
-	unsigned n = receive_sges(r, to->rx.sge_max, sge);
-	struct held held;
-	struct sgl l;
-
-	held.n = 0;
-	held.busy = false;
-	for (unsigned i = 0; i < n; i++)
-		room += sge[i].length;
-	if (want > room)
-		return IBV_WC_LOC_LEN_ERR;
-	sgl_reset(&l);
-	return resolve_sges(&to->view, to->rx.pd, sge, n, want, IBV_ACCESS_LOCAL_WRITE, &l, &held)
-		       ? IBV_WC_SUCCESS
-		       : IBV_WC_LOC_PROT_ERR;
-}
-
 /* Fills the receive at pos, which is ours. */
 static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 {
@@ -140,7 +118,8 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 	};
 	uint8_t *bounce = rxq_bounce(&to->rx, pos);
 
-	o.status = check_receive(d, to, &rxq_at(&to->rx, pos)->rqe);
+	o.status = receive_fits(
+		&to->view, to->rx.pd, &rxq_at(&to->rx, pos)->rqe, to->rx.sge_max, o.byte_len);
 	if (o.status == IBV_WC_SUCCESS) {
 		memcpy(bounce, d->grh, sizeof d->grh);
 		if (w->length)

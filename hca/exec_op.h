@@ -110,6 +110,13 @@ bool work_source(struct work *w, struct payload *p, struct held *held);
 /* The SGEs of a receive, near and far ones, at most max, in out (room for SGL_MAX). */
 unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out);
 
+/*
+ * Does a receive of process v, with at most max SGEs, take want bytes?  0, or the status with which
+ * it completes: IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR.
+ */
+enum ibv_wc_status receive_fits(
+	const struct view *v, uint32_t pd, const struct seg_rqe *r, unsigned max, uint64_t want);
+
 /* Completes it in error, moves the requester to ERR and flushes it. */
 void work_fail(struct work *w, enum ibv_wc_status status);
 

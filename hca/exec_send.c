@@ -135,6 +135,24 @@ static uint64_t sge_total(const struct seg_sge *sge, unsigned n)
 	return sum;
 }
 
+enum ibv_wc_status receive_fits(
+	const struct view *v, uint32_t pd, const struct seg_rqe *r, unsigned max, uint64_t want)
+{
+	struct seg_sge sge[SGL_MAX];
+	unsigned n = receive_sges(r, max, sge);
+	struct held held;
+	struct sgl l;
+
+	if (want > sge_total(sge, n))
+		return IBV_WC_LOC_LEN_ERR;
+	held.n = 0;
+	held.busy = false;
+	sgl_reset(&l);
+	return resolve_sges(v, pd, sge, n, want, IBV_ACCESS_LOCAL_WRITE, &l, &held)
+		       ? IBV_WC_SUCCESS
+		       : IBV_WC_LOC_PROT_ERR;
+}
+
 uint64_t send_room(const struct work *w, struct seg_sge *room)
 {
 	unsigned max = w->shared ? w->rx->sge_max : w->resp->rq_sge_max;
@@ -280,20 +298,26 @@ bool send_place(
 	return moved == MOVE_OK;
 }
 
+bool send_payload(struct work *w, struct received *r, enum step *s)
+{
+	struct payload src;
+	struct held held;
+
+	if (!work_source(w, &src, &held)) {
+		*s = work_failed(w, IBV_WC_LOC_PROT_ERR);
+		return false;
+	}
+	*s = send_find_receive(w);
+	return *s == STEP_DONE && send_place(w, &src, &held, r, s);
+}
+
 enum step work_send(struct work *w)
 {
 	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
 	struct received r = {.where = RQ_DIRECT};
-	struct held held;
-	struct payload src;
 	enum step s;
 
-	if (!work_source(w, &src, &held))
-		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	s = send_find_receive(w);
-	if (s != STEP_DONE)
-		return s;
-	if (!send_place(w, &src, &held, &r, &s))
+	if (!send_payload(w, &r, &s))
 		return s;
 	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos)) {
 		s = work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);

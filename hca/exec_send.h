@@ -35,3 +35,6 @@ uint64_t send_room(const struct work *w, struct seg_sge *room);
  */
 bool send_place(
 	struct work *w, struct payload *src, struct held *held, struct received *r, enum step *s);
+
+/* Finds the next receive and brings the request's bytes into it; else as send_place(). */
+bool send_payload(struct work *w, struct received *r, enum step *s);

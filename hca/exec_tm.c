@@ -59,16 +59,9 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 {
 	struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
 	struct received r = {.where = RQ_DIRECT};
-	struct payload src;
-	struct held held;
 	enum step s;
 
-	if (!work_source(w, &src, &held))
-		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	s = send_find_receive(w);
-	if (s != STEP_DONE)
-		return s;
-	if (!send_place(w, &src, &held, &r, &s))
+	if (!send_payload(w, &r, &s))
 		return s;
 	if (tagged && !tm_count_unexpected(&w->mem->tags, w->tm_seen)) {
 		send_leave_receive(w);
@@ -186,23 +179,9 @@ static void fin_leave(struct work *w, struct fin *f)
 static enum ibv_wc_status fin_check(const struct work *w, const struct fin *f)
 {
 	bool shared = f->rx.ring.slots;
-	struct seg_sge sge[SGL_MAX];
-	unsigned n = receive_sges(f->rqe, shared ? f->rx.sge_max : w->req->rq_sge_max, sge);
-	uint64_t room = 0;
-	struct held held;
-	struct sgl l;
 
-	held.n = 0;
-	held.busy = false;
-	for (unsigned i = 0; i < n; i++)
-		room += sge[i].length;
-	if (room < sizeof(struct header))
-		return IBV_WC_LOC_LEN_ERR;
-	sgl_reset(&l);
-	return resolve_sges(&w->req->view, shared ? f->rx.pd : w->req->pd, sge, n,
-		       sizeof(struct header), IBV_ACCESS_LOCAL_WRITE, &l, &held)
-		       ? IBV_WC_SUCCESS
-		       : IBV_WC_LOC_PROT_ERR;
+	return receive_fits(&w->req->view, shared ? f->rx.pd : w->req->pd, f->rqe,
+		shared ? f->rx.sge_max : w->req->rq_sge_max, sizeof(struct header));
 }
 
 /* If that receive is no good, both QPs go to ERR. */

@@ -77,24 +77,17 @@ void export_free(struct hca_mr *mr)
 
 static int enter(uint64_t addr, uint64_t length, struct hca_mr **out)
 {
-	struct hca_mr *mr = calloc(1, sizeof *mr);
-	int rc;
+	struct hca_mr *mr;
+	int rc = mr_new(&mr);
 
-	if (!mr)
-		return -ENOMEM;
-	rc = table_add_mr(mr);
-	if (rc < 0) {
-		free(mr);
+	if (rc)
 		return rc;
-	}
-	mr->index = rc;
-	mr->epoch = proc_epoch();
 	mr->addr = mr->iova = addr;
 	mr->length = length;
 	mr->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-	mr->born = mr_next_key(rc);
+	mr->born = mr_next_key(mr->index);
 	if (!mr->born) /* which means none */
-		mr->born = mr_next_key(rc);
+		mr->born = mr_next_key(mr->index);
 	mr->key = ~mr->born; /* which leads to another entry: no request means this one */
 	*out = mr;
 	return 0;

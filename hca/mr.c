@@ -188,6 +188,24 @@ uint32_t mr_next_key(uint32_t index)
 	return index << KEY_VARIANT_BITS | key_variant[index]++;
 }
 
+int mr_new(struct hca_mr **out)
+{
+	struct hca_mr *mr = calloc(1, sizeof *mr);
+	int rc;
+
+	if (!mr)
+		return -ENOMEM;
+	rc = table_add_mr(mr);
+	if (rc < 0) {
+		free(mr);
+		return rc;
+	}
+	mr->index = rc;
+	mr->epoch = proc_epoch();
+	*out = mr;
+	return 0;
+}
+
 int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 {
 	struct hca_mr *mr;
@@ -198,16 +216,9 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	if (pd->epoch != proc_epoch())
 		return -EINVAL; /* of the process we were forked from */
 	agent_look();
-	mr = calloc(1, sizeof *mr);
-	if (!mr)
-		return -ENOMEM;
-	rc = table_add_mr(mr);
-	if (rc < 0) {
-		free(mr);
+	rc = mr_new(&mr);
+	if (rc)
 		return rc;
-	}
-	mr->index = rc;
-	mr->epoch = proc_epoch();
 	mr->pd = pd;
 	mr->addr = r->addr;
 	mr->length = r->length;

@@ -65,6 +65,9 @@ struct hca_mw {
 /* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
 int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
 
+/* An empty one with an entry in the table, for mr_add() and exports; -ENOMEM. */
+int mr_new(struct hca_mr **mr);
+
 /* A region of device memory was deregistered. */
 void dm_region_gone(struct hca_dm *dm);
 

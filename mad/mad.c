@@ -113,20 +113,30 @@ static int begin_send(struct mad_send *s)
 	return 0;
 }
 
+static struct mad_send *new_send(struct mad_agent *a, const struct mad_addr *to,
+	uint32_t timeout_ms, uint32_t retries, bool response, void *context)
+{
+	struct mad_send *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->agent = a;
+	s->addr = *to;
+	s->context = context;
+	s->timeout_ms = timeout_ms;
+	s->retries = retries;
+	s->response = response;
+	return s;
+}
+
 int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE],
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out)
 {
-	struct mad_send *s = calloc(1, sizeof *s);
+	struct mad_send *s = new_send(a, to, timeout_ms, retries, response, context);
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct mad_send){.agent = a,
-		.addr = *to,
-		.context = context,
-		.timeout_ms = timeout_ms,
-		.retries = retries,
-		.response = response};
 	memcpy(s->mad, mad, MAD_SIZE);
 	ret = begin_send(s);
 	if (ret)
@@ -139,17 +149,11 @@ int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[M
 int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t *msg, size_t len,
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out)
 {
-	struct mad_send *s = calloc(1, sizeof *s);
+	struct mad_send *s = new_send(a, to, timeout_ms, retries, response, context);
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct mad_send){.agent = a,
-		.addr = *to,
-		.context = context,
-		.timeout_ms = timeout_ms,
-		.retries = retries,
-		.response = response};
 	ret = rmpp_send_init(s, msg, len);
 	if (ret) {
 		free(s);

@@ -449,18 +449,20 @@ static void got_segment(struct rmpp_recv *r, const struct rmpp_hdr *hdr, const u
 static struct mad_agent *owner_of(
 	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
 {
-	struct mad_agent *a;
-	struct mad_send *s;
+	struct mad_send *s = hdr->method & MAD_RESPONSE ? mad_awaiting(port, from, hdr) : NULL;
+	struct mad_agent *a = s ? s->agent : mad_registered(port, hdr);
 
-	if (hdr->method & MAD_RESPONSE) {
-		s = mad_awaiting(port, from, hdr);
-		a = s ? s->agent : NULL;
-		if (s && a->receive_long)
-			mad_extend(s, s->timeout_ms); /* it is coming */
-	} else {
-		a = mad_registered(port, hdr);
-	}
 	return a && a->receive_long ? a : NULL;
+}
+
+/* The response that a request waits for is coming: it has time again. */
+static void response_comes(
+	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
+{
+	struct mad_send *s = hdr->method & MAD_RESPONSE ? mad_awaiting(port, from, hdr) : NULL;
+
+	if (s)
+		mad_extend(s, s->timeout_ms);
 }
 
 static bool got_data(struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr,
@@ -477,10 +479,10 @@ static bool got_data(struct mad_port *port, const struct mad_addr *from, const s
 			recv_free(r);
 		return true;
 	}
-	if (r && !r->complete)
-		(void)owner_of(port, from, hdr);
 	if (!r && rmpp->segment == 1)
 		r = recv_new(a, from, hdr, mad);
+	if (r && !r->complete)
+		response_comes(port, from, hdr);
 	if (r)
 		got_segment(r, rmpp, mad);
 	else

@@ -52,6 +52,12 @@ static int copy_addr(
 	return 0;
 }
 
+static int give_source(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
+{
+	return copy_addr(
+		&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+}
+
 /* An entry without addresses, NULL without memory. */
 static struct rdma_addrinfo *new_info(const struct rdma_addrinfo *hints, int family)
 {
@@ -88,8 +94,7 @@ static int convert(
 		rai->ai_dst_canonname = name;
 	}
 	if (!ret && !passive && hints->ai_src_len)
-		ret = copy_addr(
-			&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+		ret = give_source(rai, hints);
 	if (ret)
 		free_one(rai);
 	else
@@ -129,8 +134,7 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 		ret = copy_addr(
 			&rai->ai_dst_addr, &rai->ai_dst_len, hints->ai_dst_addr, hints->ai_dst_len);
 	if (!ret && hints->ai_src_len)
-		ret = copy_addr(
-			&rai->ai_src_addr, &rai->ai_src_len, hints->ai_src_addr, hints->ai_src_len);
+		ret = give_source(rai, hints);
 	if (ret)
 		free_one(rai);
 	else

@@ -204,15 +204,7 @@ void dgram_free(struct rsocket *s)
 	}
 	if (d->qp)
 		ibv_destroy_qp(d->qp);
-	if (s->recv_cq) {
-		ibv_ack_cq_events(s->recv_cq, s->recv_events);
-		ibv_destroy_cq(s->recv_cq);
-	}
-	if (s->send_cq) {
-		ibv_ack_cq_events(s->send_cq, s->send_events);
-		ibv_destroy_cq(s->send_cq);
-	}
-	s->recv_cq = s->send_cq = NULL;
+	rs_free_cqs(s);
 	if (d->mr)
 		ibv_dereg_mr(d->mr);
 	if (d->mem)

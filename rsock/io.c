@@ -65,11 +65,29 @@ static bool piece(const struct io *io, int i, size_t *skip, uint8_t **p, size_t 
 
 /* ---- streams ---- */
 
-/* What is there now, to the place after the first `done` bytes. */
-static ssize_t take_now(struct rsocket *s, const struct io *io, size_t done)
+/* One piece, of which `moved` bytes came before; as stream_take() and stream_put(). */
+typedef ssize_t move_fn(
+	struct rsocket *s, const struct io *io, uint8_t *p, size_t len, size_t moved);
+
+static ssize_t take_piece(
+	struct rsocket *s, const struct io *io, uint8_t *p, size_t len, size_t moved)
 {
 	bool peek = io->flags & MSG_PEEK;
-	size_t skip = done, got = 0;
+
+	return stream_take(s, p, len, peek, peek ? moved : 0);
+}
+
+static ssize_t put_piece(
+	struct rsocket *s, const struct io *io, uint8_t *p, size_t len, size_t moved)
+{
+	(void)io, (void)moved;
+	return stream_put(s, p, len);
+}
+
+/* What can be moved now, from or to the place after the first `done` bytes. */
+static ssize_t move_now(struct rsocket *s, const struct io *io, size_t done, move_fn *move)
+{
+	size_t skip = done, moved = 0;
 	ssize_t n = 0;
 
 	for (int i = 0; i < io->n; i++) {
@@ -78,13 +96,13 @@ static ssize_t take_now(struct rsocket *s, const struct io *io, size_t done)
 
 		if (!piece(io, i, &skip, &p, &len))
 			continue;
-		n = stream_take(s, p, len, peek, peek ? got : 0);
+		n = move(s, io, p, len, moved);
 		if (n > 0)
-			got += n;
+			moved += n;
 		if (n < (ssize_t)len)
 			break;
 	}
-	return got ? (ssize_t)got : n;
+	return moved ? (ssize_t)moved : n;
 }
 
 static ssize_t stream_recv(struct rsocket *s, const struct io *io)
@@ -98,7 +116,7 @@ static ssize_t stream_recv(struct rsocket *s, const struct io *io)
 		return 0;
 	for (;;) {
 		rs_progress(s, false);
-		n = take_now(s, io, done);
+		n = move_now(s, io, done, take_piece);
 		if (n > 0)
 			done += n;
 		if (n == 0 || (done && (!all || done == io->total)))
@@ -116,26 +134,6 @@ static ssize_t stream_recv(struct rsocket *s, const struct io *io)
 	return done ? (ssize_t)done : n;
 }
 
-static ssize_t put_now(struct rsocket *s, const struct io *io, size_t done)
-{
-	size_t skip = done, put = 0;
-	ssize_t n = 0;
-
-	for (int i = 0; i < io->n; i++) {
-		uint8_t *p;
-		size_t len;
-
-		if (!piece(io, i, &skip, &p, &len))
-			continue;
-		n = stream_put(s, p, len);
-		if (n > 0)
-			put += n;
-		if (n < (ssize_t)len)
-			break;
-	}
-	return put ? (ssize_t)put : n;
-}
-
 static ssize_t stream_send(struct rsocket *s, const struct io *io)
 {
 	uint64_t deadline = deadline_of(s->opt.sndtimeo);
@@ -145,7 +143,7 @@ static ssize_t stream_send(struct rsocket *s, const struct io *io)
 	/* What came meanwhile may be credit; and an end is to be seen. */
 	rs_progress(s, false);
 	for (;;) {
-		n = put_now(s, io, done);
+		n = move_now(s, io, done, put_piece);
 		if (n > 0)
 			done += n;
 		if (done == io->total)

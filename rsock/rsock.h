@@ -222,6 +222,8 @@ void sleeper_drain(int fd);
 void rs_arm(struct rsocket *s, short events);
 /* Takes events of the completion channel. */
 void rs_take_events(struct rsocket *s);
+/* Acknowledges what was counted there and destroys the CQs; no QP uses them any more. */
+void rs_free_cqs(struct rsocket *s);
 /* poll(2) conditions of s at this moment, among POLLIN, POLLOUT, POLLERR, POLLHUP. */
 short rs_ready(struct rsocket *s);
 /* Takes completions; with cm, or if that was long ago, rdma_cm events as well. */

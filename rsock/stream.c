@@ -187,15 +187,7 @@ void stream_free(struct rsocket *s)
 
 	if (s->id && s->id->qp)
 		rdma_destroy_qp(s->id);
-	if (s->recv_cq) {
-		ibv_ack_cq_events(s->recv_cq, s->recv_events);
-		ibv_destroy_cq(s->recv_cq);
-	}
-	if (s->send_cq) {
-		ibv_ack_cq_events(s->send_cq, s->send_events);
-		ibv_destroy_cq(s->send_cq);
-	}
-	s->recv_cq = s->send_cq = NULL;
+	rs_free_cqs(s);
 	iomap_free_all(s);
 	if (st->ring_mr)
 		ibv_dereg_mr(st->ring_mr);

@@ -190,6 +190,19 @@ void rs_take_events(struct rsocket *s)
 	}
 }
 
+void rs_free_cqs(struct rsocket *s)
+{
+	if (s->recv_cq) {
+		ibv_ack_cq_events(s->recv_cq, s->recv_events);
+		ibv_destroy_cq(s->recv_cq);
+	}
+	if (s->send_cq) {
+		ibv_ack_cq_events(s->send_cq, s->send_events);
+		ibv_destroy_cq(s->send_cq);
+	}
+	s->recv_cq = s->send_cq = NULL;
+}
+
 /* ---- sleeping for one of them ---- */
 
 static int sleep_ms(uint64_t deadline)

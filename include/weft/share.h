@@ -65,7 +65,7 @@ int weft_share_close(struct weft_share *share) __attribute__((weak));
  * on the same pages are copied from then on; pages that another export covers stay shared.  As
  * long as somebody has not unmapped it, memory at these addresses cannot be exported again.
  * share is gone.  0, or EBUSY: ended, but a stopped peer is using a region there, and the
- * pages stay shared for now.
+ * pages stay shared.
  */
 int weft_share_revoke(struct weft_share *share) __attribute__((weak));
 
