@@ -17,7 +17,7 @@
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { PAGE = 4096, PAGES = 96, SIZE = PAGES * PAGE, WRITERS = 2, ROUNDS = 1500 };
+enum { PAGE = 4096, PAGES = 96, SIZE = PAGES * PAGE, WRITERS = 2, ROUNDS = 1000 };
 enum { MESSAGE = 24 * 1024, DEPTH = 8 };
 
 static int rounds = ROUNDS;
