@@ -129,7 +129,7 @@ API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
+	ret = ep_find_again(epd, &ep);
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_SEND_BLOCK))
@@ -142,7 +142,7 @@ API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
+	ret = ep_find_again(epd, &ep);
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_RECV_BLOCK))
@@ -175,7 +175,7 @@ static int copy(scif_epd_t epd, const struct rma_args *args)
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
+	ret = ep_find_again(epd, &ep);
 	return ret ? answer(ret, err) : leave(ep, rma_copy(ep, args), err);
 }
 
