@@ -60,6 +60,15 @@ struct after {
 	uint32_t id;
 };
 
+enum { CHECKED = 4 };
+
+/* Memory of the program that SCIF_RMA_USECACHE may take for granted until then. */
+struct checked {
+	uintptr_t from, to;
+	uint64_t until;
+	bool writable;
+};
+
 /* Registered memory of a connection. */
 struct link_mem {
 	struct wire_credit credit; /* written by the peer */
@@ -74,6 +83,7 @@ struct link {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr, *credit_mr; /* of mem; of what the peer may write */
+	struct ibv_mr *all_mr;         /* of all our memory, where the adapter takes it on demand */
 	struct link_mem *mem;
 	bool ready;           /* the peer's hello is known */
 	bool armed;           /* the queue rings when something comes, or has just rung (bell.h) */
@@ -100,6 +110,8 @@ struct link {
 	uint64_t rma_last;               /* number of the last request of an RMA */
 	uint64_t marks_self, marks_peer; /* number of the last one marked + 1, 0: none */
 	uint32_t answers;                /* WIRE_WAITs of the peer not answered */
+	struct checked checked[CHECKED];
+	unsigned next_checked;
 };
 
 struct scif_ep {

@@ -80,6 +80,9 @@ int link_create(struct scif_ep *ep)
 		l->credit_mr = ibv_reg_mr(l->pd, &l->mem->credit, sizeof(l->mem->credit),
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (l->credit_mr)
+		l->all_mr = ibv_reg_mr(
+			l->pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
+	if (l->credit_mr)
 		l->cq = ibv_create_cq(ep->id->verbs, SQ_DEPTH + WIRE_RECVS, ep, channel, 0);
 	if (!l->cq || ibv_req_notify_cq(l->cq, 0))
 		return -(errno ? errno : ENOMEM);
@@ -110,6 +113,9 @@ void link_destroy(struct link *l, struct rdma_cm_id *id)
 	if (l->cq)
 		ibv_destroy_cq(l->cq);
 	l->cq = NULL;
+	if (l->all_mr)
+		ibv_dereg_mr(l->all_mr);
+	l->all_mr = NULL;
 	if (l->credit_mr)
 		ibv_dereg_mr(l->credit_mr);
 	l->credit_mr = NULL;
