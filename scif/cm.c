@@ -390,14 +390,14 @@ static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_
 		*peer = ep->peer;
 		return fd;
 	}
-	if (fd < 0)
+	if (fd < 0) {
 		rdma_reject(ep->id, NULL, 0);
-	else
-		close(fd);
-	if (fd < 0 || ep_remove(ep))
 		ep_close(ep);
-	if (fd >= 0)
+	} else if (ep_remove(ep)) { /* before the service's thread sees its end */
+		close(fd);
+		ep_close(ep);
 		ep_put(ep);
+	}
 	return ret;
 }
 
