@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "scif/check.h"
 #include "scif/node.h"
 #include "scif/window.h"
 #include "scif/wire.h"
@@ -150,6 +151,7 @@ struct scif_ep {
 	int backlog, waiting; /* a listener's queue */
 	struct scif_ep *requests, **requests_end, *next_request;
 
+	struct ep_check check;
 	struct windows own;    /* ours, with their regions */
 	struct windows theirs; /* the peer's, with their keys */
 };

@@ -36,8 +36,10 @@ static int check(struct scif_ep *ep, const struct rma_args *a)
 
 	if (ret)
 		return ret;
-	if ((a->flags & ~ALL_FLAGS) || !a->len)
+	if ((a->flags & ~ALL_FLAGS) || !a->len) {
+		check_why(a->len ? "flags has unknown bits" : "len is 0");
 		return -EINVAL;
+	}
 	if (!a->memory)
 		ret = windows_check(
 			&ep->own, a->loff, a->len, a->write ? SCIF_PROT_READ : SCIF_PROT_WRITE);
@@ -214,6 +216,7 @@ static int copy(struct scif_ep *ep, struct rma *r, struct after *after)
 		.lat_len = a->len,
 		.roff = a->roff,
 		.rat_len = a->len};
+	check_copied(ep, a, r->last);
 	link_after(ep, after);
 	link_poll(ep);
 	while ((a->flags & SCIF_RMA_SYNC) && ep->state == EP_CONNECTED &&
