@@ -314,8 +314,32 @@ int scif_get_pages(scif_epd_t epd, off_t offset, size_t len, struct scif_range *
 /* EINVAL not of scif_get_pages(). */
 int scif_put_pages(struct scif_range *pages);
 
-struct scif_client;
-/* EOPNOTSUPP. */
+/* A node, this one included, as clients see it; one for all of them, as long as it is there. */
+struct scif_peer_dev {
+	struct {
+		const char *init_name;
+		void *driver_data; /* the program's */
+	} dev;
+	uint8_t dnode; /* nodes above 255 are not told of */
+};
+
+struct scif_client {
+	const char *name;
+	void (*probe)(struct scif_peer_dev *spdev);
+	void (*remove)(struct scif_peer_dev *spdev);
+	struct {
+		const char *name;
+		void *subsys;
+	} si; /* the library's */
+};
+
+/*
+ * Calls client->probe() for each node that is there, now, and for each that comes;
+ * client->remove() for each that goes.  Later calls come from a thread of the library, one at a
+ * time, and may make calls of this header.  *client stays the caller's, who keeps it until
+ * scif_client_unregister(), which calls remove() for each node that is there.  EINVAL NULL, EEXIST
+ * is registered, ENOMEM, EAGAIN no thread.
+ */
 int scif_client_register(struct scif_client *client);
 void scif_client_unregister(struct scif_client *client);
 

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/link.h"
 #include "scif/map.h"
@@ -152,6 +153,7 @@ static void child_forked(void)
 	node_forked();
 	poll_forked();
 	map_forked();
+	client_forked();
 	cm_forked();
 	if (service.epoll >= 0)
 		close(service.epoll);
