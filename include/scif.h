@@ -13,6 +13,10 @@
 #ifndef SCIF_H
 #define SCIF_H
 
+#ifdef WEFT_SCIF_KERNEL_H
+#error "one source file has one convention: include <scif.h> or <linux/scif.h>"
+#endif
+
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -342,6 +346,14 @@ struct scif_client {
  */
 int scif_client_register(struct scif_client *client);
 void scif_client_unregister(struct scif_client *client);
+
+/* ---- The kernel's convention, <weft/scif_kernel.h>: an endpoint is a pointer there ---- */
+
+struct scif_endpt;
+/* The file descriptor of such an endpoint, which stays the endpoint's; negative errno: -EBADF. */
+int weft_scif_to_fd(struct scif_endpt *epd);
+/* The reverse; closing either closes both.  NULL and errno EBADF, ENOTTY. */
+struct scif_endpt *weft_scif_from_fd(int fd);
 
 #ifdef __cplusplus
 }
