@@ -175,7 +175,7 @@ static int start_connecting(struct scif_ep *ep, struct sockaddr_storage *addr)
 	if (rdma_create_id(service_cm(), &ep->id, ep, RDMA_PS_TCP))
 		return -ENOMEM;
 	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)addr, RESOLVE_MS))
-		return -ECONNREFUSED;
+		return errno == ENOMEM ? -ENOMEM : -ECONNREFUSED;
 	return 0;
 }
 
@@ -390,14 +390,16 @@ static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_
 		*peer = ep->peer;
 		return fd;
 	}
-	if (fd < 0)
+	if (fd < 0) {
 		rdma_reject(ep->id, NULL, 0);
-	else
-		close(fd);
-	if (fd < 0 || ep_remove(ep))
 		ep_close(ep);
-	if (fd >= 0)
+		return ret;
+	}
+	close(fd);
+	if (ep_remove(ep)) { /* else the service thread was faster */
+		ep_close(ep);
 		ep_put(ep);
+	}
 	return ret;
 }
 
