@@ -433,22 +433,38 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	return 0;
 }
 
-/* ---- moderated events ---- */
-
-static void fire_held(struct hca_cq *cq)
+static void fire(struct hca_cq *cq, struct exec *x, bool solicited)
 {
-	struct exec *x = exec_self();
-	uint32_t firing;
+	uint32_t firing = arm_must_fire(&cq->s->arm, solicited);
 
-	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
-	if (!x || !atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
-		return;
-	firing = arm_must_fire(&cq->s->arm, true);
 	if (!firing)
 		return;
 	atomic_fetch_add_explicit(&cq->s->fired, 1, memory_order_release);
 	x->fire(x->attach, cq->channel ? cq->channel->id : 0, x->arg);
 	arm_fired(&cq->s->arm, firing);
+}
+
+void cq_fire_untold(struct hca_cq *cq)
+{
+	struct exec *x = exec_self();
+
+	if (!x)
+		return;
+	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) != cq->fired_seen)
+		x->fire(x->attach, cq->channel->id, x->arg);
+	else if (!looks_empty(cq))
+		fire(cq, x, false);
+}
+
+/* ---- moderated events ---- */
+
+static void fire_held(struct hca_cq *cq)
+{
+	struct exec *x = exec_self();
+
+	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
+	if (x && atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
+		fire(cq, x, true);
 }
 
 bool cq_moderated(struct hca_cq *cq, bool always)

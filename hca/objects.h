@@ -121,6 +121,12 @@ struct hca_cq {
  * depends on weftd.  True if the CQ is moderated.
  */
 bool cq_moderated(struct hca_cq *cq, bool always);
+
+/*
+ * For a CQ whose channel has nothing to read, with the channel's lock: fires it if it was fired, or
+ * is armed and has completions.  Who had to fire it, or weftd, over whom it went, may have died.
+ */
+void cq_fire_untold(struct hca_cq *cq);
 /* The owner's side of a receive queue with several producers. */
 struct hca_rxq {
 	struct lock lock; /* posting */
