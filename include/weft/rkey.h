@@ -15,12 +15,12 @@ extern "C" {
 
 /*
  * *access: the rights (enum ibv_access_flags, and those of <weft/verbs_ext.h>) that the region or
- * window with that key has in the process that qp is connected to, at this moment: whether a request
- * is executed depends on more (its queue pair, the protection domain, the range).  Asks nobody, never
- * blocks.
+ * window with that key has in the process that qp is connected to, at this moment: whether a
+ * request is executed depends on more (its queue pair, the protection domain, the range).  Asks
+ * nobody, never blocks.
  *
- * 0; EINVAL: qp is connected to nobody; ENOENT: there is no such key; EOPNOTSUPP: the peer is not on
- * this machine, or not found yet.
+ * 0; EINVAL: qp is connected to nobody; ENOENT: there is no such key; EOPNOTSUPP: the peer is not
+ * on this machine, or not found yet.
  */
 int weft_rkey_access(struct ibv_qp *qp, uint32_t rkey, unsigned *access);
 
