@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 4 };
+enum { SEG_VERSION = 5 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -121,6 +121,9 @@ struct seg_header {
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
 	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
 
+	/* the owner: regions for persistent flushes, by enum durability */
+	_Atomic uint32_t n_durable[3];
+
 	/* a guest: entries of guest[] below this were used */
 	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
@@ -171,9 +174,11 @@ enum seg_counter {
 	CTR_DROP_ACCESS,  /* ... UC: the responder found the request at fault */
 	CTR_AGENT_OPS,    /* requests to peers' agents */
 	CTR_AGENT_BYTES,
-	CTR_AGENT_LATE,   /* ... given up: the agent did not answer in time */
-	CTR_AGENT_SERVED, /* requests that our own agent served */
-	CTR_AGENT_DENIED, /* ... and those that it refused */
+	CTR_AGENT_LATE,       /* ... given up: the agent did not answer in time */
+	CTR_AGENT_SERVED,     /* requests that our own agent served */
+	CTR_AGENT_DENIED,     /* ... and those that it refused */
+	CTR_PERSIST,          /* persistent flushes of files and persistent memory */
+	CTR_PERSIST_VOLATILE, /* ... of memory that nothing can make durable */
 	CTR_COUNT,
 	CTR_ROOM = 64
 };
@@ -191,6 +196,10 @@ enum seg_mr_flags {
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
 	MR_EXPORT = 1 << 3, /* no region for requests: memory that others may map (hca/export.h) */
+	/* Registered for persistent flushes; neither: nothing can make it durable (hca/persist.h)
+	 */
+	MR_PMEM = 1 << 4,
+	MR_FILE = 1 << 5,
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */

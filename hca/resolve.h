@@ -29,12 +29,19 @@ struct held {
 bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
 	struct sgl *l, struct held *h);
 
+/* The same for all that the rkey stands for. */
+bool resolve_whole(
+	const struct end *e, uint32_t rkey, unsigned need, struct sgl *l, struct held *h);
+
 /*
  * The same under lkeys of protection domain pd of v's process, for the first want bytes of a list
  * of SGEs; a zero length SGE needs no key.  False also if the list is shorter than want.
  */
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h);
+
+/* The rights that an rkey of v's process gives; false: it names nothing. */
+bool resolve_access(const struct view *v, uint32_t rkey, unsigned *access);
 
 enum held_state {
 	HELD_VALID,

@@ -12,6 +12,8 @@ enum {
 	NAP_MAX_NS = 8 * NSEC_PER_MSEC,
 };
 #define SLOW_NS (5 * (uint64_t)NSEC_PER_SEC)
+/* The same for a disk, with a step of a flush. */
+#define DISK_NS (10 * (uint64_t)NSEC_PER_SEC)
 
 uint64_t agent_spin_ns(void)
 {
@@ -32,6 +34,7 @@ struct run {
 	struct agent_area *area;
 	struct agent_slot *slot;
 	unsigned index;
+	unsigned posted; /* halves, of a flush */
 	uint64_t since;  /* when the agent was last seen to do something */
 	uint64_t nap_ns; /* grows while nothing happens */
 };
@@ -51,6 +54,7 @@ static void ring(struct run *r)
 /* Sleeps a little while *word is seen; MOVE_OK: look again. */
 static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
 {
+	bool disk = r->c->op == AGENT_PERSIST && seen == AGENT_SERVING;
 	uint64_t waited;
 
 	r->c->rest(r->c->arg);
@@ -65,7 +69,8 @@ static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen
 	if (waited < r->c->patience_ns)
 		return MOVE_OK;
 	/* On a machine with more work than CPUs an agent may have to wait for its turn. */
-	return r->area && waited < SLOW_NS && r->c->slow(r->c->arg) ? MOVE_OK : MOVE_LATE;
+	return r->area && waited < (disk ? DISK_NS : SLOW_NS) && r->c->slow(r->c->arg) ? MOVE_OK
+										       : MOVE_LATE;
 }
 
 static bool take_slot(struct run *r)
@@ -235,6 +240,40 @@ static enum move_result update(struct run *r)
 	return rc;
 }
 
+/* In steps that the disk is through with soon; nothing is copied. */
+static enum move_result persist(struct run *r)
+{
+	struct move *m = r->m;
+
+	while (m->remote->left) {
+		uint64_t piece = m->remote->v[m->remote->at].iov_len;
+		enum move_result rc;
+
+		post(r, &r->slot->half[r->posted & 1],
+			piece < AGENT_PERSIST_BYTES ? piece : AGENT_PERSIST_BYTES);
+		rc = await(r, &r->slot->half[r->posted & 1]);
+		if (rc != MOVE_OK)
+			return rc;
+		r->posted++;
+		if (m->remote->left && !m->still_valid(m->arg))
+			return MOVE_STOPPED;
+	}
+	return MOVE_OK;
+}
+
+static enum move_result perform(struct run *r)
+{
+	switch (r->c->op) {
+	case AGENT_ADD:
+	case AGENT_SWAP:
+		return update(r);
+	case AGENT_PERSIST:
+		return persist(r);
+	default:
+		return carry(r);
+	}
+}
+
 enum move_result agent_run(struct move *m)
 {
 	struct run r = {.m = m, .c = m->agent};
@@ -242,7 +281,7 @@ enum move_result agent_run(struct move *m)
 
 	if (rc != MOVE_OK)
 		return rc;
-	rc = r.c->op >= AGENT_ADD ? update(&r) : carry(&r);
+	rc = perform(&r);
 	end(&r);
 	return rc;
 }
