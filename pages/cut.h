@@ -9,8 +9,8 @@
  *   change them in between, which is undone then.  Aligned words of 2, 4 and 8 bytes are stored
  *   whole.  So the last byte comes by itself, after the rest of its word, after all other bytes;
  *   only what is an aligned word altogether is not cut.
- * - Without, pieces of less than 64 bytes are stored in ascending order, by words of 8 bytes counted
- *   from the piece's first: so the last aligned word comes by itself.
+ * - Without, pieces of less than 64 bytes are stored in ascending order, by words of 8 bytes
+ * counted from the piece's first: so the last aligned word comes by itself.
  */
 #pragma once
 
