@@ -390,14 +390,13 @@ static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_
 		*peer = ep->peer;
 		return fd;
 	}
-	if (fd < 0)
+	if (fd < 0) {
 		rdma_reject(ep->id, NULL, 0);
-	else
-		close(fd);
-	if (fd < 0 || ep_remove(ep))
 		ep_close(ep);
-	if (fd >= 0)
-		ep_put(ep);
+	} else {
+		close(fd);
+		ep_let_go(ep);
+	}
 	return ret;
 }
 

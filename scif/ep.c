@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "scif/cm.h"
 #include "scif/link.h"
+#include "scif/poll.h"
 #include "scif/ready.h"
 #include "scif/reg.h"
 #include "scif/service.h"
@@ -303,10 +304,28 @@ void ep_close(struct scif_ep *ep)
 	atomic_store_explicit(&ep->gone, 1, memory_order_release);
 }
 
-void ep_await_close(struct scif_ep *ep)
+/* Waits until another thread, which noticed first that its fd is closed, has taken it down. */
+static void await_close(struct scif_ep *ep)
 {
 	const struct timespec nap = {.tv_nsec = 20 * NSEC_PER_USEC};
 
 	while (!atomic_load_explicit(&ep->gone, memory_order_acquire))
 		nanosleep(&nap, NULL);
+}
+
+void ep_let_go(struct scif_ep *ep)
+{
+	bool last;
+
+	lock_take(&ep->lock);
+	last = ep_fd_closed(ep);
+	ep_changed(ep);
+	lock_drop(&ep->lock);
+	poll_fd_closed();
+	if (last && ep_remove(ep)) {
+		ep_close(ep);
+		ep_put(ep);
+	} else if (last) {
+		await_close(ep);
+	}
 }
