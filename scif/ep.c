@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "scif/cm.h"
+#include "scif/half.h"
 #include "scif/link.h"
 #include "scif/poll.h"
 #include "scif/ready.h"
@@ -139,13 +141,22 @@ void ep_each(void (*fn)(struct scif_ep *ep))
 
 /* ---- fork ---- */
 
+static _Atomic uintptr_t forking; /* the thread, which is itself in the child, too */
+
+bool ep_forking(void)
+{
+	return atomic_load_explicit(&forking, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
 void ep_before_fork(void)
 {
 	lock_take(&table.lock);
+	atomic_store_explicit(&forking, (uintptr_t)pthread_self(), memory_order_relaxed);
 }
 
 void ep_parent_forked(void)
 {
+	atomic_store_explicit(&forking, 0, memory_order_relaxed);
 	lock_drop(&table.lock);
 }
 
@@ -165,6 +176,7 @@ void ep_child_forked(void)
 		}
 	}
 	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&forking, 0, memory_order_relaxed);
 }
 
 /* ---- waiting ---- */
@@ -291,6 +303,7 @@ void ep_close(struct scif_ep *ep)
 	ep_changed(ep);
 	lock_drop(&ep->lock);
 	refuse_requests(ep);
+	half_drop(ep);
 	if (ep->id && was_connected)
 		rdma_disconnect(ep->id);
 	link_destroy(&ep->link, ep->id);

@@ -183,3 +183,5 @@ int ep_connected(const struct scif_ep *ep);
 void ep_before_fork(void);
 void ep_parent_forked(void);
 void ep_child_forked(void);
+/* Is this thread between two of them?  Then the table is locked, by itself. */
+bool ep_forking(void);

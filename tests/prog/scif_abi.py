@@ -72,6 +72,7 @@ def main():
     lib = os.path.join(build, "lib", "libscif.so.0")
     want = {"scif_" + n: "SCIF_0.0" for n in CLASSIC}
     want |= {"scif_" + n: "WEFT_1.0" for n in LATER}
+    want["weft_scif_device"] = "WEFT_PRIVATE_1"
     found = exported(lib)
     assert found == want, f"exports differ: {set(found.items()) ^ set(want.items())}"
     dynamic = run("readelf", "-W", "-d", lib)
