@@ -79,7 +79,7 @@ bool resolve_access(const struct view *v, uint32_t rkey, unsigned *access)
 {
 	const struct seg_mr *mr = seg_mr_of(v->seg, rkey);
 
-	if (!has_key(mr, rkey) || mr->flags & (MR_NULL | MR_EXPORT))
+	if (!mr_has_key(mr, rkey) || mr->flags & (MR_NULL | MR_EXPORT))
 		return false;
 	*access = mr->access;
 	atomic_thread_fence(memory_order_acquire);
