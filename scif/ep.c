@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "scif/bell.h"
 #include "scif/cm.h"
+#include "scif/heir.h"
 #include "scif/link.h"
 #include "scif/ready.h"
 #include "scif/reg.h"
@@ -191,6 +192,14 @@ void ep_each(void (*fn)(struct scif_ep *ep))
 
 /* ---- fork ---- */
 
+bool ep_any(void)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		if (table.bucket[i])
+			return true;
+	return false;
+}
+
 void ep_before_fork(void)
 {
 	lock_take(&table.lock);
@@ -209,7 +218,9 @@ void ep_child_forked(void)
 			atomic_store_explicit(&ep->lock.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->sending.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->receiving.word, 0, memory_order_relaxed);
+			heir_adopt(ep);
 			ep->state = EP_INHERITED;
+			ep->inherited = true;
 			if (ep->sock >= 0)
 				close(ep->sock);
 			ep->sock = -1;
