@@ -11,6 +11,7 @@ enum {
 	NAP_MIN_NS = NSEC_PER_MSEC,
 	NAP_MAX_NS = 8 * NSEC_PER_MSEC,
 };
+#define SLOW_NS (5 * (uint64_t)NSEC_PER_SEC)
 
 uint64_t agent_spin_ns(void)
 {
@@ -50,6 +51,8 @@ static void ring(struct run *r)
 /* Sleeps a little while *word is seen; MOVE_OK: look again. */
 static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
 {
+	uint64_t waited;
+
 	r->c->rest(r->c->arg);
 	futex_wait_shared(word, seen, r->nap_ns);
 	if (r->nap_ns < NAP_MAX_NS)
@@ -58,7 +61,11 @@ static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen
 		return MOVE_STOPPED;
 	if (r->c->gone(r->c->arg))
 		return MOVE_GONE;
-	return clock_ns() - r->since >= r->c->patience_ns ? MOVE_LATE : MOVE_OK;
+	waited = clock_ns() - r->since;
+	if (waited < r->c->patience_ns)
+		return MOVE_OK;
+	/* On a machine with more work than CPUs an agent may have to wait for its turn. */
+	return r->area && waited < SLOW_NS && r->c->slow(r->c->arg) ? MOVE_OK : MOVE_LATE;
 }
 
 static bool take_slot(struct run *r)

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stddef.h>
 
-#include "base/log.h"
 #include "scif.h"
 #include "scif/check.h"
+#include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/ep.h"
 #include "scif/fence.h"
@@ -349,13 +349,15 @@ API int scif_put_pages(struct scif_range *pages)
 
 API int scif_client_register(struct scif_client *client)
 {
-	(void)client;
-	log_line(LOG_LVL_INFO, "SCIF: clients are not supported yet");
-	errno = EOPNOTSUPP;
-	return -1;
+	int err = errno;
+
+	return answer(client_add(client), err);
 }
 
 API void scif_client_unregister(struct scif_client *client)
 {
-	(void)client;
+	int err = errno;
+
+	client_remove(client);
+	errno = err;
 }

@@ -183,7 +183,7 @@ static int start_connecting(struct scif_ep *ep, struct sockaddr_storage *addr)
 	if (rdma_create_id(service_cm(), &ep->id, ep, RDMA_PS_TCP))
 		return -ENOMEM;
 	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)addr, RESOLVE_MS))
-		return -ECONNREFUSED;
+		return errno == ENOMEM ? -ENOMEM : -ECONNREFUSED;
 	return 0;
 }
 
@@ -405,8 +405,10 @@ static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_
 	if (fd < 0) {
 		rdma_reject(ep->id, NULL, 0);
 		ep_close(ep);
-	} else if (ep_remove(ep)) { /* before the service's thread sees its end */
-		close(fd);
+		return ret;
+	}
+	close(fd);
+	if (ep_remove(ep)) { /* else the service thread was faster */
 		ep_close(ep);
 		ep_put(ep);
 	}

@@ -180,17 +180,23 @@ static int wait_for(struct pollfd *fds, unsigned n, uint64_t until)
 	return ret;
 }
 
+int poll_check(const void *entries, unsigned n)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && n > rl.rlim_cur)
+		return -EINVAL;
+	return n && !entries ? -EFAULT : 0;
+}
+
 int poll_fds(struct pollfd *fds, unsigned n, long timeout)
 {
 	uint64_t start = clock_ns();
 	uint64_t until = timeout < 0 ? UINT64_MAX : start + timeout * (uint64_t)NSEC_PER_MSEC;
-	struct rlimit rl;
-	int ret;
+	int ret = poll_check(fds, n);
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && n > rl.rlim_cur)
-		return -EINVAL;
-	if (n && !fds)
-		return -EFAULT;
+	if (ret)
+		return ret;
 	do
 		ret = look(fds, n, false);
 	while (!ret && service_may_spin() && timeout && clock_ns() - start < SPIN_NS);

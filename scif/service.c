@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "scif/bell.h"
+#include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/heir.h"
 #include "scif/link.h"
@@ -180,6 +181,7 @@ static void child_forked(void)
 	poll_forked();
 	bell_forked();
 	map_forked();
+	client_forked();
 	cm_forked();
 	if (service.epoll >= 0)
 		close(service.epoll);
