@@ -15,6 +15,7 @@
 #include "scif/bell.h"
 #include "scif/cm.h"
 #include "scif/half.h"
+#include "scif/heir.h"
 #include "scif/link.h"
 #include "scif/poll.h"
 #include "scif/ready.h"
@@ -201,6 +202,14 @@ bool ep_forking(void)
 	return atomic_load_explicit(&forking, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
+bool ep_any(void)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		if (table.bucket[i])
+			return true;
+	return false;
+}
+
 void ep_before_fork(void)
 {
 	lock_take(&table.lock);
@@ -221,7 +230,9 @@ void ep_child_forked(void)
 			atomic_store_explicit(&ep->lock.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->sending.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->receiving.word, 0, memory_order_relaxed);
+			heir_adopt(ep);
 			ep->state = EP_INHERITED;
+			ep->inherited = true;
 			if (ep->sock >= 0)
 				close(ep->sock);
 			ep->sock = -1;

@@ -34,7 +34,7 @@ enum ep_state {
 	EP_CONNECTED,
 	EP_DISCONNECTED,
 	EP_CLOSED,    /* being taken down */
-	EP_INHERITED, /* of the process that forked us: only its fd can be closed */
+	EP_INHERITED, /* of the process that forked us (heir.h) */
 };
 
 enum { SQ_DEPTH = 256, SQ_SPARE = 96, MAX_CTL = 256, MAX_ANSWERS = 1024, MAX_INLINE = 64 };
@@ -138,6 +138,8 @@ struct scif_ep {
 	bool marked; /* the fd is readable */
 	bool filled; /* the fd is not writable */
 	bool hung_up;
+	bool inherited; /* EP_INHERITED: since the fork, whatever the state */
+	bool orphan;    /* ... and nobody can be asked for it */
 
 	struct scif_port *port; /* NULL: unbound */
 	struct scif_id peer;
@@ -209,6 +211,8 @@ void ep_reset(struct scif_ep *ep);
 /* The errno of a call that needs a connection, 0 if there is one.  Under the lock. */
 int ep_connected(const struct scif_ep *ep);
 
+/* Is there any in the table?  With the table's lock, as before a fork. */
+bool ep_any(void);
 /* Around fork(). */
 void ep_before_fork(void);
 void ep_parent_forked(void);

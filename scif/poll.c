@@ -97,6 +97,10 @@ static bool look_at(struct pollfd *p, bool sleeps)
 	p->revents = 0;
 	if (p->fd < 0 || ep_find(p->fd, &ep))
 		return false;
+	if (ep->inherited) { /* its fd shows what is true */
+		ep_put(ep);
+		return false;
+	}
 	lock_take(&ep->lock);
 	p->revents = state_of(ep, p->fd, sleeps) & (p->events | ALWAYS);
 	lock_drop(&ep->lock);

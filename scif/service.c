@@ -14,6 +14,7 @@
 #include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/half.h"
+#include "scif/heir.h"
 #include "scif/link.h"
 #include "scif/map.h"
 #include "scif/poll.h"
@@ -23,7 +24,7 @@ enum { MAX_CONTEXTS = 16, EVENTS = 32, TICK_MS = 500 };
 /* What an epoll event is about; an inode number is that of an endpoint. */
 static const uint64_t KIND = UINT64_C(3) << 62;
 static const uint64_t IS_CM = UINT64_C(1) << 62, IS_CHANNEL = UINT64_C(2) << 62;
-static const uint64_t IS_KICK = UINT64_C(3) << 62;
+static const uint64_t IS_KICK = UINT64_C(3) << 62; /* + 1 + fd: the socket to a child */
 
 static struct {
 	struct lock lock;
@@ -91,6 +92,13 @@ static void look_at_fd(uint64_t ino)
 	ep_put(ep);
 }
 
+/* A child uses an endpoint that it inherited, or is gone. */
+static void serve_heir(int sock)
+{
+	if (!heir_asked(sock))
+		heir_end(sock);
+}
+
 /* How long the thread may sleep. */
 static int patience(void)
 {
@@ -115,7 +123,9 @@ static void *run(void *arg)
 				take_cm_events();
 			else if ((data & KIND) == IS_CHANNEL)
 				take_completions(service.channels[data & ~KIND]);
-			else if ((data & KIND) == IS_KICK)
+			else if (data != IS_KICK && (data & KIND) == IS_KICK)
+				serve_heir((data & ~KIND) - 1);
+			else if (data == IS_KICK)
 				(void)!read(service.kick, &kicks, sizeof(kicks));
 			else
 				look_at_fd(data);
@@ -152,10 +162,15 @@ static void before_fork(void)
 	lock_take(&service.lock);
 	half_before_fork();
 	ep_before_fork();
+	heir_before_fork(ep_any());
 }
 
 static void parent_forked(void)
 {
+	int heir = heir_parent_forked();
+
+	if (heir >= 0 && watch(heir, EPOLLIN, IS_KICK | ((uint64_t)heir + 1)))
+		heir_end(heir);
 	ep_parent_forked();
 	half_parent_forked();
 	lock_drop(&service.lock);
@@ -163,6 +178,7 @@ static void parent_forked(void)
 
 static void child_forked(void)
 {
+	heir_child_forked();
 	ep_child_forked();
 	half_child_forked();
 	node_forked();

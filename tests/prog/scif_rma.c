@@ -55,6 +55,38 @@ static void copies(void)
 	scif_end_pair(&p);
 }
 
+/* Memory of the caller's that is not there, or not for this, is an error, much of it or little. */
+static void bad_memory(void)
+{
+	enum { MUCH = 2 * LEN };
+	struct scif_pair p = scif_make_pair();
+	uint8_t *b = scif_pages(MUCH), *m = scif_pages(MUCH);
+	size_t lens[] = {100, MUCH};
+
+	CHECK_EQ(scif_register(p.b, b, MUCH, 0x80000, BOTH, SCIF_MAP_FIXED), 0x80000);
+	for (int i = 0; i < 2; i++) {
+		check_case("read-only, %zu bytes", lens[i]);
+		memset(m, 1, MUCH);
+		CHECK_EQ(mprotect(m + MUCH - PAGE, PAGE, PROT_READ), 0);
+		CHECK_EQ(
+			scif_vwriteto(p.a, m + MUCH - lens[i], lens[i], 0x80000, SCIF_RMA_SYNC), 0);
+		CHECK_EQ(scif_vreadfrom(p.a, m + MUCH - lens[i], lens[i], 0x80000, SCIF_RMA_SYNC),
+			-1);
+		CHECK_EQ(errno, EFAULT);
+		CHECK_EQ(mprotect(m + MUCH - PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+		CHECK_EQ(scif_vreadfrom(p.a, m + MUCH - lens[i], lens[i], 0x80000, SCIF_RMA_SYNC),
+			0);
+	}
+	for (int i = 0; i < 2; i++) {
+		check_case("unmapped, %zu bytes", lens[i]);
+		munmap(m + MUCH - PAGE, PAGE);
+		CHECK_EQ(scif_vwriteto(p.a, m + MUCH - lens[i], lens[i], 0x80000, SCIF_RMA_SYNC),
+			-1);
+		CHECK_EQ(errno, EFAULT);
+	}
+	scif_end_pair(&p);
+}
+
 static void places(void)
 {
 	struct scif_pair p = scif_make_pair();
@@ -363,6 +395,7 @@ int main(void)
 {
 	two_processes();
 	copies();
+	bad_memory();
 	places();
 	ranges();
 	fences();

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Endpoints that a child inherits: it sends and receives, while its parent lives. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/scif_ends.h"
+
+enum { BIG = 20000, LATE_MS = 10000 };
+
+static void fill(uint8_t *p, int n, int salt)
+{
+	for (int i = 0; i < n; i++)
+		p[i] = i * 7 + salt;
+}
+
+/* In another process: connects, speaks, and expects the end. */
+static void client(int in, int out)
+{
+	static uint8_t sent[BIG], got[BIG];
+	scif_epd_t e = scif_dial(0, scif_hear(in));
+
+	fill(sent, BIG, 1);
+	CHECK_EQ(scif_send(e, "hello", 5, SCIF_SEND_BLOCK), 5);
+	CHECK_EQ(scif_recv(e, got, 5, SCIF_RECV_BLOCK), 5);
+	CHECK(!memcmp(got, "HELLO", 5));
+	CHECK_EQ(scif_send(e, sent, BIG, SCIF_SEND_BLOCK), BIG);
+	CHECK_EQ(scif_recv(e, got, BIG, SCIF_RECV_BLOCK), BIG);
+	CHECK(!memcmp(sent, got, BIG));
+	scif_tell(out, 1);
+	/* the last close, which is not the one of who accepted, is the end */
+	CHECK_EQ(scif_recv(e, got, 1, SCIF_RECV_BLOCK), -1);
+	CHECK_EQ(errno, ECONNRESET);
+	scif_close(e);
+}
+
+static void serve(scif_epd_t e)
+{
+	static _Alignas(4096) uint8_t buf[BIG];
+	uint8_t c;
+
+	check_case("the child of the server");
+	CHECK_EQ(scif_raw_poll(e, POLLIN, LATE_MS), POLLIN);
+	CHECK_EQ(scif_recv(e, buf, 5, SCIF_RECV_BLOCK), 5);
+	CHECK_EQ(scif_recv(e, &c, 1, 0), 0);
+	CHECK_EQ(scif_raw_poll(e, POLLIN, 0), 0); /* nothing is left */
+	CHECK_EQ(scif_raw_poll(e, POLLOUT, 0), POLLOUT);
+	CHECK_EQ(scif_send(e, "HELLO", 5, 0), 5);
+	CHECK_EQ(scif_events(e, POLLIN, LATE_MS), POLLIN);
+	CHECK_EQ(scif_recv(e, buf, BIG, SCIF_RECV_BLOCK), BIG);
+	CHECK_EQ(scif_send(e, buf, BIG, SCIF_SEND_BLOCK), BIG);
+	CHECK_EQ(scif_register(e, buf, 4096, 0, SCIF_PROT_READ, 0), -1);
+	CHECK_EQ(errno, EOPNOTSUPP);
+}
+
+/* Accepts, forks, and closes: what servers do. */
+static void server(void)
+{
+	struct scif_child c = scif_fork(client);
+	struct scif_portID peer;
+	scif_epd_t l, e;
+	uint16_t port;
+	int status;
+	pid_t pid;
+
+	check_case("server");
+	l = scif_listener(1, &port);
+	scif_tell(c.to, port);
+	if (scif_accept(l, &peer, &e, SCIF_ACCEPT_SYNC))
+		die("accept");
+	pid = fork();
+	if (!pid) {
+		serve(e);
+		scif_hear(c.from); /* the client has it all */
+		CHECK_EQ(scif_close(e), 0);
+		_exit(check_result());
+	}
+	CHECK_EQ(scif_close(e), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	check_child(status);
+	scif_join(&c);
+	CHECK_EQ(scif_close(l), 0);
+}
+
+/* Parent and child use both ends of a connection, in turn. */
+static void both(void)
+{
+	struct scif_pair p = scif_make_pair();
+	int status;
+	pid_t pid;
+	char c = 0;
+
+	check_case("both");
+	CHECK_EQ(scif_send(p.a, "1", 1, 0), 1);
+	pid = fork();
+	if (!pid) {
+		check_case("the child");
+		CHECK_EQ(scif_recv(p.b, &c, 1, SCIF_RECV_BLOCK), 1);
+		CHECK_EQ(c, '1');
+		CHECK_EQ(scif_send(p.a, "2", 1, SCIF_SEND_BLOCK), 1);
+		if (!fork()) { /* whose parent is no parent of the endpoint */
+			CHECK_EQ(scif_send(p.a, "3", 1, 0), -1);
+			CHECK_EQ(errno, EOPNOTSUPP);
+			_exit(check_result());
+		}
+		wait(&status);
+		check_child(status);
+		_exit(check_result());
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	check_child(status);
+	CHECK_EQ(scif_recv(p.b, &c, 1, SCIF_RECV_BLOCK), 1);
+	CHECK_EQ(c, '2');
+	CHECK_EQ(scif_send(p.b, "4", 1, 0), 1);
+	CHECK_EQ(scif_recv(p.a, &c, 1, SCIF_RECV_BLOCK), 1);
+	CHECK_EQ(c, '4');
+	scif_end_pair(&p);
+}
+
+/* Has an endpoint, and a child, and is killed. */
+static void doomed(int in, int out)
+{
+	struct scif_pair p = scif_make_pair();
+	char c;
+
+	(void)in;
+	if (!fork()) {
+		CHECK_EQ(scif_send(p.a, "x", 1, 0), 1);
+		scif_tell(out, 1);
+		CHECK_EQ(scif_recv(p.a, &c, 1, SCIF_RECV_BLOCK), -1);
+		CHECK_EQ(errno, ECONNRESET);
+		CHECK_EQ(scif_send(p.a, "x", 1, 0), -1);
+		CHECK_EQ(errno, ECONNRESET);
+		CHECK_EQ(scif_close(p.a), 0);
+		scif_tell(out, check_failures());
+		_exit(0);
+	}
+	pause();
+}
+
+/* The endpoint ends with the process that made it. */
+static void parent_killed(void)
+{
+	struct scif_child c = scif_fork(doomed);
+
+	check_case("the parent is killed");
+	CHECK_EQ(scif_hear(c.from), 1);
+	kill(c.pid, SIGKILL);
+	CHECK_EQ(waitpid(c.pid, NULL, 0), c.pid);
+	CHECK_EQ(scif_hear(c.from), 0);
+	close(c.to);
+	close(c.from);
+}
+
+int main(void)
+{
+	alarm(50);
+	server();
+	both();
+	parent_killed();
+	return check_result();
+}
