@@ -14,6 +14,7 @@
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
+#include "hca/durable.h"
 #include "hca/reach.h"
 
 /* Names of enum seg_counter. */
@@ -53,6 +54,8 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_AGENT_LATE] = "agent_late",
 	[CTR_AGENT_SERVED] = "agent_served",
 	[CTR_AGENT_DENIED] = "agent_denied",
+	[CTR_PERSIST] = "persistent_flushes",
+	[CTR_PERSIST_VOLATILE] = "volatile_flushes",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */
@@ -135,6 +138,17 @@ static json_t *share(const struct seg_header *h)
 	return o;
 }
 
+/* Regions registered for persistent flushes, by what these can do for them. */
+static json_t *persistence(const struct seg_header *h)
+{
+	json_t *o = json_object();
+
+	set_int(o, "pmem", atomic_load(&h->n_durable[DURABLE_PMEM]));
+	set_int(o, "file", atomic_load(&h->n_durable[DURABLE_FILE]));
+	set_int(o, "volatile", atomic_load(&h->n_durable[DURABLE_NEVER]));
+	return o;
+}
+
 static json_t *one_process(const struct process *p)
 {
 	const struct seg_header *h = &p->seg->hdr;
@@ -152,6 +166,7 @@ static json_t *one_process(const struct process *p)
 	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
 	json_object_set_new(o, "cma", json_string(cma_name(atomic_load(&h->reach))));
 	json_object_set_new(o, "share", share(h));
+	json_object_set_new(o, "persistence", persistence(h));
 	json_object_set_new(o, "counters", counters(p->seg));
 	return o;
 }

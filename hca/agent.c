@@ -14,15 +14,15 @@
 #include "hca/exec_agent.h"
 #include "hca/heap.h"
 #include "hca/mapped.h"
+#include "hca/mr_persist.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/tables.h"
 #include "hca/thread.h"
 #include "hca/token.h"
 #include "hca/worker.h"
+#include "include/weft/verbs_ext.h"
 #include "pages/copy.h"
-
-enum { PAGE = 4096 };
 
 static struct {
 	pthread_mutex_t lock;
@@ -43,6 +43,11 @@ struct request {
 	struct agent_piece piece[AGENT_PIECES];
 };
 
+static bool is_atomic(enum agent_op op)
+{
+	return op == AGENT_ADD || op == AGENT_SWAP;
+}
+
 static bool read_request(const struct agent_half *h, struct request *r)
 {
 	uint64_t sum = 0;
@@ -52,14 +57,15 @@ static bool read_request(const struct agent_half *h, struct request *r)
 	r->n = h->n;
 	r->len = h->len;
 	memcpy(r->operand, h->operand, sizeof r->operand);
-	if (r->n > AGENT_PIECES || r->len > AGENT_HALF_BYTES)
+	if (r->n > AGENT_PIECES ||
+		r->len > (r->op == AGENT_PERSIST ? AGENT_PERSIST_BYTES : AGENT_HALF_BYTES))
 		return false;
 	memcpy(r->piece, h->piece, r->n * sizeof *r->piece);
 	for (unsigned i = 0; i < r->n; i++)
 		sum += r->piece[i].len;
-	if (r->op >= AGENT_ADD && (r->n != 1 || r->len != 8 || r->piece[0].addr % 8))
+	if (is_atomic(r->op) && (r->n != 1 || r->len != 8 || r->piece[0].addr % 8))
 		return false;
-	return sum == r->len && r->op <= AGENT_SWAP;
+	return sum == r->len && r->op <= AGENT_PERSIST;
 }
 
 /* The right that each piece must give, and for one-sided operations the QP, too. */
@@ -72,6 +78,8 @@ static unsigned right_of(enum agent_op op)
 		return IBV_ACCESS_REMOTE_WRITE;
 	case AGENT_GET:
 		return IBV_ACCESS_REMOTE_READ;
+	case AGENT_PERSIST:
+		return IBV_ACCESS_FLUSH_PERSISTENT;
 	default:
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	}
@@ -155,23 +163,6 @@ static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 	return mr->access & right && covers(mr->addr, mr->length, p);
 }
 
-/* Makes the pages present, so that a hole becomes an error here and not a signal. */
-static bool pages_there(const struct agent_piece *p, bool write)
-{
-	uint64_t from = p->addr & ~(uint64_t)(PAGE - 1);
-	uint64_t to = (p->addr + p->len + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	int saved = errno, rc;
-
-	if (!p->len)
-		return true;
-	rc = madvise((void *)(uintptr_t)from, to - from,
-		write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-	if (rc && errno == EINVAL) /* before Linux 5.14, or memory of a device */
-		rc = mapped_check(p->addr, p->len, write);
-	errno = saved;
-	return rc == 0;
-}
-
 static void copy_pieces(const struct request *r, uint8_t *bounce)
 {
 	for (unsigned i = 0; i < r->n; i++) {
@@ -203,6 +194,20 @@ static enum move_result update(struct exec *x, const struct request *r, uint64_t
 	return MOVE_OK;
 }
 
+/* Windows give no right to flushes: the keys are those of regions. */
+static enum move_result persist_pieces(const struct request *r)
+{
+	enum move_result rc = MOVE_OK;
+
+	for (unsigned i = 0; i < r->n && rc == MOVE_OK; i++) {
+		const struct hca_mr *mr = table_mr(r->piece[i].key >> KEY_VARIANT_BITS);
+
+		rc = mr ? persist_own(mr->durability, r->piece[i].addr, r->piece[i].len)
+			: MOVE_STOPPED;
+	}
+	return rc;
+}
+
 static enum move_result perform(
 	struct exec *x, const struct request *r, uint32_t attach, uint8_t *bounce, uint64_t *before)
 {
@@ -213,10 +218,12 @@ static enum move_result perform(
 	for (unsigned i = 0; i < r->n; i++)
 		if (!mr_allows(&r->piece[i], pd, right_of(r->op)))
 			return MOVE_STOPPED;
+	if (r->op == AGENT_PERSIST)
+		return persist_pieces(r);
 	for (unsigned i = 0; i < r->n; i++)
-		if (!pages_there(&r->piece[i], r->op != AGENT_GET))
+		if (!mapped_populate(r->piece[i].addr, r->piece[i].len, r->op != AGENT_GET))
 			return MOVE_FAULT_REMOTE;
-	if (r->op >= AGENT_ADD)
+	if (is_atomic(r->op))
 		return update(x, r, before);
 	copy_pieces(r, bounce);
 	return MOVE_OK;

@@ -76,7 +76,8 @@ void hca_query_device(const struct fabric_page *page, struct ibv_device_attr_ex 
 	memset(a, 0, sizeof *a);
 	query_basic(page, &a->orig_attr);
 	a->device_cap_flags_ex = (uint32_t)a->orig_attr.device_cap_flags |
-				 IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_ATOMIC_WRITE;
+				 IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT |
+				 IB_UVERBS_DEVICE_ATOMIC_WRITE;
 	a->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	a->odp_caps.per_transport_caps.rc_odp_caps = RC_ODP;
 	a->odp_caps.per_transport_caps.uc_odp_caps = UC_ODP;

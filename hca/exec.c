@@ -225,6 +225,9 @@ static enum run_end leave_to_another(struct work *w)
 {
 	if (!w->req->view.pid)
 		return RUN_BUDGET;
+	/* A flush of our own memory, which blocks. */
+	if (w->op->kind == OP_FLUSH && !w->mem->view.pid)
+		return RUN_BUDGET;
 	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
 	if (exec_agent_hand_back(w->req))
 		park_end(w->req->qp);

@@ -146,6 +146,14 @@ enum move_result exec_agent_atomic(
 	return r;
 }
 
+enum move_result exec_agent_persist(struct work *w, struct payload *range, const struct held *held)
+{
+	struct move m = {.pid = w->mem->view.pid, .remote = &range->l};
+	struct agent_call c = call_of(w, AGENT_PERSIST, &w->rkey);
+
+	return exec_agent_later(w) ? MOVE_LATER : run(w, &m, &c, held);
+}
+
 static void wake(struct seg *seg)
 {
 	if (agent_ring(&seg->hdr.agent_bell))

@@ -26,6 +26,9 @@ enum move_result exec_agent_move(
 enum move_result exec_agent_atomic(
 	struct work *w, struct move *m, const struct held *held, uint64_t *before);
 
+/* The same for w's persistent flush of range, which w->rkey allows and is one piece. */
+enum move_result exec_agent_persist(struct work *w, struct payload *range, const struct held *held);
+
 /* True if the requester itself must execute w, in a thread that may sleep. */
 bool exec_agent_later(const struct work *w);
 

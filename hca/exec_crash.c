@@ -22,9 +22,6 @@ static uint32_t pid_of(const struct view *v)
 	return v->pid ? v->pid : getpid();
 }
 
-/* hca_send_put() packs type and level of a FLUSH. */
-enum { FLUSH_LEVEL_SHIFT = 8 };
-
 /* What all records of a request have in common. */
 static struct journal_record describe(const struct work *w, enum journal_kind kind)
 {
@@ -224,14 +221,15 @@ static enum journal_push push_kind(const struct work *w)
 {
 	if (w->op->kind == OP_READ)
 		return JOURNAL_READ;
-	return w->swap & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT : JOURNAL_FLUSH_VISIBLE;
+	return flush_types(w->swap) & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT
+							   : JOURNAL_FLUSH_VISIBLE;
 }
 
 /* The range of a FLUSH, in the owner's memory: a region may have addresses of its own. */
 static void fill_range(const struct work *w, struct journal_record *r)
 {
 	const struct seg_mr *mr = seg_mr_of(w->mem->view.seg, w->rkey);
-	bool whole = w->swap >> FLUSH_LEVEL_SHIFT == IBV_FLUSH_MR;
+	bool whole = flush_is_whole(w->swap);
 
 	if (atomic_load_explicit(&mr->key, memory_order_acquire) != w->rkey)
 		return;

@@ -7,6 +7,7 @@
 #include "hca/exec_crash.h"
 #include "hca/exec_send.h"
 #include "hca/exec_tm.h"
+#include "hca/persist.h"
 #include "hca/token.h"
 #include "hca/window.h"
 #include "pages/mover.h"
@@ -228,18 +229,25 @@ static uint32_t range_share(const struct held *held)
 	return held->mr[held->n - 1].share;
 }
 
-/* The responder's side of an RDMA operation: the rkey and the QP must both allow it. */
-static bool remote_range(struct work *w, uint64_t len, struct payload *p, struct held *held)
+/* Memory of the responder, none of it yet. */
+static void begin_range(const struct work *w, struct payload *p, const struct held *held)
 {
 	sgl_reset(&p->l);
 	p->held_at = held->n;
 	p->here = end_is_here(w->mem);
 	p->mapped = false;
-	if (!(w->resp->qp->access & w->op->remote_access))
+}
+
+/* The responder's side of an RDMA operation: the rkey and the QP must both allow it. */
+static bool remote_range(
+	struct work *w, uint64_t len, unsigned need, struct payload *p, struct held *held)
+{
+	begin_range(w, p, held);
+	if ((w->resp->qp->access & need) != need)
 		return false;
 	if (!len)
 		return true;
-	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, w->op->remote_access, &p->l, held))
+	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, need, &p->l, held))
 		return false;
 	if (range_share(held) == MR_MAPPED)
 		note_use(held->mr[held->n - 1].mr);
@@ -257,7 +265,7 @@ static enum step do_write(struct work *w)
 
 	if (!work_source(w, &src, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	if (!remote_range(w, w->length, &dst, &held))
+	if (!remote_range(w, w->length, w->op->remote_access, &dst, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	if (w->op->takes_recv) {
 		s = send_find_receive(w);
@@ -321,7 +329,7 @@ static enum step do_read(struct work *w)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (no_rd_atomic(w, &s))
 		return s;
-	if (!remote_range(w, w->length, &src, &held))
+	if (!remote_range(w, w->length, w->op->remote_access, &src, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	moved = carry(w, &src, w->mem, &dst, w->req, &held);
 	if (moved != MOVE_OK)
@@ -407,7 +415,7 @@ static enum step do_atomic(struct work *w)
 		return s;
 	if (w->raddr % sizeof before)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
-	if (!remote_range(w, sizeof before, &target, &held))
+	if (!remote_range(w, sizeof before, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w))
@@ -488,7 +496,7 @@ static enum step do_atomic_write(struct work *w)
 		return s;
 	if (w->raddr % sizeof word)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
-	if (!remote_range(w, sizeof word, &target, &held))
+	if (!remote_range(w, sizeof word, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	moved = store_word(w, &target, &held, word);
 	if (moved != MOVE_OK)
@@ -496,22 +504,51 @@ static enum step do_atomic_write(struct work *w)
 	return work_succeed(w);
 }
 
+/* What a flush of these types needs of region and QP. */
+static unsigned flush_rights(uint8_t types)
+{
+	return (types & IBV_FLUSH_GLOBAL ? IBV_ACCESS_FLUSH_GLOBAL : 0) |
+	       (types & IBV_FLUSH_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* The range that a flush is about: the one given, or the whole region. */
+static bool flush_range(struct work *w, unsigned need, struct payload *p, struct held *held)
+{
+	bool allowed;
+
+	if (!flush_is_whole(w->swap))
+		return remote_range(w, w->compare_add, need, p, held);
+	begin_range(w, p, held);
+	allowed = (w->resp->qp->access & need) == need &&
+		  resolve_whole(w->mem, w->rkey, need, &p->l, held);
+	if (allowed)
+		carry_reach(w->mem, p, held);
+	return allowed;
+}
+
 /*
  * Whatever this QP wrote before is in place already, visible to all: the copies were made by a
- * CPU, in the order of the queue.  What is left are the checks, and a fence for copies within
- * the process.
+ * CPU, in the order of the queue.  What is left for the global type are the checks, and a fence
+ * for copies within the process.
  */
 static enum step do_flush(struct work *w)
 {
+	uint8_t types = flush_types(w->swap);
 	struct held held = {.n = 0};
 	struct payload range;
+	enum move_result r;
 	enum step s;
 
 	if (no_rd_atomic(w, &s))
 		return s;
-	if (!remote_range(w, w->compare_add, &range, &held))
+	if (!flush_range(w, flush_rights(types), &range, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	atomic_thread_fence(memory_order_seq_cst);
+	if (types & IBV_FLUSH_PERSISTENT) {
+		r = persist_range(w, &range, &held);
+		if (r != MOVE_OK)
+			return work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
+	}
 	exec_crash_push(w);
 	return work_succeed(w);
 }

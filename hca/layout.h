@@ -123,6 +123,9 @@ struct seg_header {
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
 	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
 
+	/* the owner: regions for persistent flushes, by enum durability */
+	_Atomic uint32_t n_durable[3];
+
 	/* a guest: entries of guest[] below this were used */
 	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
@@ -180,9 +183,11 @@ enum seg_counter {
 	CTR_DROP_ACCESS,  /* ... UC: the responder found the request at fault */
 	CTR_AGENT_OPS,    /* requests to peers' agents */
 	CTR_AGENT_BYTES,
-	CTR_AGENT_LATE,   /* ... given up: the agent did not answer in time */
-	CTR_AGENT_SERVED, /* requests that our own agent served */
-	CTR_AGENT_DENIED, /* ... and those that it refused */
+	CTR_AGENT_LATE,       /* ... given up: the agent did not answer in time */
+	CTR_AGENT_SERVED,     /* requests that our own agent served */
+	CTR_AGENT_DENIED,     /* ... and those that it refused */
+	CTR_PERSIST,          /* persistent flushes of files and persistent memory */
+	CTR_PERSIST_VOLATILE, /* ... of memory that nothing can make durable */
 	CTR_COUNT,
 	CTR_ROOM = 64
 };
@@ -200,7 +205,11 @@ enum seg_mr_flags {
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
 	MR_EXPORT = 1 << 3, /* no region for requests: memory that others may map (hca/export.h) */
-	MR_JOURNALED = 1 << 4, /* what comes into it is noted first (hca/crash.h) */
+	/* Registered for persistent flushes; neither: nothing can make it durable (hca/persist.h)
+	 */
+	MR_PMEM = 1 << 4,
+	MR_FILE = 1 << 5,
+	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/crash.h) */
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */

@@ -11,6 +11,7 @@
 #include "hca/crash.h"
 #include "hca/hca.h"
 #include "hca/mapped.h"
+#include "hca/mr_persist.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
@@ -21,7 +22,7 @@
 enum {
 	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND |
-		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL,
+		       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT,
 	ACCESS_OPTIONAL = IBV_ACCESS_OPTIONAL_RANGE,
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
@@ -124,8 +125,6 @@ static bool is_implicit(uint64_t addr, uint64_t length, unsigned access)
 
 static int check_access(uint64_t addr, uint64_t length, unsigned access)
 {
-	if (access & IBV_ACCESS_FLUSH_PERSISTENT)
-		return refuse(-EOPNOTSUPP, "persistent flush is not supported yet", addr, length);
 	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_OPTIONAL))
 		return refuse(-EINVAL, "unknown access flags", addr, length);
 	if (access & ACCESS_NEEDS_LOCAL && !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -163,6 +162,23 @@ static void count_bytes(uint64_t length, bool add)
 		atomic_fetch_sub_explicit(&hdr->mr_bytes, length, memory_order_relaxed);
 }
 
+/* A region for persistent flushes comes; before it is published. */
+static void begin_durable(struct hca_mr *mr)
+{
+	mr->durable = mr->access & IBV_ACCESS_FLUSH_PERSISTENT;
+	mr->durability = persist_kind(mr->addr, mr->length, mr->access);
+	if (mr->durable)
+		persist_add(mr->durability);
+}
+
+/* ... and goes, after it was withdrawn. */
+static void end_durable(struct hca_mr *mr)
+{
+	if (mr->durable)
+		persist_remove(mr->durability);
+	mr->durable = false;
+}
+
 /* Makes the region known to peers: the key is the last word to appear. */
 static void publish(struct hca_mr *mr, uint32_t flags, uint64_t sink)
 {
@@ -170,7 +186,7 @@ static void publish(struct hca_mr *mr, uint32_t flags, uint64_t sink)
 
 	s->access = mr->access & ~(unsigned)ACCESS_OPTIONAL;
 	s->pd = mr->pd->handle;
-	s->flags = flags | crash_region(mr, flags);
+	s->flags = flags | persist_flags(mr->durability) | crash_region(mr, flags);
 	s->iova = mr->iova;
 	s->length = mr->length;
 	s->addr = mr->addr;
@@ -230,6 +246,7 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	atomic_store_explicit(&mr->refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
+	begin_durable(mr);
 	publish(mr, r->flags, r->sink);
 	*out = mr;
 	return 0;
@@ -363,6 +380,7 @@ int hca_mr_dereg(struct hca_mr *mr)
 		if (has_window(mr))
 			return -EBUSY;
 		withdraw(mr);
+		end_durable(mr);
 		share_dereg(mr);
 		table_del_mr(mr->index);
 		mr->key = 0;
@@ -410,6 +428,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	if (rc)
 		return rc;
 	withdraw(mr);
+	end_durable(mr);
 	share_dereg(mr);
 	mr->addr = r.addr;
 	mr->length = r.length;
@@ -421,6 +440,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 		mr->pd = pd;
 		atomic_fetch_sub_explicit(&old->users, 1, memory_order_release);
 	}
+	begin_durable(mr);
 	publish(mr, 0, 0);
 	return 0;
 }

@@ -8,16 +8,15 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "hca/dax.h"
 #include "hca/objects.h"
+#include "include/weft/verbs_ext.h"
 
 #ifndef DMA_BUF_MAGIC
 #define DMA_BUF_MAGIC 0x444d4142
@@ -25,22 +24,6 @@
 #ifndef STATX_ATTR_DAX
 #define STATX_ATTR_DAX 0x00200000
 #endif
-
-static bool is_dax_device(const struct stat *st)
-{
-	char path[64], target[256];
-	ssize_t n;
-
-	if (!S_ISCHR(st->st_mode))
-		return false;
-	snprintf(path, sizeof path, "/sys/dev/char/%u:%u/subsystem", major(st->st_rdev),
-		minor(st->st_rdev));
-	n = readlink(path, target, sizeof target - 1);
-	if (n < 4)
-		return false;
-	target[n] = '\0';
-	return !strcmp(target + n - 4, "/dax");
-}
 
 static bool is_dax_file(int fd)
 {
@@ -54,7 +37,7 @@ static bool holds_memory(int fd, const struct stat *st)
 {
 	struct statfs fs;
 
-	if (is_dax_device(st))
+	if (dax_is_device(st))
 		return true;
 	if (fstatfs(fd, &fs))
 		return false;
@@ -113,6 +96,7 @@ int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, 
 {
 	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			       IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT |
 			       IBV_ACCESS_RELAXED_ORDERING;
 	const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct mr_region r = {.length = length, .iova = iova, .access = access};

@@ -46,6 +46,8 @@ struct hca_mr {
 	struct mr_mapping mapping;
 	bool fixed; /* not from the program's memory: cannot be re-registered */
 	bool mappable;
+	bool durable;       /* registered for persistent flushes, and counted */
+	uint8_t durability; /* enum durability: what they can do */
 	/* share.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;

@@ -70,13 +70,31 @@ static inline const struct op *op_of(unsigned opcode)
 			.remote_access = IBV_ACCESS_REMOTE_ATOMIC,
 			.send_wc = IBV_WC_FETCH_ADD},
 		[IBV_WR_FLUSH] = {.kind = OP_FLUSH,
-			.remote_access = IBV_ACCESS_FLUSH_GLOBAL,
+			/* the right depends on the type */
 			.send_wc = IBV_WC_FLUSH},
 		[IBV_WR_LOCAL_INV] = {.kind = OP_LOCAL_INV, .send_wc = IBV_WC_LOCAL_INV},
 		[IBV_WR_BIND_MW] = {.kind = OP_BIND, .send_wc = IBV_WC_BIND_MW},
 	};
 
 	return opcode < sizeof table / sizeof *table ? &table[opcode] : &none;
+}
+
+/* The second operand of a flush: its types (IBV_FLUSH_*, or'ed), and its level above them. */
+enum { FLUSH_LEVEL_SHIFT = 8 };
+
+static inline uint64_t flush_operand(uint8_t types, uint8_t level)
+{
+	return types | (uint64_t)level << FLUSH_LEVEL_SHIFT;
+}
+
+static inline uint8_t flush_types(uint64_t operand)
+{
+	return operand & (IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT);
+}
+
+static inline bool flush_is_whole(uint64_t operand)
+{
+	return operand >> FLUSH_LEVEL_SHIFT == IBV_FLUSH_MR;
 }
 
 static inline bool op_may_be_inline(const struct op *op)

@@ -80,6 +80,15 @@ bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t 
 	return mr->flags & MR_WINDOW && window_holds(e, mr, rkey, h);
 }
 
+bool resolve_whole(const struct end *e, uint32_t rkey, unsigned need, struct sgl *l, struct held *h)
+{
+	const struct seg_mr *mr = seg_mr_of(e->view.seg, rkey);
+	uint64_t iova = mr->iova, len = mr->length;
+
+	/* If the entry changed meanwhile, these do not lie within what it has become, or do. */
+	return len && resolve_remote(e, rkey, iova, len, need, l, h);
+}
+
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h)
 {

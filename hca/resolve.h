@@ -29,6 +29,10 @@ struct held {
 bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
 	struct sgl *l, struct held *h);
 
+/* The same for all that the rkey stands for. */
+bool resolve_whole(
+	const struct end *e, uint32_t rkey, unsigned need, struct sgl *l, struct held *h);
+
 /*
  * The same under lkeys of protection domain pd of v's process, for the first want bytes of a list
  * of SGEs; a zero length SGE needs no key.  False also if the list is shorter than want.

@@ -18,6 +18,7 @@ struct worker;
 /* How this process reaches the memory of another one. */
 struct access_path {
 	_Atomic uint32_t by_agent; /* the kernel refuses cma: ask its agent */
+	_Atomic uint32_t blocks;   /* persistent flushes between us wait for a disk */
 	bool never_agent;          /* one of us wants no agent: a refusal is an error */
 	struct worker *lane;       /* who may wait for that agent */
 };
@@ -167,6 +168,13 @@ static inline bool end_receives(const struct end *e)
 static inline bool view_by_agent(const struct view *v)
 {
 	return v->pid && v->path && atomic_load_explicit(&v->path->by_agent, memory_order_relaxed);
+}
+
+/* Is what is left of our work with it for a thread that may sleep? */
+static inline bool view_may_block(const struct view *v)
+{
+	return view_by_agent(v) ||
+	       (v->pid && v->path && atomic_load_explicit(&v->path->blocks, memory_order_relaxed));
 }
 
 /*

@@ -39,7 +39,8 @@ static bool region_allows(const struct seg_mr *mr, const struct work *w, unsigne
 {
 	uint64_t off = w->raddr - mr->iova;
 
-	if (!w->imm || key_of(mr) != w->imm || mr->flags || mr->pd != w->req->pd)
+	if (!w->imm || key_of(mr) != w->imm || mr->flags & (MR_WINDOW | MR_NULL | MR_EXPORT) ||
+		mr->pd != w->req->pd)
 		return false;
 	if (!(mr->access & IBV_ACCESS_MW_BIND) || access & ~(unsigned)WINDOW_ACCESS)
 		return false;

@@ -41,12 +41,15 @@ static void free_atomics(struct hca_qp *qp, unsigned direction)
 		peer_free_token(&target->view.seg->hdr.atomic_token);
 }
 
-/* Whose turn qp is: the lane of its peer's process, if only that one's agent can serve us. */
+/*
+ * Whose turn qp is: the lane of its peer's process, if only that one's agent can serve us, or if
+ * flushes between us wait for a disk.
+ */
 static struct worker *worker_of(struct hca_qp *qp)
 {
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 
-	return peer && view_by_agent(&peer->view) ? peer->view.path->lane : &common;
+	return peer && view_may_block(&peer->view) ? peer->view.path->lane : &common;
 }
 
 static void *worker_main(void *arg);
@@ -121,6 +124,7 @@ static void serve_one(struct worker *w, struct exec *x)
 	w->running = qp;
 	pthread_mutex_unlock(&w->lock);
 	x->may_wait = w != &common;
+	x->is_worker = true;
 	left = serve(x, qp, &busy);
 	if (busy)
 		nanosleep(&nap, NULL);

@@ -12,6 +12,9 @@ enum {
 	NAP_MAX_NS = 8 * NSEC_PER_MSEC,
 };
 
+/* How long a disk may take for a step of a flush that the agent has begun. */
+#define DISK_NS (10 * (uint64_t)NSEC_PER_SEC)
+
 uint64_t agent_spin_ns(void)
 {
 	static _Atomic uint32_t cpus;
@@ -31,6 +34,7 @@ struct run {
 	struct agent_area *area;
 	struct agent_slot *slot;
 	unsigned index;
+	unsigned posted; /* halves, of a flush */
 	uint64_t since;  /* when the agent was last seen to do something */
 	uint64_t nap_ns; /* grows while nothing happens */
 };
@@ -47,6 +51,16 @@ static void ring(struct run *r)
 		futex_wake_shared(&r->c->bell->rings);
 }
 
+/* Is the agent, which does not answer, too late? */
+static bool is_late(const struct run *r, bool serving)
+{
+	uint64_t patience = r->c->patience_ns;
+
+	if (serving && r->c->op == AGENT_PERSIST && patience < DISK_NS)
+		patience = DISK_NS;
+	return clock_ns() - r->since >= patience;
+}
+
 /* Sleeps a little while *word is seen; MOVE_OK: look again. */
 static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
 {
@@ -58,7 +72,7 @@ static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen
 		return MOVE_STOPPED;
 	if (r->c->gone(r->c->arg))
 		return MOVE_GONE;
-	return clock_ns() - r->since >= r->c->patience_ns ? MOVE_LATE : MOVE_OK;
+	return is_late(r, seen == AGENT_SERVING) ? MOVE_LATE : MOVE_OK;
 }
 
 static bool take_slot(struct run *r)
@@ -228,6 +242,40 @@ static enum move_result update(struct run *r)
 	return rc;
 }
 
+/* In steps that the disk is through with soon; nothing is copied. */
+static enum move_result persist(struct run *r)
+{
+	struct move *m = r->m;
+
+	while (m->remote->left) {
+		uint64_t piece = m->remote->v[m->remote->at].iov_len;
+		enum move_result rc;
+
+		post(r, &r->slot->half[r->posted & 1],
+			piece < AGENT_PERSIST_BYTES ? piece : AGENT_PERSIST_BYTES);
+		rc = await(r, &r->slot->half[r->posted & 1]);
+		if (rc != MOVE_OK)
+			return rc;
+		r->posted++;
+		if (m->remote->left && !m->still_valid(m->arg))
+			return MOVE_STOPPED;
+	}
+	return MOVE_OK;
+}
+
+static enum move_result perform(struct run *r)
+{
+	switch (r->c->op) {
+	case AGENT_ADD:
+	case AGENT_SWAP:
+		return update(r);
+	case AGENT_PERSIST:
+		return persist(r);
+	default:
+		return carry(r);
+	}
+}
+
 enum move_result agent_run(struct move *m)
 {
 	struct run r = {.m = m, .c = m->agent};
@@ -235,7 +283,7 @@ enum move_result agent_run(struct move *m)
 
 	if (rc != MOVE_OK)
 		return rc;
-	rc = r.c->op >= AGENT_ADD ? update(&r) : carry(&r);
+	rc = perform(&r);
 	end(&r);
 	return rc;
 }

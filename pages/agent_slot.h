@@ -24,6 +24,7 @@
 enum {
 	AGENT_SLOTS = 128, /* a process has at most one in another: as many peers at a time */
 	AGENT_HALF_BYTES = 64 * 1024,
+	AGENT_PERSIST_BYTES = 16 << 20,
 #ifdef WEFT_MODEL
 	AGENT_PIECES = 1, /* data take no part there, and cost states */
 #else
@@ -42,11 +43,12 @@ enum {
 enum agent_phase { AGENT_IDLE, AGENT_POSTED, AGENT_SERVING, AGENT_DONE };
 
 enum agent_op {
-	AGENT_FILL, /* bounce buffer to the buffers of a receive */
-	AGENT_PUT,  /* bounce buffer to the target of an RDMA WRITE */
-	AGENT_GET,  /* source of an RDMA READ to bounce buffer */
-	AGENT_ADD,  /* fetch and add operand[0] */
-	AGENT_SWAP, /* compare with operand[0], store operand[1] if equal */
+	AGENT_FILL,    /* bounce buffer to the buffers of a receive */
+	AGENT_PUT,     /* bounce buffer to the target of an RDMA WRITE */
+	AGENT_GET,     /* source of an RDMA READ to bounce buffer */
+	AGENT_ADD,     /* fetch and add operand[0] */
+	AGENT_SWAP,    /* compare with operand[0], store operand[1] if equal */
+	AGENT_PERSIST, /* a persistent flush: no bytes travel; at most AGENT_PERSIST_BYTES */
 };
 
 /* Memory of the owner, and the key that allows it. */

@@ -135,25 +135,6 @@ static int next_by_query(struct vma_walk *w, struct vma *v)
 	return 0;
 }
 
-int vma_name(const struct vma *v, char *name, size_t size)
-{
-	struct map_query q = {.size = sizeof q,
-		.addr = v->start,
-		.name_size = size,
-		.name_addr = (uintptr_t)name};
-	struct vma_walk w;
-	int saved = errno, rc = vma_walk_begin(&w, v->start);
-
-	if (rc)
-		return rc;
-	rc = w.text ? -ENOTSUP : ioctl(w.fd, MAP_QUERY_IOCTL, &q) ? -errno : 0;
-	vma_walk_end(&w);
-	if (!rc && !q.name_size)
-		name[0] = '\0';
-	errno = saved;
-	return rc;
-}
-
 /* The next line of w's text without its newline, or NULL at the end. */
 static char *next_line(struct vma_walk *w)
 {
@@ -198,6 +179,60 @@ static bool parse_head(const char *line, struct vma *v)
 		.executable = perm[2] == 'x',
 		.shared = perm[3] == 's'};
 	return true;
+}
+
+/* Where the name of an area begins in its line: behind the inode and blanks. */
+static const char *name_in(const char *line)
+{
+	for (int field = 0; field < 5; field++) {
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	return line;
+}
+
+static int name_by_text(struct vma_walk *w, uint64_t start, char *name, size_t size)
+{
+	char *line;
+	struct vma v;
+
+	while ((line = next_line(w))) {
+		const char *found = name_in(line);
+
+		if (!parse_head(line, &v) || v.start != start)
+			continue;
+		if (strlen(found) >= size)
+			return -ENAMETOOLONG;
+		strcpy(name, found);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int name_by_query(int fd, uint64_t start, char *name, size_t size)
+{
+	struct map_query q = {
+		.size = sizeof q, .addr = start, .name_size = size, .name_addr = (uintptr_t)name};
+
+	if (ioctl(fd, MAP_QUERY_IOCTL, &q))
+		return -errno;
+	if (!q.name_size)
+		name[0] = '\0';
+	return 0;
+}
+
+int vma_name(const struct vma *v, char *name, size_t size)
+{
+	struct vma_walk w;
+	int saved = errno, rc = vma_walk_begin(&w, v->start);
+
+	if (rc)
+		return rc;
+	rc = w.text ? name_by_text(&w, v->start, name, size)
+		    : name_by_query(w.fd, v->start, name, size);
+	vma_walk_end(&w);
+	errno = saved;
+	return rc;
 }
 
 static int next_by_text(struct vma_walk *w, struct vma *v)

@@ -38,8 +38,8 @@ int vma_walk_next(struct vma_walk *w, struct vma *v);
 void vma_walk_end(struct vma_walk *w);
 
 /*
- * What the kernel calls the area: the path of a file, "" if it has no name.  -ENAMETOOLONG;
- * -ENOTSUP: too old a kernel; another negative errno: v is not there any more.
+ * What the kernel calls the area: the path of a file, "" if it has no name.  -ENAMETOOLONG; another
+ * negative errno: v is not there any more.
  */
 int vma_name(const struct vma *v, char *name, size_t size);
 

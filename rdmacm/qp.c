@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/weft/verbs_ext.h"
+
 enum { HOP_LIMIT = 64, DEFAULT_ACK_TIMEOUT = 19 };
 
 /* ---- completion queues of our own ---- */
@@ -206,7 +208,8 @@ static int rtr_attributes(const struct ident *id, struct ibv_qp_attr *attr, int 
 	attr->min_rnr_timer = 0;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
-		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+					 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 	attr->ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
 	attr->ah_attr.grh.sgid_index = index;
 	attr->ah_attr.grh.hop_limit = HOP_LIMIT;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/opcode.h"
+
 /*
  * The request under construction.  It goes to the send queue when the next one begins, or at
  * wr_complete; only then is it known to be whole.
@@ -155,10 +157,10 @@ static void set_error(struct qp_builder *b, int err)
 static void wr_flush(
 	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len, uint8_t type, uint8_t level)
 {
-	if (type != IBV_FLUSH_GLOBAL || level > IBV_FLUSH_MR)
+	if (!type || type & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) || level > IBV_FLUSH_MR)
 		set_error(of(ex), -EINVAL);
 	begin_atomic(ex, IBV_WR_FLUSH, rkey, addr, level == IBV_FLUSH_MR ? 0 : len,
-		type | (uint64_t)level << 8);
+		flush_operand(type, level));
 }
 
 static void set_one(struct qp_builder *b, uint64_t addr, uint32_t length, uint32_t lkey)

@@ -5,9 +5,17 @@
  * where the header has a name, this one stands for the same.
  *
  * FLUSH: completes once what earlier RDMA WRITEs of the same QP put into a range is visible to
- * everybody who may look at that memory (IBV_FLUSH_GLOBAL).  The region and the responder's QP
- * need IBV_ACCESS_FLUSH_GLOBAL, the requester's QP IBV_QP_EX_WITH_FLUSH among its send_ops_flags.
- * weft0 does not offer IBV_FLUSH_PERSISTENT yet: see device_cap_flags_ex.
+ * everybody who may look at that memory (IBV_FLUSH_GLOBAL), or durable (IBV_FLUSH_PERSISTENT), or
+ * both.  The region and the responder's QP need IBV_ACCESS_FLUSH_GLOBAL, _PERSISTENT or both, the
+ * requester's QP IBV_QP_EX_WITH_FLUSH among its send_ops_flags.  Requests behind a FLUSH wait for
+ * it.
+ *
+ * Durable is what the memory can be; any can be registered.  A shared mapping of a file on a disk
+ * is written back by msync(2), before the flush completes, by its own process: a flush then takes
+ * what the disk takes, and while that process is stopped it ends in RETRY_EXC_ERR.  A file that
+ * cannot be written gives REM_OP_ERR.  Persistent memory (pmem_is_pmem(3), DAX devices) is written
+ * back by libpmem.  Of other memory nothing outlives its process, and the flush completes at once;
+ * weft status and the log (info) tell which it is.
  */
 #pragma once
 

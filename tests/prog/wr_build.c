@@ -267,7 +267,13 @@ static void all_or_nothing(void)
 	ibv_wr_set_sge_list(x, 5, five);
 	CHECK_EQ(ibv_wr_complete(x), EINVAL);
 	begin(1);
-	ibv_wr_flush(x, at_b.rkey, at_b.addr, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
+	ibv_wr_flush(x, at_b.rkey, at_b.addr, 8, 4, IBV_FLUSH_RANGE);
+	CHECK_EQ(ibv_wr_complete(x), EINVAL);
+	begin(1);
+	ibv_wr_flush(x, at_b.rkey, at_b.addr, 8, 0, IBV_FLUSH_RANGE);
+	CHECK_EQ(ibv_wr_complete(x), EINVAL);
+	begin(1);
+	ibv_wr_flush(x, at_b.rkey, at_b.addr, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR + 1);
 	CHECK_EQ(ibv_wr_complete(x), EINVAL);
 	vp_quiet(b.rcq, 5);
 	CHECK_EQ(batch(8), 0);
@@ -312,8 +318,15 @@ static void errors(void)
 	begin(1);
 	ibv_wr_flush(x, at_b.rkey, at_b.addr + 65535, 2, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 	CHECK_EQ(failed(), IBV_WC_REM_ACCESS_ERR);
-	CHECK(!ibv_reg_mr(b.pd, b.buf, 64, ALL | IBV_ACCESS_FLUSH_PERSISTENT) &&
-		errno == EOPNOTSUPP);
+	vp_reconnect(&a, &b);
+	begin(1);
+	ibv_wr_flush(x, at_b.rkey + 1, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+	CHECK_EQ(failed(), IBV_WC_REM_ACCESS_ERR);
+	vp_reconnect(&a, &b);
+	begin(1);
+	ibv_wr_flush(x, at_b.rkey, at_b.addr, 8, IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT,
+		IBV_FLUSH_RANGE);
+	CHECK_EQ(failed(), IBV_WC_REM_ACCESS_ERR);
 	CHECK_EQ(ibv_dereg_mr(plain), 0);
 	vp_pair_free(&a, &b);
 }
