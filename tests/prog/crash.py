@@ -112,7 +112,7 @@ def mutants(t):
     t.want("no-flush: the record is lost", [r["length"] for r in lost] == [64], lost)
     t.want("no-flush: as little as is enough", lost and lost[0]["lost_words"] == 1, lost)
     t.want("no-flush: the word is kept",
-           [r["operation"] for r in kept] == ["ATOMIC WRITE"], kept)
+           "ATOMIC WRITE" in [r["operation"] for r in kept], kept)
     t.want("no-flush: whose it is", lost and lost[0]["name"] == "replog", lost)
     text = t.check(journal, "--keep", t.path("bad")).stdout
     t.want("no-flush: in words", "record 1 is not whole" in text and "RDMA WRITE of 64" in text,
