@@ -126,6 +126,33 @@ class Rpma:
         return float(out.split()[1])  # the median, as perftest gives
 
 
+class Scif:
+    """bench/scif_lat: a call of SCIF, or the same by something else.  spin: the bare round trip."""
+
+    def __init__(self, name, what, unit="us"):
+        self.name = name
+        self.what = what
+        self.unit = unit
+        self.needs = None
+        self.is_weft = what != "unix"
+
+    def measure(self, world, size):
+        count = iterations(size, 100) // (20 if self.what in ("unix", "register") else 1)
+        us = float(own_program(world, "scif_lat", self.what, str(size), str(count)).split()[0])
+        return us if self.unit == "us" else size / us / 1000
+
+
+class Spin:
+    """bench/spin: the round trip of a cache line, in microseconds."""
+
+    name = "spin"
+    needs = None
+    is_weft = False
+
+    def measure(self, world, size):
+        return spin_ns(world) / 1000
+
+
 def own_program(world, name, *args):
     """The output of a program of bench/, which pins itself."""
     out = subprocess.run([f"{world.build}/bench/{name}", *args], stdin=subprocess.DEVNULL,

@@ -80,7 +80,10 @@ static int relay(int fd)
 	return 1;
 }
 
-/* Returns in a child of its own session; the parent ends when the child is ready or failed. */
+/*
+ * Returns in a child of its own process group, which no terminal's signals reach; why not of its
+ * own session, rdv/spawn.c says.  The parent ends when the child is ready or failed.
+ */
 static int detach(struct options *o)
 {
 	int fds[2], null;
@@ -98,7 +101,7 @@ static int detach(struct options *o)
 	}
 	close(fds[0]);
 	o->ready_fd = fds[1];
-	setsid();
+	setpgid(0, 0);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3 && null >= 0; i++)
 		dup2(null, i);

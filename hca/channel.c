@@ -12,8 +12,10 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/wake.h"
+#include "rdv/rdv.h"
 
-enum { SLOW_TICK_MS = 100 };
+/* A weftd that has just gone is looked after so often. */
+enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10 };
 
 int hca_channel_create(struct hca_channel **out)
 {
@@ -122,16 +124,26 @@ static bool moderated(struct hca_channel *ch)
 	return any;
 }
 
-/* While something waits for time, sleeps in short naps so that it gets its turn. */
+/*
+ * Waits until the channel can be read, and looks after what waits for time and after weftd, which
+ * looks after the rest, meanwhile.  If the program made reading not wait, does not wait.
+ */
 static void wait_readable(struct hca_channel *ch)
 {
-	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
+	bool idle = false;
 
-	while ((progress_pending() || moderated(ch)) && !(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
-		if (poll(&p, 1, SLOW_TICK_MS))
+	while (!(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
+		bool timed = progress_pending() || moderated(ch);
+
+		p[1].fd = rdv_socket(); /* its end alone is looked for */
+		if (poll(p, 2, !timed && idle && p[1].fd >= 0 ? -1 : SLOW_TICK_MS) && p[0].revents)
+			return;
+		if (p[1].revents && poll(p, 1, WEFTD_GONE_MS))
 			return;
 		progress_slow();
 		progress_weftd();
+		idle = !progress_stalled();
 	}
 }
 

@@ -33,6 +33,13 @@ static bool gone(void *arg)
 	return view_died(&w->mem->view);
 }
 
+static bool slow(void *arg)
+{
+	const struct work *w = arg;
+
+	return !view_stopped(&w->mem->view);
+}
+
 static void rest(void *arg)
 {
 	const struct work *w = arg;
@@ -80,6 +87,7 @@ static struct agent_call call_of(struct work *w, enum agent_op op, const uint32_
 		.patience_ns = patience(w->req->qp),
 		.area = find_area,
 		.gone = gone,
+		.slow = slow,
 		.rest = rest,
 		.arg = w,
 	};

@@ -11,6 +11,7 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
+#include "hca/tables.h"
 #include "hca/token.h"
 #include "hca/worker.h"
 
@@ -169,6 +170,42 @@ void progress_weftd(void)
 	if (rc && rc != -EAGAIN)
 		atomic_store_explicit(&weftd_look_ns,
 			now + WEFTD_FAILED_MS * (uint64_t)NSEC_PER_MSEC, memory_order_relaxed);
+}
+
+/* Are there requests, wherever they wait? */
+static bool outstanding(const struct hca_qp *qp)
+{
+	const struct seg_qp *s = qp->me.qp;
+
+	return atomic_load_explicit(&s->sq_head, memory_order_acquire) !=
+	       atomic_load_explicit(&s->sq_tail, memory_order_acquire);
+}
+
+bool progress_stalled(void)
+{
+	struct exec *x = exec_self();
+	uint32_t n = x ? atomic_load_explicit(&proc_seg()->hdr.qps_used, memory_order_acquire) : 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
+		struct hca_qp *qp;
+
+		if (!(atomic_load_explicit(&proc_seg()->qp[i].state, memory_order_relaxed) &
+			    QPS_LIVE))
+			continue;
+		/* The exec slot keeps it from going away meanwhile. */
+		slot_enter(x->slot, x->attach, x->attach);
+		atomic_thread_fence(memory_order_seq_cst);
+		qp = atomic_load_explicit(&proc_seg()->qp[i].state, memory_order_acquire) & QPS_LIVE
+			     ? table_qp(i)
+			     : NULL;
+		if (qp && outstanding(qp)) {
+			progress_watch(qp);
+			any = true;
+		}
+		slot_leave(x->slot);
+	}
+	return any;
 }
 
 void progress_slow(void)

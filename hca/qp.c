@@ -394,7 +394,9 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	worker_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
-	worker_forget(qp); /* our agent may have queued it before it saw the state */
+	/* Threads of ours may have queued it before they saw the state. */
+	worker_forget(qp);
+	progress_forget(qp);
 	cq_purge(qp->send_cq, qp->me.index);
 	if (qp->recv_cq != qp->send_cq)
 		cq_purge(qp->recv_cq, qp->me.index);

@@ -2,9 +2,13 @@
 #include "hca/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 enum {
 	LINE_UP = CACHE_LINE - 1,
@@ -53,6 +57,25 @@ bool view_died(const struct view *v)
 		atomic_store_explicit(&v->seg->hdr.dead, 1, memory_order_release);
 	errno = saved;
 	return dead;
+}
+
+bool view_stopped(const struct view *v)
+{
+	char path[32], buf[512], *p;
+	int saved = errno, fd = -1;
+	ssize_t n = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", v->pid);
+	if (v->pid > 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, sizeof buf - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')'); /* the name before it may hold anything */
+	errno = saved;
+	return !p || p[1] != ' ' || p[2] == 'T' || p[2] == 't';
 }
 
 /* The part [off, off+len) of the heap, or NULL if it does not lie in it. */

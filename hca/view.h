@@ -184,6 +184,12 @@ static inline bool view_may_block(const struct view *v)
  */
 bool view_died(const struct view *v);
 
+/*
+ * Is the process stopped (SIGSTOP, a debugger)?  Asks /proc; a process that cannot be seen there
+ * counts as stopped.
+ */
+bool view_stopped(const struct view *v);
+
 /* What weftd, or somebody who asked, has marked. */
 static inline bool view_dead(const struct view *v)
 {

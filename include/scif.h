@@ -13,6 +13,10 @@
 #ifndef SCIF_H
 #define SCIF_H
 
+#ifdef WEFT_SCIF_KERNEL_H
+#error "one source file has one convention: include <scif.h> or <linux/scif.h>"
+#endif
+
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -314,10 +318,42 @@ int scif_get_pages(scif_epd_t epd, off_t offset, size_t len, struct scif_range *
 /* EINVAL not of scif_get_pages(). */
 int scif_put_pages(struct scif_range *pages);
 
-struct scif_client;
-/* EOPNOTSUPP. */
+/* A node, this one included, as clients see it; one for all of them, as long as it is there. */
+struct scif_peer_dev {
+	struct {
+		const char *init_name;
+		void *driver_data; /* the program's */
+	} dev;
+	uint8_t dnode; /* nodes above 255 are not told of */
+};
+
+struct scif_client {
+	const char *name;
+	void (*probe)(struct scif_peer_dev *spdev);
+	void (*remove)(struct scif_peer_dev *spdev);
+	struct {
+		const char *name;
+		void *subsys;
+	} si; /* the library's */
+};
+
+/*
+ * Calls client->probe() for each node that is there, now, and for each that comes;
+ * client->remove() for each that goes.  Later calls come from a thread of the library, one at a
+ * time, and may make calls of this header.  *client stays the caller's, who keeps it until
+ * scif_client_unregister(), which calls remove() for each node that is there.  EINVAL NULL, EEXIST
+ * is registered, ENOMEM, EAGAIN no thread.
+ */
 int scif_client_register(struct scif_client *client);
 void scif_client_unregister(struct scif_client *client);
+
+/* ---- The kernel's convention, <weft/scif_kernel.h>: an endpoint is a pointer there ---- */
+
+struct scif_endpt;
+/* The file descriptor of such an endpoint, which stays the endpoint's; negative errno: -EBADF. */
+int weft_scif_to_fd(struct scif_endpt *epd);
+/* The reverse; closing either closes both.  NULL and errno EBADF, ENOTTY. */
+struct scif_endpt *weft_scif_from_fd(int fd);
 
 #ifdef __cplusplus
 }

@@ -129,12 +129,17 @@ IN_CHILD static int exec_weftd(void *arg)
 	return 0;
 }
 
-/* In the first child, which makes the second an orphan in a session of its own. */
+/*
+ * In the first child, which makes the second an orphan in a process group of its own, that of no
+ * terminal's foreground.  Not in a session of its own: where the scheduler groups by session
+ * (sched_autogroup), one that wakes for an instant at a time beside busy programs was seen to wait
+ * for seconds.
+ */
 IN_CHILD static int detach(void *arg)
 {
 	struct launch *l = arg;
 
-	syscall(SYS_setsid);
+	syscall(SYS_setpgid, 0, 0);
 	if (__clone(exec_weftd, l->stack + STACK_SIZE / 2, CLONE_VM | CLONE_VFORK, l) < 0)
 		l->err = errno;
 	syscall(SYS_exit_group, 0);

@@ -4,8 +4,9 @@
 #include <fcntl.h>
 #include <stddef.h>
 
-#include "base/log.h"
 #include "scif.h"
+#include "scif/check.h"
+#include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/ep.h"
 #include "scif/fence.h"
@@ -19,18 +20,24 @@
 #define API __attribute__((visibility("default")))
 
 /* -1 and errno for what failed; what did not leaves errno as it was before. */
-static int64_t answer(int64_t ret, int err)
+static int64_t answer_from(const char *call, struct scif_ep *ep, int64_t ret, int err)
 {
+	if (check_on())
+		check_end(call, ep, ret);
 	errno = ret < 0 ? (int)-ret : err;
 	return ret < 0 ? -1 : ret;
 }
 
 /* The end of a call on ep. */
-static int64_t leave(struct scif_ep *ep, int64_t ret, int err)
+static int64_t leave_from(const char *call, struct scif_ep *ep, int64_t ret, int err)
 {
+	ret = answer_from(call, ep, ret, err);
 	ep_put(ep);
-	return answer(ret, err);
+	return ret;
 }
+
+#define answer(ret, err)    answer_from(__func__, NULL, ret, err)
+#define leave(ep, ret, err) leave_from(__func__, ep, ret, err)
 
 API scif_epd_t scif_open(void)
 {
@@ -129,7 +136,7 @@ API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
+	ret = ep_find_again(epd, &ep);
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_SEND_BLOCK))
@@ -142,7 +149,7 @@ API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
+	ret = ep_find_again(epd, &ep);
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_RECV_BLOCK))
@@ -170,13 +177,15 @@ API int scif_unregister(scif_epd_t epd, off_t offset, size_t len)
 	return ret ? answer(ret, err) : leave(ep, reg_unregister(ep, offset, len), err);
 }
 
-static int copy(scif_epd_t epd, const struct rma_args *args)
+static int copy(const char *call, scif_epd_t epd, const struct rma_args *args)
 {
 	int err = errno, ret;
 	struct scif_ep *ep;
 
-	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, rma_copy(ep, args), err);
+	ret = ep_find_again(epd, &ep);
+	if (ret)
+		return answer_from(call, NULL, ret, err);
+	return leave_from(call, ep, rma_copy(ep, args), err);
 }
 
 API int scif_readfrom(scif_epd_t epd, off_t loffset, size_t len, off_t roffset, int rma_flags)
@@ -184,7 +193,7 @@ API int scif_readfrom(scif_epd_t epd, off_t loffset, size_t len, off_t roffset, 
 	const struct rma_args args = {
 		.loff = loffset, .len = len, .roff = roffset, .flags = rma_flags};
 
-	return copy(epd, &args);
+	return copy(__func__, epd, &args);
 }
 
 API int scif_writeto(scif_epd_t epd, off_t loffset, size_t len, off_t roffset, int rma_flags)
@@ -192,7 +201,7 @@ API int scif_writeto(scif_epd_t epd, off_t loffset, size_t len, off_t roffset, i
 	const struct rma_args args = {
 		.write = true, .loff = loffset, .len = len, .roff = roffset, .flags = rma_flags};
 
-	return copy(epd, &args);
+	return copy(__func__, epd, &args);
 }
 
 API int scif_vreadfrom(scif_epd_t epd, void *addr, size_t len, off_t roffset, int rma_flags)
@@ -200,7 +209,7 @@ API int scif_vreadfrom(scif_epd_t epd, void *addr, size_t len, off_t roffset, in
 	const struct rma_args args = {
 		.memory = true, .addr = addr, .len = len, .roff = roffset, .flags = rma_flags};
 
-	return copy(epd, &args);
+	return copy(__func__, epd, &args);
 }
 
 API int scif_vwriteto(scif_epd_t epd, void *addr, size_t len, off_t roffset, int rma_flags)
@@ -212,7 +221,7 @@ API int scif_vwriteto(scif_epd_t epd, void *addr, size_t len, off_t roffset, int
 		.roff = roffset,
 		.flags = rma_flags};
 
-	return copy(epd, &args);
+	return copy(__func__, epd, &args);
 }
 
 API int scif_fence_mark(scif_epd_t epd, int flags, int *mark)
@@ -340,13 +349,15 @@ API int scif_put_pages(struct scif_range *pages)
 
 API int scif_client_register(struct scif_client *client)
 {
-	(void)client;
-	log_line(LOG_LVL_INFO, "SCIF: clients are not supported yet");
-	errno = EOPNOTSUPP;
-	return -1;
+	int err = errno;
+
+	return answer(client_add(client), err);
 }
 
 API void scif_client_unregister(struct scif_client *client)
 {
-	(void)client;
+	int err = errno;
+
+	client_remove(client);
+	errno = err;
 }

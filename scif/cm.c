@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "scif.h"
 #include "scif/ep.h"
 #include "scif/link.h"
 #include "scif/service.h"
@@ -76,10 +77,14 @@ int cm_bind(struct scif_ep *ep, uint16_t pn)
 
 	lock_take(&ep->lock);
 	ret = check_unused(ep);
-	if (!ret && ep->state == EP_BOUND)
+	if (!ret && ep->state == EP_BOUND) {
+		check_why("the endpoint is bound already, to port %u", ep->port->id.port);
 		ret = -EINVAL;
-	if (!ret)
+	}
+	if (!ret) {
+		check_why("port %u is taken, or, below %d, for root only", pn, SCIF_ADMIN_PORT_END);
 		ret = bind_to(ep, pn);
+	}
 	if (!ret)
 		ret = ep->port->id.port;
 	lock_drop(&ep->lock);
@@ -110,8 +115,11 @@ int cm_listen(struct scif_ep *ep, int backlog)
 
 	lock_take(&ep->lock);
 	ret = check_unused(ep);
-	if (!ret && (ep->state == EP_UNBOUND || backlog < 1))
+	if (!ret && (ep->state == EP_UNBOUND || backlog < 1)) {
+		check_why(ep->state == EP_UNBOUND ? "the endpoint is not bound"
+						  : "the backlog is less than 1");
 		ret = -EINVAL;
+	}
 	if (!ret) {
 		/* requests may come before rdma_listen() returns */
 		ep->backlog = backlog < MAX_BACKLOG ? backlog : MAX_BACKLOG;
@@ -175,7 +183,7 @@ static int start_connecting(struct scif_ep *ep, struct sockaddr_storage *addr)
 	if (rdma_create_id(service_cm(), &ep->id, ep, RDMA_PS_TCP))
 		return -ENOMEM;
 	if (rdma_resolve_addr(ep->id, NULL, (struct sockaddr *)addr, RESOLVE_MS))
-		return -ECONNREFUSED;
+		return errno == ENOMEM ? -ENOMEM : -ECONNREFUSED;
 	return 0;
 }
 
@@ -208,6 +216,8 @@ static int check_connect(const struct scif_ep *ep, struct scif_id dst)
 		return -EISCONN;
 	if (ep->state == EP_INHERITED)
 		return -EOPNOTSUPP;
+	check_why(dst.port ? "the endpoint's connection is over: it cannot have another one"
+			   : "the port is 0");
 	return ep->state == EP_DISCONNECTED || ep->state == EP_CLOSED || !dst.port ? -EINVAL : 0;
 }
 
@@ -239,6 +249,8 @@ int cm_connect(struct scif_ep *ep, int fd, struct scif_id dst, bool block)
 		return ret;
 	}
 	ret = check_connect(ep, dst);
+	if (!ret)
+		check_begin();
 	if (!ret && ep->state == EP_UNBOUND)
 		ret = bind_to(ep, 0);
 	if (!ret)
@@ -390,14 +402,16 @@ static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_
 		*peer = ep->peer;
 		return fd;
 	}
-	if (fd < 0)
+	if (fd < 0) {
 		rdma_reject(ep->id, NULL, 0);
-	else
-		close(fd);
-	if (fd < 0 || ep_remove(ep))
 		ep_close(ep);
-	if (fd >= 0)
+		return ret;
+	}
+	close(fd);
+	if (ep_remove(ep)) { /* else the service thread was faster */
+		ep_close(ep);
 		ep_put(ep);
+	}
 	return ret;
 }
 
@@ -410,6 +424,8 @@ int cm_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
 		struct scif_ep *r = NULL;
 
 		lock_take(&ep->lock);
+		if (ep->state != EP_LISTENING)
+			check_why("the endpoint does not listen");
 		if (ep->state != EP_LISTENING)
 			ret = ep->state == EP_CLOSED ? -EINTR : -EINVAL;
 		else if ((r = next_request(ep, fd)) != NULL)

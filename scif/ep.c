@@ -11,17 +11,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "scif/bell.h"
 #include "scif/cm.h"
 #include "scif/link.h"
 #include "scif/ready.h"
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { BUCKETS = 256, SPIN_NS = 10000, SPIN_TURNS = 16 };
+enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_TURNS = 4 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
 	struct lock lock;
+	_Atomic uint32_t epoch; /* moves when an endpoint gets or loses its fd */
 	struct scif_ep *bucket[BUCKETS];
 } table;
 
@@ -51,6 +53,7 @@ int ep_open(struct scif_ep *ep)
 	ep->next = *head;
 	*head = ep;
 	ep_get(ep);
+	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 	lock_drop(&table.lock);
 	ret = service_watch(ep);
 	if (!ret)
@@ -102,6 +105,55 @@ int ep_find(int fd, struct scif_ep **ep)
 	return *ep ? 0 : -ENOTTY;
 }
 
+/* What a thread knows of the fd that it used last. */
+enum { FAMILIAR = 8, TRUSTED = 64, TRUST_NS = 100 * NSEC_PER_USEC };
+
+struct known {
+	int fd;
+	uint32_t epoch;
+	uint64_t ino, until;
+	unsigned hits; /* calls in a row that found it */
+};
+
+static _Thread_local struct known known = {.fd = -1};
+
+static struct scif_ep *recall(int fd, uint64_t now)
+{
+	if (known.fd != fd || now > known.until || known.hits < FAMILIAR || known.hits >= TRUSTED ||
+		known.epoch != atomic_load_explicit(&table.epoch, memory_order_relaxed))
+		return NULL;
+	known.hits++;
+	return ep_find_ino(known.ino);
+}
+
+static void remember(int fd, const struct scif_ep *ep, uint64_t now)
+{
+	if (known.fd != fd || known.ino != ep->ino || now > known.until + TRUST_NS)
+		known.hits = 0;
+	else
+		known.hits = known.hits < FAMILIAR ? known.hits + 1 : FAMILIAR;
+	known.fd = fd;
+	known.ino = ep->ino;
+	known.until = now + TRUST_NS;
+	known.epoch = atomic_load_explicit(&table.epoch, memory_order_relaxed);
+}
+
+int ep_find_again(int fd, struct scif_ep **ep)
+{
+	uint64_t now = clock_ns();
+	int ret = 0;
+
+	*ep = recall(fd, now);
+	if (!*ep) {
+		ret = ep_find(fd, ep);
+		if (!ret)
+			remember(fd, *ep, now);
+	}
+	if (!ret)
+		atomic_store_explicit(&(*ep)->used, now, memory_order_relaxed);
+	return ret;
+}
+
 bool ep_remove(struct scif_ep *ep)
 {
 	struct scif_ep **at;
@@ -113,6 +165,7 @@ bool ep_remove(struct scif_ep *ep)
 	found = *at != NULL;
 	if (found)
 		*at = ep->next;
+	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 	lock_drop(&table.lock);
 	return found;
 }
@@ -191,6 +244,44 @@ static int sleep_on(struct scif_ep *ep, uint32_t value, uint64_t until)
 	return ret;
 }
 
+/*
+ * Two programs that answer each other at once, and have fallen asleep, take longer to wake each
+ * other than they look before they sleep, for ever.  So who was woken soon looks for longer the
+ * next time, and, where that was in vain, not again for a number of sleeps that doubles.
+ */
+static uint64_t spin_begins(struct scif_ep *ep)
+{
+	if (!ep->long_spin)
+		return SPIN_NS;
+	if (++ep->spin_wins > FAMILIAR)
+		ep->spin_fails = 0;
+	return LONG_SPIN_NS;
+}
+
+static void spin_ended(struct scif_ep *ep)
+{
+	enum { MAX_DEBT = 256 };
+
+	if (!ep->long_spin)
+		return;
+	ep->long_spin = false;
+	ep->spin_fails = ep->spin_fails ? 2 * ep->spin_fails : 1;
+	if (ep->spin_fails > MAX_DEBT)
+		ep->spin_fails = MAX_DEBT;
+	ep->spin_debt = ep->spin_fails;
+}
+
+static void slept(struct scif_ep *ep, uint64_t ns)
+{
+	if (ns > LONG_SPIN_NS)
+		return;
+	if (ep->spin_debt)
+		ep->spin_debt--;
+	else
+		ep->long_spin = true;
+	ep->spin_wins = 0;
+}
+
 int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 {
 	uint32_t value = atomic_load_explicit(&ep->seq, memory_order_relaxed);
@@ -200,19 +291,27 @@ int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 	if (until && now >= until)
 		return -ETIMEDOUT;
 	if (!*spin)
-		*spin = now + SPIN_NS;
+		*spin = now + spin_begins(ep);
+	atomic_store_explicit(&ep->used, now, memory_order_relaxed);
 	if (now < *spin && link_is_live(ep) && service_may_spin()) {
+		ep->inside++;
 		lock_drop(&ep->lock);
 		for (int i = 0; i < SPIN_TURNS; i++)
 			cpu_relax();
 		lock_take(&ep->lock);
+		ep->inside--;
 		link_poll(ep);
 		return 0;
+	}
+	if (link_is_live(ep)) {
+		spin_ended(ep);
+		bell_before_sleep(ep);
 	}
 	link_ready(ep);
 	lock_drop(&ep->lock);
 	ret = sleep_on(ep, value, until);
 	lock_take(&ep->lock);
+	slept(ep, clock_ns() - now);
 	link_poll(ep);
 	return ret;
 }
@@ -268,8 +367,11 @@ static void flush(struct scif_ep *ep)
 {
 	uint64_t now = clock_ns(), until = now + FLUSH_NS, spin = 0;
 
-	for (; ep->state == EP_CONNECTED && !link_idle(ep) && now < until; now = clock_ns())
+	link_settle(ep);
+	for (; ep->state == EP_CONNECTED && !link_idle(ep) && now < until; now = clock_ns()) {
 		ep_wait(ep, &spin, now + NSEC_PER_MSEC); /* we may be the service ourselves */
+		link_settle(ep);
+	}
 }
 
 void ep_close(struct scif_ep *ep)
@@ -289,6 +391,7 @@ void ep_close(struct scif_ep *ep)
 	link_fail(ep);
 	ep_changed(ep);
 	lock_drop(&ep->lock);
+	bell_forget(ep);
 	refuse_requests(ep);
 	if (ep->id && was_connected)
 		rdma_disconnect(ep->id);

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "scif/check.h"
 #include "scif/node.h"
 #include "scif/window.h"
 #include "scif/wire.h"
@@ -60,6 +61,15 @@ struct after {
 	uint32_t id;
 };
 
+enum { CHECKED = 4 };
+
+/* Memory of the program that SCIF_RMA_USECACHE may take for granted until then. */
+struct checked {
+	uintptr_t from, to;
+	uint64_t until;
+	bool writable;
+};
+
 /* Registered memory of a connection. */
 struct link_mem {
 	struct wire_credit credit; /* written by the peer */
@@ -74,11 +84,15 @@ struct link {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr, *credit_mr; /* of mem; of what the peer may write */
+	struct ibv_mr *all_mr;         /* of all our memory, where the adapter takes it on demand */
 	struct link_mem *mem;
-	bool ready; /* the peer's hello is known */
+	bool ready;           /* the peer's hello is known */
+	bool armed;           /* the queue rings when something comes, or has just rung (bell.h) */
+	uint64_t eager_until; /* it stays armed until then */
 	uint64_t credit_addr;
 	uint32_t credit_rkey;
 	uint64_t sq_posted, sq_done;  /* requests */
+	uint64_t sq_signaled;         /* the last one that says when it is done */
 	uint64_t tx_total, tx_sent;   /* bytes accepted, and sent */
 	uint64_t msgs_sent;           /* messages */
 	struct wire_credit peer_took; /* as far as we have looked */
@@ -97,6 +111,8 @@ struct link {
 	uint64_t rma_last;               /* number of the last request of an RMA */
 	uint64_t marks_self, marks_peer; /* number of the last one marked + 1, 0: none */
 	uint32_t answers;                /* WIRE_WAITs of the peer not answered */
+	struct checked checked[CHECKED];
+	unsigned next_checked;
 };
 
 struct scif_ep {
@@ -104,10 +120,17 @@ struct scif_ep {
 	_Atomic uint32_t seq; /* moves with every change of state */
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;
-	_Atomic uint32_t gone; /* ep_close() is through with it */
+	_Atomic uint32_t gone;          /* ep_close() is through with it */
+	_Atomic uint64_t used;          /* when the program last made a call, about */
+	uint32_t inside;                /* threads that look for completions in ep_wait() */
+	bool long_spin;                 /* the next wait may look for longer than usual */
+	uint32_t spin_wins;             /* waits since then that did */
+	uint32_t spin_debt, spin_fails; /* sleeps until it may again; more with each failure */
 	enum ep_state state;
 	struct lock sending, receiving;
 	struct scif_ep *next; /* in the table */
+	bool listed;
+	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards both */
 
 	/* the fd, see above */
 	uint64_t ino;
@@ -128,6 +151,7 @@ struct scif_ep {
 	int backlog, waiting; /* a listener's queue */
 	struct scif_ep *requests, **requests_end, *next_request;
 
+	struct ep_check check;
 	struct windows own;    /* ours, with their regions */
 	struct windows theirs; /* the peer's, with their keys */
 };
@@ -142,6 +166,12 @@ void ep_put(struct scif_ep *ep);
 
 /* The endpoint of fd with a reference in *ep; -EBADF no fd, -ENOTTY no endpoint. */
 int ep_find(int fd, struct scif_ep **ep);
+/*
+ * The same for calls that are made again and again: an fd that this thread has just found several
+ * times is not looked at each time.  So what the program does to it with close(2) or dup2(2) may
+ * be noticed 0.1 ms later.
+ */
+int ep_find_again(int fd, struct scif_ep **ep);
 /* That of an inode number, NULL: none. */
 struct scif_ep *ep_find_ino(uint64_t ino);
 /* Takes it out of the table, which one caller succeeds in. */

@@ -30,8 +30,11 @@ int fence_mark(struct scif_ep *ep, int flags, int *mark)
 	uint64_t number;
 	int ret;
 
-	if (!mark || !one_side(flags) || (flags & ~(SCIF_FENCE_INIT_SELF | SCIF_FENCE_INIT_PEER)))
+	if (!mark || !one_side(flags) || (flags & ~(SCIF_FENCE_INIT_SELF | SCIF_FENCE_INIT_PEER))) {
+		check_why(mark ? "flags must be one of SCIF_FENCE_INIT_SELF and _PEER"
+			       : "mark is NULL");
 		return -EINVAL;
+	}
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = ep_connected(ep);
@@ -55,6 +58,8 @@ static int number_of(int mark, uint64_t marks, uint64_t *number)
 {
 	uint64_t last = marks - 1, n;
 
+	check_why("no mark that scif_fence_mark() gave on this endpoint");
+
 	if (!marks)
 		return -EINVAL;
 	n = (last & ~(uint64_t)NUMBER_MASK) | (mark & NUMBER_MASK);
@@ -73,7 +78,10 @@ static int wait_self(struct scif_ep *ep, uint64_t number)
 
 	while (ep->state == EP_CONNECTED && ep->link.sq_done < number)
 		ep_wait(ep, &spin, 0);
-	return ep->link.sq_done < number ? -ECONNRESET : 0;
+	if (ep->link.sq_done < number)
+		return -ECONNRESET;
+	check_fenced(ep, number);
+	return 0;
 }
 
 int fence_wait(struct scif_ep *ep, int mark)
@@ -89,6 +97,8 @@ int fence_wait(struct scif_ep *ep, int mark)
 		ret = -EINVAL;
 	if (!ret)
 		ret = number_of(mark, side == MARK_SELF ? l->marks_self : l->marks_peer, &number);
+	if (!ret)
+		check_begin();
 	if (!ret && side == MARK_SELF)
 		ret = wait_self(ep, number);
 	else if (!ret)
@@ -191,6 +201,7 @@ static int signal_self(struct scif_ep *ep, const struct signal *s)
 
 	if (ret)
 		return ret;
+	check_fenced(ep, ep->link.rma_last);
 	if (s->flags & SCIF_SIGNAL_LOCAL)
 		local = after_signal(s, ep->link.rma_last, true);
 	if (s->flags & SCIF_SIGNAL_REMOTE)
@@ -248,8 +259,11 @@ int fence_signal(
 	if (!one_side(flags) || !s.flags ||
 		(flags & ~(SCIF_FENCE_INIT_SELF | SCIF_FENCE_INIT_PEER | s.flags)) ||
 		((s.flags & SCIF_SIGNAL_LOCAL) && loff % 4) ||
-		((s.flags & SCIF_SIGNAL_REMOTE) && roff % 4))
+		((s.flags & SCIF_SIGNAL_REMOTE) && roff % 4)) {
+		check_why("flags must be one of SCIF_FENCE_INIT_SELF and _PEER with "
+			  "SCIF_SIGNAL_LOCAL, _REMOTE or both, and offsets multiples of 4");
 		return -EINVAL;
+	}
 	lock_take(&ep->lock);
 	link_poll(ep);
 	while (ep->state == EP_CONNECTED && !link_has_room(ep))
@@ -305,6 +319,7 @@ int fence_asked(struct scif_ep *ep, const struct wire_ctl *ctl)
 		return asked_wait(ep, ctl);
 	case WIRE_SIGNAL:
 		answer = asked_signal(ep, ctl);
+		check_begin(); /* the call that we are in does not fail by this */
 		return link_say(ep, WIRE_SIGNAL_ACK, ctl->id, &answer, 1);
 	}
 	return -EPROTO;

@@ -12,7 +12,14 @@
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { RECV_ID_BIT = 62, POLL_BATCH = 16, TELL_MSGS = 8, USABLE = WIRE_RING - 1, PAGE = 4096 };
+enum {
+	RECV_ID_BIT = 62,
+	POLL_BATCH = 16,
+	TELL_MSGS = 8,
+	SIGNAL_EACH = 16,
+	USABLE = WIRE_RING - 1,
+	PAGE = 4096
+};
 
 /* ---- making and ending ---- */
 
@@ -73,9 +80,13 @@ int link_create(struct scif_ep *ep)
 		l->credit_mr = ibv_reg_mr(l->pd, &l->mem->credit, sizeof(l->mem->credit),
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (l->credit_mr)
+		l->all_mr = ibv_reg_mr(
+			l->pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
+	if (l->credit_mr)
 		l->cq = ibv_create_cq(ep->id->verbs, SQ_DEPTH + WIRE_RECVS, ep, channel, 0);
 	if (!l->cq || ibv_req_notify_cq(l->cq, 0))
 		return -(errno ? errno : ENOMEM);
+	l->armed = true;
 	return make_qp(ep);
 }
 
@@ -102,6 +113,9 @@ void link_destroy(struct link *l, struct rdma_cm_id *id)
 	if (l->cq)
 		ibv_destroy_cq(l->cq);
 	l->cq = NULL;
+	if (l->all_mr)
+		ibv_dereg_mr(l->all_mr);
+	l->all_mr = NULL;
 	if (l->credit_mr)
 		ibv_dereg_mr(l->credit_mr);
 	l->credit_mr = NULL;
@@ -156,6 +170,19 @@ bool link_idle(const struct scif_ep *ep)
 	       l->sq_done == l->sq_posted;
 }
 
+/* Whether what was posted is complete may be unknown: then posts something that will tell. */
+static void ask_for_completion(struct scif_ep *ep);
+
+void link_settle(struct scif_ep *ep)
+{
+	const struct link *l = &ep->link;
+
+	link_poll(ep);
+	if (link_is_live(ep) && l->sq_signaled != l->sq_posted && l->tx_sent == l->tx_total &&
+		l->ctl_head == l->ctl_tail)
+		ask_for_completion(ep);
+}
+
 /* ---- requests ---- */
 
 static void broken(struct scif_ep *ep, const char *why)
@@ -178,7 +205,8 @@ static bool has_room_for_message(const struct scif_ep *ep)
 	return ep->link.sq_posted - ep->link.sq_done < SQ_DEPTH;
 }
 
-int64_t link_post(struct scif_ep *ep, struct ibv_send_wr *wr)
+/* Posts one; whether it is signaled is up to its flags. */
+static int64_t post(struct scif_ep *ep, struct ibv_send_wr *wr)
 {
 	struct link *l = &ep->link;
 	struct ibv_send_wr *bad;
@@ -186,13 +214,29 @@ int64_t link_post(struct scif_ep *ep, struct ibv_send_wr *wr)
 
 	wr->wr_id = l->sq_posted + 1;
 	wr->next = NULL;
-	wr->send_flags |= IBV_SEND_SIGNALED;
 	ret = ibv_post_send(l->qp, wr, &bad);
 	if (ret) {
 		broken(ep, "a request cannot be posted");
 		return -ECONNRESET;
 	}
-	return ++l->sq_posted;
+	++l->sq_posted;
+	if (wr->send_flags & IBV_SEND_SIGNALED)
+		l->sq_signaled = l->sq_posted;
+	return l->sq_posted;
+}
+
+int64_t link_post(struct scif_ep *ep, struct ibv_send_wr *wr)
+{
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	return post(ep, wr);
+}
+
+/* The same for what nobody waits for: only now and then does the queue say how far it is. */
+static int64_t post_quietly(struct scif_ep *ep, struct ibv_send_wr *wr)
+{
+	if (ep->link.sq_posted - ep->link.sq_signaled >= SIGNAL_EACH)
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	return post(ep, wr);
 }
 
 static void finish(struct scif_ep *ep, struct after *a)
@@ -254,7 +298,7 @@ static int send_message(struct scif_ep *ep, struct ibv_send_wr *wr, uint32_t len
 {
 	if (len <= MAX_INLINE)
 		wr->send_flags |= IBV_SEND_INLINE;
-	if (link_post(ep, wr) < 0)
+	if (post_quietly(ep, wr) < 0)
 		return -ECONNRESET;
 	ep->link.msgs_sent++;
 	return 0;
@@ -358,8 +402,7 @@ static void ring(struct scif_ep *ep)
 		l->peer_wants &= ~now;
 }
 
-/* Tells the peer what was taken and processed. */
-static void tell_credit(struct scif_ep *ep)
+static int64_t write_credit(struct scif_ep *ep, unsigned flags)
 {
 	struct link *l = &ep->link;
 	struct wire_credit now = {htole64(l->rx_taken), htole64(l->rx_msgs)};
@@ -367,19 +410,34 @@ static void tell_credit(struct scif_ep *ep)
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.send_flags = IBV_SEND_INLINE};
-	bool news = l->rx_taken != l->told.bytes || l->rx_msgs - l->told.msgs >= TELL_MSGS ||
-		    ((l->peer_wants & WANT_MSGS) && l->rx_msgs != l->told.msgs);
+		.send_flags = IBV_SEND_INLINE | flags};
+	int64_t ret;
 
 	wr.wr.rdma.remote_addr = l->credit_addr;
 	wr.wr.rdma.rkey = l->credit_rkey;
+	ret = post_quietly(ep, &wr);
+	if (ret >= 0)
+		l->told = (struct wire_credit){l->rx_taken, l->rx_msgs};
+	return ret;
+}
+
+static void ask_for_completion(struct scif_ep *ep)
+{
+	if (ep->link.ready && has_room_for_message(ep))
+		write_credit(ep, IBV_SEND_SIGNALED);
+}
+
+/* Tells the peer what was taken and processed. */
+static void tell_credit(struct scif_ep *ep)
+{
+	struct link *l = &ep->link;
+	bool news = l->rx_taken != l->told.bytes || l->rx_msgs - l->told.msgs >= TELL_MSGS ||
+		    ((l->peer_wants & WANT_MSGS) && l->rx_msgs != l->told.msgs);
+
 	if (ep->state == EP_DISCONNECTED || !l->ready || !has_room_for_message(ep))
 		return;
-	if (news) {
-		if (link_post(ep, &wr) < 0)
-			return;
-		l->told = (struct wire_credit){l->rx_taken, l->rx_msgs};
-	}
+	if (news && write_credit(ep, 0) < 0)
+		return;
 	ring(ep);
 }
 
@@ -557,8 +615,10 @@ void link_ready(struct scif_ep *ep)
 
 void link_arm(struct scif_ep *ep)
 {
-	if (link_is_live(ep))
+	if (link_is_live(ep)) {
 		ibv_req_notify_cq(ep->link.cq, 0);
+		ep->link.armed = true;
+	}
 	link_poll(ep);
 }
 

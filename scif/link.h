@@ -23,8 +23,9 @@ void link_arm(struct scif_ep *ep);
 
 /* Is there a queue pair in use? */
 bool link_is_live(const struct scif_ep *ep);
-/* Is everything sent and complete? */
+/* Is everything sent and complete?  Where that is to be known: link_settle() before each look. */
 bool link_idle(const struct scif_ep *ep);
+void link_settle(struct scif_ep *ep);
 
 /* Forgets what waits for completions or answers. */
 void link_fail(struct scif_ep *ep);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "scif/bell.h"
 #include "scif/link.h"
 #include "scif/service.h"
 
@@ -43,10 +44,14 @@ void poll_forked(void)
 }
 
 /* What is true of a connected endpoint; makes its fd show the same. */
-static short connected(struct scif_ep *ep, int fd)
+static short connected(struct scif_ep *ep, int fd, bool sleeps)
 {
 	short is = 0;
 
+	if (sleeps)
+		bell_before_poll(ep);
+	else
+		atomic_store_explicit(&ep->used, clock_ns(), memory_order_relaxed);
 	link_poll(ep);
 	if (link_rx_avail(ep))
 		is |= POLLIN;
@@ -62,7 +67,7 @@ static short connected(struct scif_ep *ep, int fd)
 	return is;
 }
 
-static short state_of(struct scif_ep *ep, int fd)
+static short state_of(struct scif_ep *ep, int fd, bool sleeps)
 {
 	switch (ep->state) {
 	case EP_LISTENING:
@@ -70,7 +75,7 @@ static short state_of(struct scif_ep *ep, int fd)
 			ep_unmark(ep, fd);
 		return ep->requests ? POLLIN : 0;
 	case EP_CONNECTED:
-		return connected(ep, fd);
+		return connected(ep, fd, sleeps);
 	case EP_CONNECTING:
 		return 0;
 	case EP_DISCONNECTED:
@@ -85,7 +90,7 @@ static short state_of(struct scif_ep *ep, int fd)
 }
 
 /* Looks at one entry; false: it is no endpoint, ask the kernel. */
-static bool look_at(struct pollfd *p)
+static bool look_at(struct pollfd *p, bool sleeps)
 {
 	struct scif_ep *ep;
 
@@ -93,20 +98,23 @@ static bool look_at(struct pollfd *p)
 	if (p->fd < 0 || ep_find(p->fd, &ep))
 		return false;
 	lock_take(&ep->lock);
-	p->revents = state_of(ep, p->fd) & (p->events | ALWAYS);
+	p->revents = state_of(ep, p->fd, sleeps) & (p->events | ALWAYS);
 	lock_drop(&ep->lock);
 	ep_put(ep);
 	return true;
 }
 
-/* Looks at all; how many have something, also of others as the kernel says now. */
-static int look(struct pollfd *fds, unsigned n)
+/*
+ * Looks at all; how many have something, also of others as the kernel says now.  sleeps: the
+ * caller will, if there is nothing.
+ */
+static int look(struct pollfd *fds, unsigned n, bool sleeps)
 {
 	bool others = false;
 	int found = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (!look_at(&fds[i]))
+		if (!look_at(&fds[i], sleeps))
 			others = true;
 		else
 			found += fds[i].revents != 0;
@@ -114,7 +122,7 @@ static int look(struct pollfd *fds, unsigned n)
 	for (unsigned i = 0; others && i < n; i++) {
 		struct pollfd p = fds[i];
 
-		if (fds[i].revents || look_at(&p) || poll(&p, 1, 0) <= 0)
+		if (fds[i].revents || look_at(&p, false) || poll(&p, 1, 0) <= 0)
 			continue;
 		fds[i].revents = p.revents;
 		found++;
@@ -135,7 +143,7 @@ static int sleep_until(struct pollfd *all, struct pollfd *fds, unsigned n, uint6
 	sleepers.list = &me;
 	lock_drop(&sleepers.lock);
 	memcpy(all, fds, n * sizeof(*fds));
-	ret = look(fds, n); /* once more: now we are seen by who closes */
+	ret = look(fds, n, true); /* once more: now we are seen by who closes */
 	if (!ret && ppoll(all, n + 1, until == UINT64_MAX ? NULL : &ts, NULL) < 0)
 		ret = -errno;
 	lock_take(&sleepers.lock);
@@ -159,7 +167,7 @@ static int wait_for(struct pollfd *fds, unsigned n, uint64_t until)
 	while (!ret && clock_ns() < until) {
 		ret = sleep_until(all, fds, n, until);
 		if (!ret)
-			ret = look(fds, n);
+			ret = look(fds, n, false);
 		(void)!read(all[n].fd, &told, sizeof(told));
 	}
 	close(all[n].fd);
@@ -168,19 +176,25 @@ static int wait_for(struct pollfd *fds, unsigned n, uint64_t until)
 	return ret;
 }
 
+int poll_check(const void *entries, unsigned n)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && n > rl.rlim_cur)
+		return -EINVAL;
+	return n && !entries ? -EFAULT : 0;
+}
+
 int poll_fds(struct pollfd *fds, unsigned n, long timeout)
 {
 	uint64_t start = clock_ns();
 	uint64_t until = timeout < 0 ? UINT64_MAX : start + timeout * (uint64_t)NSEC_PER_MSEC;
-	struct rlimit rl;
-	int ret;
+	int ret = poll_check(fds, n);
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && n > rl.rlim_cur)
-		return -EINVAL;
-	if (n && !fds)
-		return -EFAULT;
+	if (ret)
+		return ret;
 	do
-		ret = look(fds, n);
+		ret = look(fds, n, false);
 	while (!ret && service_may_spin() && timeout && clock_ns() - start < SPIN_NS);
 	return ret || !timeout ? ret : wait_for(fds, n, until);
 }

@@ -44,11 +44,19 @@ void ep_mark(struct scif_ep *ep)
 	ep->marked = send(ep->sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
+/* Is fd still the endpoint's, and not what the program put in its place? */
+static bool is_ours(const struct scif_ep *ep, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == ep->ino;
+}
+
 void ep_unmark(struct scif_ep *ep, int fd)
 {
 	char byte;
 
-	if (!ep->marked || ep->hung_up)
+	if (!ep->marked || ep->hung_up || !is_ours(ep, fd))
 		return;
 	ep->marked = recv(fd, &byte, 1, MSG_DONTWAIT) != 1;
 }
@@ -57,7 +65,7 @@ void ep_fill(struct scif_ep *ep, int fd)
 {
 	static const char filler[FILLER];
 
-	if (ep->filled || ep->hung_up)
+	if (ep->filled || ep->hung_up || !is_ours(ep, fd))
 		return;
 	ep->filled = send(fd, filler, sizeof(filler), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }

@@ -28,8 +28,11 @@ static struct {
 static int check_pages(const void *addr, size_t len, int prot)
 {
 	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0 ||
-		(prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE)))
+		(prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE))) {
+		check_why("address and length must be multiples of the page size, the length not "
+			  "0, the protection of SCIF_PROT_READ and _WRITE");
 		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -103,8 +106,12 @@ void reg_drop(struct window *w)
 
 static int check_args(const void *addr, size_t len, int64_t off, int prot, int flags)
 {
+	if (flags & ~SCIF_MAP_FIXED)
+		check_why("map_flags has bits other than SCIF_MAP_FIXED");
 	if ((flags & ~SCIF_MAP_FIXED) || check_pages(addr, len, prot))
 		return -EINVAL;
+	check_why("SCIF_MAP_FIXED needs an offset that is a multiple of the page size and not "
+		  "negative");
 	if (!(flags & SCIF_MAP_FIXED))
 		return 0;
 	return off < 0 || off % PAGE || off + len > INT64_MAX ? -EINVAL : 0;
@@ -213,6 +220,7 @@ int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, in
 	w->len = len;
 	w->prot = prot;
 	w->off = off;
+	check_begin();
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = ep_connected(ep);
@@ -240,8 +248,11 @@ static int check_range(struct scif_ep *ep, uint64_t off, uint64_t len)
 			break;
 		if (w->closed)
 			continue;
-		if (w->off < off || w->off + w->len > off + len)
+		if (w->off < off || w->off + w->len > off + len) {
+			check_why("the range ends in the middle of the window at %#llx",
+				(unsigned long long)w->off);
 			return -EINVAL;
+		}
 		any = true;
 	}
 	return any ? 0 : -ENXIO;
@@ -262,8 +273,10 @@ int reg_unregister(struct scif_ep *ep, int64_t off, size_t len)
 	size_t i = 0;
 	int ret;
 
-	if (off < 0)
+	if (off < 0) {
+		check_why("the offset is negative");
 		return -EINVAL;
+	}
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = ep_connected(ep);

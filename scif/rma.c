@@ -3,20 +3,28 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
+#include "base/clock.h"
 #include "scif.h"
 #include "scif/link.h"
 
 enum {
 	CHUNK = 1 << 20, /* the lock is given up between two */
 	LINE = 64,
+	PAGE = 4096,
+	FEW_BYTES = 1 << 16,
 	ALL_FLAGS = SCIF_RMA_USECPU | SCIF_RMA_USECACHE | SCIF_RMA_SYNC | SCIF_RMA_ORDERED,
 };
+
+/* How long SCIF_RMA_USECACHE takes memory for granted that was there. */
+static const uint64_t CACHE_NS = 10 * (uint64_t)NSEC_PER_MSEC;
 
 /* One copy under way. */
 struct rma {
 	const struct rma_args *args;
-	struct ibv_mr *mr; /* of the caller's memory */
+	struct ibv_mr *mr; /* of the caller's memory, for this copy alone */
+	uint32_t lkey;     /* of the caller's memory */
 	uint64_t done;
 	uint64_t tail; /* where the last cache line of the source begins, from its start */
 	int64_t last;  /* request */
@@ -28,8 +36,10 @@ static int check(struct scif_ep *ep, const struct rma_args *a)
 
 	if (ret)
 		return ret;
-	if ((a->flags & ~ALL_FLAGS) || !a->len)
+	if ((a->flags & ~ALL_FLAGS) || !a->len) {
+		check_why(a->len ? "flags has unknown bits" : "len is 0");
 		return -EINVAL;
+	}
 	if (!a->memory)
 		ret = windows_check(
 			&ep->own, a->loff, a->len, a->write ? SCIF_PROT_READ : SCIF_PROT_WRITE);
@@ -39,17 +49,65 @@ static int check(struct scif_ep *ep, const struct rma_args *a)
 		&ep->theirs, a->roff, a->len, a->write ? SCIF_PROT_WRITE : SCIF_PROT_READ);
 }
 
-/* Memory that is no window is registered for this one copy. */
+/* Are all pages there, as they must be?  -EFAULT, -EINVAL: who knows. */
+static int check_pages(const struct rma_args *a)
+{
+	uintptr_t from = (uintptr_t)a->addr & -(uintptr_t)PAGE, to = (uintptr_t)a->addr + a->len;
+	int err = errno, ret = 0;
+
+	if (to < from)
+		return -EFAULT;
+	if (madvise((void *)from, to - from, a->write ? MADV_POPULATE_READ : MADV_POPULATE_WRITE))
+		ret = errno == ENOMEM || errno == EFAULT ? -EFAULT : -EINVAL;
+	errno = err;
+	return ret;
+}
+
+/* The same where the program allows us to remember, for a moment, what was there. */
+static int check_cached(struct link *l, const struct rma_args *a)
+{
+	uintptr_t from = (uintptr_t)a->addr, to = from + a->len;
+	uint64_t now = clock_ns();
+	int ret;
+
+	for (int i = 0; i < CHECKED; i++) {
+		const struct checked *c = &l->checked[i];
+
+		if (now < c->until && from >= c->from && to <= c->to && from <= to &&
+			(a->write || c->writable))
+			return 0;
+	}
+	ret = check_pages(a);
+	if (!ret)
+		l->checked[l->next_checked++ % CHECKED] =
+			(struct checked){from, to, now + CACHE_NS, !a->write};
+	return ret;
+}
+
+/*
+ * Memory that is no window.  Where the adapter takes all memory on demand there is nothing to
+ * register, only to see that it is there; for much of it, registering is the faster way to.
+ */
 static int register_memory(struct scif_ep *ep, struct rma *r)
 {
 	const struct rma_args *a = r->args;
+	int ret = -EINVAL;
 
 	if (!a->memory)
 		return 0;
+	if (ep->link.all_mr && (a->flags & SCIF_RMA_USECACHE))
+		ret = check_cached(&ep->link, a);
+	else if (ep->link.all_mr && a->len <= FEW_BYTES)
+		ret = check_pages(a);
+	if (ret != -EINVAL) {
+		r->lkey = ret ? 0 : ep->link.all_mr->lkey;
+		return ret;
+	}
 	r->mr = ibv_reg_mr(ep->link.pd, a->addr, a->len, a->write ? 0 : IBV_ACCESS_LOCAL_WRITE);
-	if (r->mr)
-		return 0;
-	return errno == ENOMEM ? -ENOMEM : -EFAULT;
+	if (!r->mr)
+		return errno == ENOMEM ? -ENOMEM : -EFAULT;
+	r->lkey = r->mr->lkey;
+	return 0;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -66,7 +124,7 @@ static uint64_t local_piece(struct scif_ep *ep, const struct rma *r, struct ibv_
 
 	if (a->memory) {
 		sge->addr = (uintptr_t)a->addr + r->done;
-		sge->lkey = r->mr->lkey;
+		sge->lkey = r->lkey;
 		return a->len - r->done;
 	}
 	w = windows_holding(&ep->own, off);
@@ -158,6 +216,7 @@ static int copy(struct scif_ep *ep, struct rma *r, struct after *after)
 		.lat_len = a->len,
 		.roff = a->roff,
 		.rat_len = a->len};
+	check_copied(ep, a, r->last);
 	link_after(ep, after);
 	link_poll(ep);
 	while ((a->flags & SCIF_RMA_SYNC) && ep->state == EP_CONNECTED &&

@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "scif/bell.h"
+#include "scif/client.h"
 #include "scif/cm.h"
 #include "scif/link.h"
 #include "scif/map.h"
@@ -63,7 +65,7 @@ static void take_completions(struct ibv_comp_channel *channel)
 		struct scif_ep *ep = context;
 
 		lock_take(&ep->lock);
-		link_arm(ep);
+		bell_rang(ep);
 		link_ready(ep);
 		lock_drop(&ep->lock);
 		ibv_ack_cq_events(cq, 1); /* the endpoint lives until this */
@@ -88,6 +90,14 @@ static void look_at_fd(uint64_t ino)
 	ep_put(ep);
 }
 
+/* How long the thread may sleep. */
+static int patience(void)
+{
+	if (bell_busy())
+		return BELL_TICK_MS;
+	return cm_connecting() ? TICK_MS : -1;
+}
+
 static void *run(void *arg)
 {
 	struct epoll_event events[EVENTS];
@@ -95,7 +105,7 @@ static void *run(void *arg)
 
 	(void)arg;
 	for (;;) {
-		int n = epoll_wait(service.epoll, events, EVENTS, cm_connecting() ? TICK_MS : -1);
+		int n = epoll_wait(service.epoll, events, EVENTS, patience());
 
 		for (int i = 0; i < n; i++) {
 			uint64_t data = events[i].data.u64;
@@ -109,6 +119,8 @@ static void *run(void *arg)
 			else
 				look_at_fd(data);
 		}
+		if (bell_busy())
+			bell_tick();
 		if (cm_connecting())
 			cm_tick();
 	}
@@ -151,7 +163,9 @@ static void child_forked(void)
 	ep_child_forked();
 	node_forked();
 	poll_forked();
+	bell_forked();
 	map_forked();
+	client_forked();
 	cm_forked();
 	if (service.epoll >= 0)
 		close(service.epoll);

@@ -40,6 +40,7 @@ int stream_send(struct scif_ep *ep, int fd, const uint8_t *msg, int len, bool bl
 	if (!enter(&ep->sending, block))
 		return 0;
 	lock_take(&ep->lock);
+	check_sent(ep, msg, len);
 	for (;;) {
 		link_poll(ep);
 		ret = ep_connected(ep);

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scif.h"
+#include "scif/check.h"
+
 enum { PAGE = 4096 };
 static const uint64_t place_base = UINT64_C(0x4000000000000000);
 static const uint64_t place_end = UINT64_C(0x7ffffffffffff000);
@@ -92,15 +95,23 @@ int windows_check(struct windows *s, int64_t off, uint64_t len, int prot)
 	uint64_t at = off, end = at + len;
 	int ret = 0;
 
-	if (off < 0 || end > INT64_MAX || end < at)
+	if (off < 0 || end > INT64_MAX || end < at) {
+		check_why("offset %#llx is negative, or the range wraps", (unsigned long long)off);
 		return -ENXIO;
+	}
 	for (size_t i = windows_rank(s, at); at < end; i++) {
 		const struct window *w = i < s->count ? s->list[i] : NULL;
 
-		if (!w || w->off > at || w->closed)
+		if (!w || w->off > at || w->closed) {
+			check_why("no open window at offset %#llx", (unsigned long long)at);
 			return -ENXIO;
-		if ((w->prot & prot) != prot)
+		}
+		if ((w->prot & prot) != prot) {
+			check_why("the window at %#llx is not registered for %s",
+				(unsigned long long)w->off,
+				w->prot & SCIF_PROT_READ ? "writing" : "reading");
 			ret = -EACCES;
+		}
 		at = w->off + w->len;
 	}
 	return ret;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SCIF endpoints for test programs, over the public <scif.h> alone. */
+/*
+ * SCIF endpoints for test programs, over the public <scif.h> alone.  One that has included
+ * "weft/scif_kernel.h" keeps that convention, and gets its endpoints by weft_scif_from_fd().
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +10,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifndef WEFT_SCIF_KERNEL_H
 #include "scif.h"
+#endif
 
 /* Two connected endpoints of this process. */
 struct scif_pair {
-	scif_epd_t listener, a, b; /* a connected, b was accepted */
+	int listener, a, b; /* a connected, b was accepted */
 	uint16_t port;
 };
 
 /* A listener on a free port, which is put in *port. */
-scif_epd_t scif_listener(int backlog, uint16_t *port);
+int scif_listener(int backlog, uint16_t *port);
 /* Connects to a port of our own node, waiting. */
-scif_epd_t scif_dial(uint16_t node, uint16_t port);
+int scif_dial(uint16_t node, uint16_t port);
 struct scif_pair scif_make_pair(void);
 void scif_end_pair(struct scif_pair *p);
 
@@ -29,9 +34,9 @@ void *scif_pages(size_t len);
 bool scif_can_map(void);
 
 /* What poll(2) says within ms of those events. */
-short scif_raw_poll(scif_epd_t epd, short events, int ms);
+short scif_raw_poll(int epd, short events, int ms);
 /* What scif_poll() says; -1: nothing within ms. */
-int scif_events(scif_epd_t epd, short events, long ms);
+int scif_events(int epd, short events, long ms);
 
 /* A child process and pipes to it and back; it exits with its failures. */
 struct scif_child {

@@ -19,6 +19,10 @@ CLASSIC = """accept bind close connect fence_mark fence_signal fence_wait get_fd
 mmap munmap open poll readfrom recv register send unregister vreadfrom vwriteto writeto""".split()
 LATER = """client_register client_unregister get_node_ids get_pages pin_pages put_pages
 register_pinned_pages unpin_pages""".split()
+# The kernel's convention: the calls of <linux/scif.h> have these symbols.
+KERNEL = """accept bind client_register client_unregister close connect fence_mark fence_signal
+fence_wait get_node_ids get_pages listen open pin_pages poll put_pages readfrom recv register
+register_pinned_pages send unpin_pages unregister vreadfrom vwriteto writeto""".split()
 
 PROGRAM = r"""
 #include <scif.h>
@@ -52,6 +56,35 @@ int main(void)
 }
 """
 
+# Code of the kernel: its types, and a function of each kind.
+KERNEL_CODE = r"""
+%s
+static void probe(struct scif_peer_dev *spdev)
+{
+	u8 node = spdev->dnode;
+	dev_set_drvdata(&spdev->dev, dev_name(&spdev->dev) ? &spdev->dev : 0);
+	(void)node;
+}
+
+int kernel_code(u16 port)
+{
+	struct scif_client client = {"x", probe, 0, {0, 0}};
+	struct scif_port_id dst = {1, port};
+	scif_epd_t epd = scif_open();
+	struct scif_pollepd p = {epd, EPOLLIN, 0};
+	struct scif_range *r = 0;
+	dma_addr_t dma = 0;
+	u64 word = 1;
+
+	if (!epd || scif_connect(epd, &dst) < 0 || scif_poll(&p, 1, 0) < 0)
+		return -ENODEV;
+	if (!scif_get_pages(epd, 0, 4096, &r))
+		dma = r->phys_addr[0];
+	scif_fence_signal(epd, 0, word, (off_t)dma, word, SCIF_FENCE_INIT_SELF | SCIF_SIGNAL_LOCAL);
+	return scif_client_register(&client);
+}
+"""
+
 
 def run(*args, **more):
     return subprocess.run(args, check=True, capture_output=True, text=True, **more).stdout
@@ -67,11 +100,30 @@ def exported(lib):
     return found
 
 
+def check_kernel(cc, include, path):
+    """Its header: by both names, in C and C++, its symbols, and not beside the other one."""
+    folder = os.path.join(include, "weft-kernel")
+    code = path("kernel.c", KERNEL_CODE % "#include <linux/scif.h>")
+    run(cc, "-Wall", "-Wextra", "-Werror", "-I", folder, "-c", "-o", path("kernel.o"), code)
+    undefined = re.findall(r" U (.*scif\w*)", run("nm", path("kernel.o")))
+    assert undefined and all(u.startswith("weft_kscif_") for u in undefined), undefined
+    if shutil.which("c++"):
+        code = path("kernel.cc", KERNEL_CODE % "#include <weft/scif_kernel.h>")
+        run("c++", "-fsyntax-only", "-Wall", "-Werror", "-I", include, code)
+    for first, second in (("scif.h", "linux/scif.h"), ("linux/scif.h", "scif.h")):
+        both = path("both.c", f"#include <{first}>\n#include <{second}>\n")
+        refused = subprocess.run([cc, "-fsyntax-only", "-I", folder, "-I", include, both],
+                                 capture_output=True, text=True)
+        assert refused.returncode and "one convention" in refused.stderr
+
+
 def main():
     build, cc, include = sys.argv[1:]
     lib = os.path.join(build, "lib", "libscif.so.0")
     want = {"scif_" + n: "SCIF_0.0" for n in CLASSIC}
     want |= {"scif_" + n: "WEFT_1.0" for n in LATER}
+    want |= {"weft_kscif_" + n: "WEFT_1.0" for n in KERNEL}
+    want |= {"weft_scif_" + n: "WEFT_1.0" for n in ("from_fd", "to_fd")}
     found = exported(lib)
     assert found == want, f"exports differ: {set(found.items()) ^ set(want.items())}"
     dynamic = run("readelf", "-W", "-d", lib)
@@ -104,6 +156,7 @@ def main():
         if shutil.which("c++"):
             run("c++", "-fsyntax-only", "-Wall", "-Werror", "-I", include,
                 path("header.cc", "#include <scif.h>\n"))
+        check_kernel(cc, include, path)
     print(f"{len(found)} symbols, an old program starts")
 
 

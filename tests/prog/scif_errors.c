@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Each error of each SCIF call in user mode, as a table: who is asked, what, what comes. */
+/*
+ * Each error of each SCIF call, as a table: who is asked, what, what comes.  In both conventions.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-#include "tests/lib/scif_ends.h"
+#include "tests/prog/scif_convention.h"
 
 enum { PAGE = 4096 };
 
@@ -19,6 +23,7 @@ static const char *const names[] = {
 static scif_epd_t who[WHOS];
 static uint16_t port; /* somebody listens there */
 static uint8_t *mem;  /* two pages */
+static scif_pinned_pages_t pinned, unpinned;
 
 /* Windows: CONNECTED has its own and its peer's at these offsets. */
 enum { RW = 0x10000, RO = 0x20000, WO = 0x30000, HOLE = 0x50000 };
@@ -33,7 +38,7 @@ struct call {
 
 static int64_t do_bind(scif_epd_t epd, const int64_t *a)
 {
-	return scif_bind(epd, a[0]);
+	return scif_bind(epd, a[0] < 0 ? port : a[0]);
 }
 
 static int64_t do_listen(scif_epd_t epd, const int64_t *a)
@@ -136,11 +141,44 @@ static int64_t do_signal(scif_epd_t epd, const int64_t *a)
 	return scif_fence_signal(epd, a[0], 1, a[1], 2, a[2]);
 }
 
+#ifndef KERNEL_CONVENTION
 static int64_t do_mmap(scif_epd_t epd, const int64_t *a)
 {
 	void *p = scif_mmap(NULL, a[0], a[1], a[2], epd, a[3]);
 
 	return p == SCIF_MMAP_FAILED ? -1 : scif_munmap(p, a[0]);
+}
+
+static int64_t do_munmap(scif_epd_t epd, const int64_t *a)
+{
+	(void)epd;
+	return scif_munmap(mem + a[0], a[1]);
+}
+#endif
+
+static int64_t do_pin(scif_epd_t epd, const int64_t *a)
+{
+	scif_pinned_pages_t p;
+	int ret;
+
+	(void)epd;
+	ret = scif_pin_pages(mem + a[0], a[1], a[2] & 0xff, a[2] >> 8, a[3] ? NULL : &p);
+	return ret ? ret : scif_unpin_pages(p);
+}
+
+/* 0: no handle, 1: one that was given up. */
+static int64_t do_unpin(scif_epd_t epd, const int64_t *a)
+{
+	(void)epd;
+	return scif_unpin_pages(a[0] ? unpinned : NULL);
+}
+
+/* The handle: 0 a good one, 1 none, 2 one that was given up. */
+static int64_t do_register_pinned(scif_epd_t epd, const int64_t *a)
+{
+	scif_pinned_pages_t p = a[0] == 0 ? pinned : a[0] == 1 ? NULL : unpinned;
+
+	return scif_register_pinned_pages(epd, p, a[1], a[2]);
 }
 
 static int64_t do_get_pages(scif_epd_t epd, const int64_t *a)
@@ -159,17 +197,41 @@ static int64_t do_put_pages(scif_epd_t epd, const int64_t *a)
 	return scif_put_pages(a[0] ? NULL : &r);
 }
 
+static int64_t do_put_twice(scif_epd_t epd, const int64_t *a)
+{
+	struct scif_range *r;
+	int ret = scif_get_pages(epd, a[0], a[1], &r);
+
+	if (!ret)
+		ret = scif_put_pages(r);
+	return ret ? ret : scif_put_pages(r);
+}
+
+static int64_t do_client(scif_epd_t epd, const int64_t *a)
+{
+	struct scif_client c = {.name = "twice"};
+	int64_t ret;
+
+	(void)epd;
+	if (a[0])
+		return scif_client_register(NULL);
+	CHECK_EQ(scif_client_register(&c), 0);
+	ret = scif_client_register(&c);
+	scif_client_unregister(&c);
+	return ret;
+}
+
 static int64_t do_nodes(scif_epd_t epd, const int64_t *a)
 {
 	(void)epd;
-	return scif_get_nodeIDs(NULL, a[0], NULL) > 0 ? 0 : -1;
+	return scif_get_nodeIDs(NULL, a[0], NULL);
 }
 
 static int64_t do_poll(scif_epd_t epd, const int64_t *a)
 {
-	struct scif_pollepd p = {.epd = epd, .events = SCIF_POLLIN};
+	struct scif_pollepd p = {.epd = epd, .events = POLLIN};
 
-	return scif_poll(a[1] ? NULL : &p, a[0], 0) < 0 ? -1 : 0;
+	return scif_poll(a[1] ? NULL : &p, a[0], 0);
 }
 
 enum {
@@ -182,10 +244,15 @@ enum {
 };
 
 static const struct call calls[] = {
-	{"bind", UNBOUND, do_bind, {UINT16_MAX + 1}, 0}, /* 0: any; undone below */
+	{"listen", UNBOUND, do_listen, {1}, EINVAL},
+	{"accept", UNBOUND, do_accept, {0}, EINVAL},
+	{"bind taken", UNBOUND, do_bind, {-1}, EINVAL},
+	{"bind", UNBOUND, do_bind, {0}, 0},
+	{"bind again", UNBOUND, do_bind, {0}, EINVAL},
 	{"bind", BOUND, do_bind, {2000}, EINVAL},
 	{"bind", LISTENING, do_bind, {2000}, EISCONN},
 	{"bind", CONNECTED, do_bind, {2000}, EISCONN},
+	{"bind", RESET, do_bind, {2000}, EINVAL},
 	{"listen", LISTENING, do_listen, {1}, EISCONN},
 	{"listen", CONNECTED, do_listen, {1}, EISCONN},
 	{"listen", RESET, do_listen, {1}, EINVAL},
@@ -201,6 +268,7 @@ static const struct call calls[] = {
 	{"connect again", BOUND, do_connect, {0, 2000}, ECONNREFUSED},
 	{"accept", BOUND, do_accept, {0}, EINVAL},
 	{"accept", CONNECTED, do_accept, {0}, EINVAL},
+	{"accept", RESET, do_accept, {0}, EINVAL},
 	{"accept", LISTENING, do_accept, {0}, EAGAIN},
 	{"accept flags", LISTENING, do_accept, {2}, EINVAL},
 	{"accept peer", LISTENING, do_accept, {0, 1}, EINVAL},
@@ -212,6 +280,8 @@ static const struct call calls[] = {
 	{"send", LISTENING, do_send, {1}, ENOTCONN},
 	{"send", RESET, do_send, {1}, ECONNRESET},
 	{"recv nothing", UNBOUND, do_recv, {0}, 0},
+	{"recv", UNBOUND, do_recv, {1, 1}, ENOTCONN},
+	{"recv", LISTENING, do_recv, {1, 1}, ENOTCONN},
 	{"recv len", CONNECTED, do_recv, {-1}, EINVAL},
 	{"recv flags", CONNECTED, do_recv, {1, 6}, EINVAL},
 	{"recv", BOUND, do_recv, {1}, ENOTCONN},
@@ -224,8 +294,12 @@ static const struct call calls[] = {
 	{"register prot", CONNECTED, do_register, {PAGE, 0, 4}, EINVAL},
 	{"register addr", CONNECTED, do_register_at, {1, PAGE, 0, 3}, EINVAL},
 	{"register flags", CONNECTED, do_register_at, {0, PAGE, 0, 3 | 0x40 << 8}, EINVAL},
+#ifdef KERNEL_CONVENTION
+	{"register kernel", CONNECTED, do_register_at, {0, PAGE, 0, 3 | SCIF_MAP_KERNEL << 8}, 0},
+#else
 	{"register kernel", CONNECTED, do_register_at, {0, PAGE, 0, 3 | SCIF_MAP_KERNEL << 8},
 		EINVAL},
+#endif
 	{"register offset", CONNECTED, do_register_at, {0, PAGE, 100, 3 | FIXED}, EINVAL},
 	{"register offset", CONNECTED, do_register_at, {0, PAGE, -PAGE, 3 | FIXED}, EINVAL},
 	{"register end", CONNECTED, do_register_at, {0, PAGE, INT64_MAX - PAGE + 1, 3 | FIXED},
@@ -301,6 +375,7 @@ static const struct call calls[] = {
 	{"poll", CONNECTED, do_poll, {1}, 0},
 	{"poll nowhere", CONNECTED, do_poll, {1, 1}, EFAULT},
 	{"poll many", CONNECTED, do_poll, {0x7fffffff}, EINVAL},
+#ifndef KERNEL_CONVENTION
 	{"mmap", BOUND, do_mmap, {PAGE, 3, 0, RW}, ENOTCONN},
 	{"mmap", RESET, do_mmap, {PAGE, 3, 0, RW}, ECONNRESET},
 	{"mmap", CONNECTED, do_mmap, {PAGE, 3, 0, RW}, 0},
@@ -312,6 +387,34 @@ static const struct call calls[] = {
 	{"mmap end", CONNECTED, do_mmap, {3 * PAGE, 3, 0, RW}, ENXIO},
 	{"mmap ro", CONNECTED, do_mmap, {PAGE, 3, 0, RO}, EACCES},
 	{"mmap wo", CONNECTED, do_mmap, {PAGE, 1, 0, WO}, EACCES},
+	{"munmap address", CONNECTED, do_munmap, {1, PAGE}, EINVAL},
+	{"munmap nothing", CONNECTED, do_munmap, {0, 0}, EINVAL},
+#endif
+	{"pin", CONNECTED, do_pin, {0, PAGE, 3}, 0},
+	{"pin addr", CONNECTED, do_pin, {1, PAGE, 3}, EINVAL},
+	{"pin len", CONNECTED, do_pin, {0, 100, 3}, EINVAL},
+	{"pin nothing", CONNECTED, do_pin, {0, 0, 3}, EINVAL},
+	{"pin prot", CONNECTED, do_pin, {0, PAGE, 4}, EINVAL},
+	{"pin flags", CONNECTED, do_pin, {0, PAGE, 3 | FIXED}, EINVAL},
+	{"pin nowhere", CONNECTED, do_pin, {0, PAGE, 3, 1}, EINVAL},
+#ifdef KERNEL_CONVENTION
+	{"pin kernel", CONNECTED, do_pin, {0, PAGE, 3 | SCIF_MAP_KERNEL << 8}, 0},
+#else
+	{"pin kernel", CONNECTED, do_pin, {0, PAGE, 3 | SCIF_MAP_KERNEL << 8}, EINVAL},
+#endif
+	{"unpin nothing", CONNECTED, do_unpin, {0}, EINVAL},
+	{"unpin again", CONNECTED, do_unpin, {1}, EINVAL},
+	{"register_pinned", BOUND, do_register_pinned, {0}, ENOTCONN},
+	{"register_pinned", RESET, do_register_pinned, {0}, ECONNRESET},
+	{"register_pinned", CONNECTED, do_register_pinned, {0}, 0},
+	{"register_pinned none", CONNECTED, do_register_pinned, {1}, EINVAL},
+	{"register_pinned unpinned", CONNECTED, do_register_pinned, {2}, EINVAL},
+	{"register_pinned flags", CONNECTED, do_register_pinned, {0, 0, 0x40}, EINVAL},
+	{"register_pinned offset", CONNECTED, do_register_pinned, {0, 100, SCIF_MAP_FIXED}, EINVAL},
+	{"register_pinned negative", CONNECTED, do_register_pinned, {0, -PAGE, SCIF_MAP_FIXED},
+		EINVAL},
+	{"register_pinned taken", CONNECTED, do_register_pinned, {0, RW + PAGE, SCIF_MAP_FIXED},
+		EADDRINUSE},
 	{"get_pages", BOUND, do_get_pages, {RW, PAGE}, ENOTCONN},
 	{"get_pages", RESET, do_get_pages, {RW, PAGE}, ECONNRESET},
 	{"get_pages", CONNECTED, do_get_pages, {RW, PAGE}, 0},
@@ -323,6 +426,9 @@ static const struct call calls[] = {
 	{"get_pages end", CONNECTED, do_get_pages, {RW, 3 * PAGE}, ENXIO},
 	{"put_pages", CONNECTED, do_put_pages, {0}, EINVAL},
 	{"put_pages", CONNECTED, do_put_pages, {1}, EINVAL},
+	{"put_pages twice", CONNECTED, do_put_twice, {RW, PAGE}, EINVAL},
+	{"client_register", CONNECTED, do_client, {1}, EINVAL},
+	{"client_register twice", CONNECTED, do_client, {0}, EEXIST},
 };
 
 /* Every call that takes an endpoint: EBADF and ENOTTY. */
@@ -343,29 +449,38 @@ static const struct call all[] = {
 	{"mark", 0, do_mark, {SELF}, 0},
 	{"wait", 0, do_wait, {1}, 0},
 	{"signal", 0, do_signal, {RW, RW, SELF | LOCAL}, 0},
+#ifndef KERNEL_CONVENTION
 	{"mmap", 0, do_mmap, {PAGE, 3, 0, RW}, 0},
+#endif
+	{"register_pinned", 0, do_register_pinned, {0}, 0},
 	{"get_pages", 0, do_get_pages, {RW, PAGE}, 0},
 };
 
+/* Does it need pages that can be shared? */
+static bool maps(const struct call *c)
+{
+#ifndef KERNEL_CONVENTION
+	if (c->call == do_mmap)
+		return true;
+#endif
+	return c->call == do_get_pages || c->call == do_put_twice;
+}
+
 static void run(const struct call *c, enum who w, int error)
 {
-	bool maps = c->call == do_mmap || c->call == do_get_pages;
 	int64_t ret;
 
-	if (maps && !error && !scif_can_map())
+	if (maps(c) && !scif_can_map() && (!error || c->call == do_put_twice))
 		error = EOPNOTSUPP;
 	check_case("%s, %s", c->name, names[w]);
 	errno = 0;
 	ret = c->call(who[w], c->arg);
-	CHECK_EQ(errno, error);
-	if (error)
-		CHECK_EQ(ret, -1);
-	else
-		CHECK(ret >= 0);
+	check_answer(ret, error);
 }
 
-static void open_windows(scif_epd_t epd)
+static void open_windows(int fd)
 {
+	scif_epd_t epd = epd_of(fd);
 	uint8_t *m = scif_pages(6 * PAGE);
 
 	CHECK_EQ(scif_register(epd, m, 2 * PAGE, RW, 3, SCIF_MAP_FIXED), RW);
@@ -386,8 +501,8 @@ static void privileged_ports(void)
 		e = scif_open();
 		if (geteuid() == 0 && seteuid(65534))
 			_exit(1);
-		CHECK_EQ(scif_bind(e, 1023), -1);
-		CHECK_EQ(errno, EACCES);
+		errno = 0;
+		check_answer(scif_bind(e, 1023), EACCES);
 		_exit(check_result());
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -398,6 +513,100 @@ static void privileged_ports(void)
 	CHECK_EQ(scif_close(e), 0);
 }
 
+/* A node that was there: killed, so that it is lost. */
+static void node_of_child(int in, int out)
+{
+	uint16_t pn;
+
+	setenv("WEFT_NODE", "6", 1);
+	scif_listener(1, &pn);
+	scif_tell(out, pn);
+	scif_hear(in);
+}
+
+static void lost_node(void)
+{
+	struct scif_child c = scif_fork(node_of_child);
+	struct scif_portID dst = {6, scif_hear(c.from)};
+	scif_epd_t e = scif_open();
+
+	check_case("lost node");
+	kill(c.pid, SIGKILL);
+	waitpid(c.pid, NULL, 0);
+	close(c.to);
+	close(c.from);
+	errno = 0;
+	check_answer(scif_connect(e, &dst), ENODEV);
+	CHECK_EQ(scif_close(e), 0);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Calls that wait, when a signal comes. */
+static void interrupted(void)
+{
+	const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+	struct scif_pollepd p = {.epd = who[CONNECTED], .events = POLLIN};
+	struct sigaction sa = {.sa_handler = on_alarm};
+	struct scif_portID peer;
+	scif_epd_t e;
+	char byte;
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	errno = 0;
+	check_case("accept, interrupted");
+	check_answer(scif_accept(who[LISTENING], &peer, &e, SCIF_ACCEPT_SYNC), EINTR);
+	errno = 0;
+	check_case("recv, interrupted");
+	check_answer(scif_recv(who[CONNECTED], &byte, 1, SCIF_RECV_BLOCK), EINTR);
+	errno = 0;
+	check_case("poll, interrupted");
+	check_answer(scif_poll(&p, 1, -1), EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
+/* What scif_poll() says at once; -1: nothing. */
+static int events(scif_epd_t epd, int wanted)
+{
+	struct scif_pollepd p = {.epd = epd, .events = wanted};
+	int n = scif_poll(&p, 1, 0);
+
+	return n == 1 ? (int)p.revents : n == 0 ? -1 : -2;
+}
+
+/* Descriptors that are none. */
+static void make_strangers(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+#ifdef KERNEL_CONVENTION
+	static int something;
+
+	check_case("pointers");
+	who[NO_EP] = scif_open(); /* something else takes its place */
+	CHECK(dup2(null, weft_scif_to_fd(who[NO_EP])) >= 0);
+	who[BAD_FD] = scif_open();
+	CHECK_EQ(scif_close(who[BAD_FD]), 0);
+	errno = 0;
+	CHECK_EQ(scif_listen(NULL, 1), -EBADF);
+	CHECK_EQ(scif_listen(SCIF_OPEN_FAILED, 1), -EBADF);
+	CHECK_EQ(scif_listen((scif_epd_t)&something, 1), -EBADF);
+	CHECK_EQ(weft_scif_to_fd(who[BAD_FD]), -EBADF);
+	CHECK_EQ(weft_scif_to_fd(NULL), -EBADF);
+	CHECK_EQ(errno, 0);
+	CHECK(weft_scif_from_fd(null) == NULL);
+	CHECK_EQ(errno, ENOTTY);
+	CHECK(weft_scif_from_fd(-1) == NULL);
+	CHECK_EQ(errno, EBADF);
+#else
+	who[BAD_FD] = 999;
+	who[NO_EP] = null;
+#endif
+}
+
 int main(void)
 {
 	struct scif_pair p, q;
@@ -405,30 +614,36 @@ int main(void)
 	mem = scif_pages(2 * PAGE);
 	p = scif_make_pair();
 	q = scif_make_pair();
-	who[BAD_FD] = 999;
-	who[NO_EP] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	who[UNBOUND] = scif_open();
 	who[BOUND] = scif_open();
 	CHECK(scif_bind(who[BOUND], 0) > 0);
-	who[LISTENING] = scif_listener(1, &port);
-	who[CONNECTED] = p.a;
+	who[LISTENING] = epd_of(scif_listener(1, &port));
+	who[CONNECTED] = epd_of(p.a);
 	open_windows(p.a);
 	open_windows(p.b);
-	who[RESET] = q.a;
-	scif_close(q.b);
+	CHECK_EQ(scif_pin_pages(mem, 2 * PAGE, 3, 0, &pinned), 0);
+	CHECK_EQ(scif_pin_pages(mem, 2 * PAGE, 3, 0, &unpinned), 0);
+	CHECK_EQ(scif_unpin_pages(unpinned), 0);
+	who[RESET] = epd_of(q.a);
+	scif_close(epd_of(q.b));
 	CHECK_EQ(scif_raw_poll(q.a, 0, 10000) & POLLHUP, POLLHUP);
+	make_strangers(); /* last: the number of BAD_FD stays free */
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		run(&all[i], BAD_FD, EBADF);
 		run(&all[i], NO_EP, ENOTTY);
 	}
 	check_case("poll");
-	CHECK_EQ(scif_events(who[BAD_FD], SCIF_POLLIN, 0), SCIF_POLLNVAL);
-	CHECK_EQ(scif_events(who[NO_EP], SCIF_POLLIN, 0), SCIF_POLLIN); /* as poll(2) */
-	CHECK_EQ(scif_events(who[UNBOUND], SCIF_POLLIN, 0), SCIF_POLLERR);
-	CHECK_EQ(scif_events(who[BOUND], SCIF_POLLIN, 0), SCIF_POLLERR);
-	CHECK_EQ(scif_events(who[LISTENING], SCIF_POLLIN | SCIF_POLLOUT, 0), -1);
+	CHECK_EQ(events(who[BAD_FD], POLLIN), POLLNVAL);
+	CHECK_EQ(events(who[NO_EP], POLLIN), POLLIN); /* as poll(2) */
+	CHECK_EQ(events(who[UNBOUND], POLLIN), POLLERR);
+	CHECK_EQ(events(who[BOUND], POLLIN), POLLERR);
+	CHECK_EQ(events(who[LISTENING], POLLIN | POLLOUT), -1);
+	CHECK_EQ(events(who[CONNECTED], POLLIN | POLLOUT), POLLOUT);
+	CHECK_EQ(events(who[RESET], POLLIN), POLLHUP);
 	check_case("privileged ports");
 	privileged_ports();
+	lost_node();
+	interrupted();
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		run(&calls[i], calls[i].who, calls[i].error);
 	return check_result();

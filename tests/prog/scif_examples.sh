@@ -27,4 +27,16 @@ retry "$E/scif_words" ask 1 2051 >"$T/words" 2>/dev/null || exit 1
 wait $! || exit 1
 cat "$T/words"
 [ "${WEFT_SHARE:-}" = never ] && mapped=0 || mapped=1 # without shared pages a line less
-[ "$(grep -c us "$T/words")" = $((3 + mapped)) ]
+[ "$(grep -c us "$T/words")" = $((3 + mapped)) ] || exit 1
+
+# Two nodes that greet each other; one goes.  Each has its own pid in place of timeout(1)'s.
+WEFT_NODE=2 "$E/scif_nodes" 40 >"$T/two" &
+two=$!
+WEFT_NODE=3 "$E/scif_nodes" 40 >"$T/three" &
+three=$!
+trap 'kill $two $three 2>/dev/null; rm -rf "$T"' EXIT
+retry grep "node 3 is there, pid $three" "$T/two" || exit 1
+retry grep "node 2 is there, pid $two" "$T/three" || exit 1
+retry grep "node 2 is there, pid $two" "$T/two" || exit 1 # itself
+kill $three
+retry grep "node 3 is gone" "$T/two"

@@ -76,6 +76,14 @@ static bool is_gone(void *arg)
 	return atomic_load(&dead);
 }
 
+static unsigned excused; /* so often the agent counts as slow */
+
+static bool is_slow(void *arg)
+{
+	(void)arg;
+	return excused && excused--;
+}
+
 static void rest(void *arg)
 {
 	(void)arg;
@@ -117,6 +125,7 @@ static enum move_result run(bool push, void *mine, void *theirs, uint64_t len, v
 		.patience_ns = PATIENCE_MS * NSEC_PER_MSEC,
 		.area = get_area,
 		.gone = is_gone,
+		.slow = is_slow,
 		.rest = rest,
 		.arg = no_area};
 	struct sgl local, remote;
@@ -188,6 +197,7 @@ static void atomics(void **state)
 		.patience_ns = UINT64_MAX,
 		.area = get_area,
 		.gone = is_gone,
+		.slow = is_slow,
 		.rest = rest};
 	struct sgl remote;
 	struct move m = {.pid = 1, .remote = &remote, .still_valid = still_valid, .agent = &c};
@@ -235,7 +245,11 @@ static void an_agent_that_does_not_answer(void **state)
 	atomic_store(&dead, true);
 	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_GONE);
 	atomic_store(&dead, false);
+	excused = 2;
 	assert_int_equal(run(true, a, b, sizeof a, a), MOVE_LATE); /* it never started */
+	assert_int_equal(excused, 2);
+	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_LATE);
+	assert_int_equal(excused, 0);
 	/* What was taken back is not served later. */
 	atomic_store(&deaf, false);
 	check_given_back();
