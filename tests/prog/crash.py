@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """weft crash finds what is wrong with three of four logs, and nothing with the fourth.
 
-usage: crash.py BUILD LOG
+usage: crash.py BUILD LOG OWNER
 
-LOG: the example examples/crash/replog.
+LOG: the example examples/crash/replog; OWNER: crash_owner, which is beside this file.
 """
 import json
 import os
@@ -18,9 +18,10 @@ HOST = "127.0.0.1"
 
 
 class Test:
-    def __init__(self, build, log, scratch):
+    def __init__(self, build, log, owner, scratch):
         self.weft = os.path.join(build, "weft")
         self.log = log
+        self.owner = owner
         self.dir = scratch
         self.failed = 0
 
@@ -99,6 +100,27 @@ def correct(t):
     return journal
 
 
+def by_owner(t):
+    """What the owner of the memory makes durable itself, and that a crash before it may lose."""
+    journal = t.path("owner")
+    got = t.crash("run", "-j", journal, "--size", "1", "--", t.owner, t.path("pmem"))
+    t.want("the owner runs", got.returncode == 0, got.stdout + got.stderr)
+    records = json.loads(t.crash("show", "--json", journal).stdout)
+    t.want("the owner's records",
+           [(r["kind"], r.get("offset"), r["length"]) for r in records] ==
+           [("region", 0, 8192), ("write", 0, 8), ("persist", 0, 4096), ("persist", 0, 8192),
+            ("persist", 0, 8192), ("persist", 64, 16), ("mark", None, 0), ("mark", None, 0)],
+           records)
+    whole = "test $(od -An -tu1 -N1 {}) = 7 && test $(od -An -tu1 -j200 -N1 {}) = 1"
+    got = t.crash("check", "--recover", whole, "--at", "7", journal)
+    t.want("all is durable", got.returncode == 0, got.stdout + got.stderr)
+    got = t.crash("check", "--recover", whole, "--at", "2", journal)
+    t.want("a write before that is not", got.returncode == 1, got.stdout + got.stderr)
+    got = t.crash("check", "--recover", whole, "--json", "--at", "3", journal)
+    found = json.loads(got.stdout)
+    t.want("nor in the middle of msync", found["broken"] and found["during"], found)
+
+
 def lost_and_kept(t, journal, *options):
     got = t.check(journal, "--json", *options)
     t.want("it is broken", got.returncode == 1, got.stdout + got.stderr)
@@ -158,10 +180,11 @@ def ends(t, journal):
 def main():
     # With AddressSanitizer: what is preloaded comes before its runtime, which does not matter.
     os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
-    build, log = (os.path.abspath(a) for a in sys.argv[1:])
+    build, log, owner = (os.path.abspath(a) for a in sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="weft-crash-") as scratch:
-        t = Test(build, log, scratch)
+        t = Test(build, log, owner, scratch)
         correct(t)
+        by_owner(t)
         ends(t, mutants(t))
     print(f"{t.failed} failed")
     sys.exit(1 if t.failed else 0)
