@@ -10,10 +10,16 @@
 #include <unistd.h>
 
 #include "crash/journal.h"
+#include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { LEN = 8192, SIZE = 2 << 20, REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+enum {
+	LEN = 8192,
+	SIZE = 2 << 20,
+	REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+		 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT
+};
 
 static struct journal j;
 static struct vp_end a, b;
@@ -143,6 +149,19 @@ static void atomics(void)
 	no_more();
 }
 
+static void flush(uint64_t id, size_t off, size_t len, uint8_t type, uint8_t level)
+{
+	struct ibv_qp_ex *x = ibv_qp_to_qp_ex(a.qp);
+	struct ibv_wc wc;
+
+	ibv_wr_start(x);
+	x->wr_id = id;
+	x->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_flush(x, pmem->rkey, (uintptr_t)mem + off, len, type, level);
+	CHECK_EQ(ibv_wr_complete(x), 0);
+	vp_want(a.scq, &wc, IBV_WC_SUCCESS, id);
+}
+
 static void pushes(void)
 {
 	const struct journal_record *r;
@@ -151,6 +170,18 @@ static void pushes(void)
 	CHECK(!memcmp(a.buf, mem + 64, 64));
 	r = next(JOURNAL_PUSH, 40);
 	CHECK_EQ(r->push, JOURNAL_READ);
+	flush(41, 256, 128, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	r = next(JOURNAL_PUSH, 41);
+	CHECK_EQ(r->push, JOURNAL_FLUSH_VISIBLE);
+	flush(42, 256, 128, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
+	r = next(JOURNAL_PUSH, 42);
+	CHECK_EQ(r->push, JOURNAL_FLUSH_PERSISTENT);
+	CHECK_EQ(r->addr, (uintptr_t)mem + 256);
+	CHECK_EQ(r->len, 128);
+	flush(43, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	r = next(JOURNAL_PUSH, 43);
+	CHECK_EQ(r->addr, (uintptr_t)mem);
+	CHECK_EQ(r->len, LEN);
 	no_more();
 }
 
@@ -196,10 +227,35 @@ static void make_memory(void)
 		die("mmap");
 	fclose(f);
 	memset(mem, 0xaa, LEN);
-	pmem = ibv_reg_mr(
-		b.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE | REMOTE | IBV_ACCESS_REMOTE_ATOMIC);
+	pmem = ibv_reg_mr(b.pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	if (!pmem)
 		die("ibv_reg_mr");
+}
+
+/* With the operations that a plain queue pair has not. */
+static void make_end(struct vp_end *e, const struct vp_opts *o)
+{
+	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_FLUSH};
+
+	vp_make(e, vp_open(), o);
+	CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+	init.send_cq = e->scq;
+	init.recv_cq = e->rcq;
+	init.pd = e->pd;
+	e->qp = ibv_create_qp_ex(e->ctx, &init);
+	if (!e->qp)
+		die("ibv_create_qp_ex");
+}
+
+static void connect_ends(void)
+{
+	struct vp_addr to_a = vp_addr(&a), to_b = vp_addr(&b);
+
+	vp_connect(&a, &to_b);
+	vp_connect(&b, &to_a);
 }
 
 int main(void)
@@ -212,9 +268,11 @@ int main(void)
 	CHECK_EQ(journal_open(&j, path, true), 0);
 	setenv(JOURNAL_ENV, path, 1);
 	opts.len = LEN;
-	opts.qp_access = opts.mr_access =
-		IBV_ACCESS_LOCAL_WRITE | REMOTE | IBV_ACCESS_REMOTE_ATOMIC;
-	vp_pair(&a, &b, &opts);
+	opts.qp_access = IBV_ACCESS_LOCAL_WRITE | REMOTE;
+	opts.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	make_end(&a, &opts);
+	make_end(&b, &opts);
+	connect_ends();
 	no_more();
 	make_memory();
 	same_bytes(next(JOURNAL_REGION, 0), 0, LEN);
