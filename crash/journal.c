@@ -67,7 +67,7 @@ static bool head_valid(const struct journal_head *h, uint64_t size)
 
 int journal_open(struct journal *j, const char *path, bool writable)
 {
-	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	struct stat st;
 	int rc = 0;
