@@ -286,6 +286,13 @@ int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask);
 int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 
 /*
+ * What the region or window with that key of qp's peer allows now: enum ibv_access_flags in
+ * *access. -EINVAL qp is not connected; -EOPNOTSUPP its peer was not found yet; -ENOENT no such
+ * key.
+ */
+int hca_qp_rkey_access(const struct hca_qp *qp, uint32_t rkey, unsigned *access);
+
+/*
  * Post a list.  On error *bad is the first request that was not taken and all before it were.
  * -EINVAL wrong state, opcode, too many SGEs, inline too long; -ENOMEM queue full.  post_send
  * executes what it can before it returns; it does not sleep.

@@ -251,7 +251,7 @@ void progress_slow(void);
 void progress_weftd(void);
 
 /*
- * For who sleeps in our calls: has each QP with requests watched, whoever was to execute them.  That
+ * For who sleeps in our calls: has each QP with requests watched, whoever was to execute them. That
  * process may be dead, and weftd with it, who would have told.  True if there are some.
  */
 bool progress_stalled(void);

@@ -14,6 +14,7 @@
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
+#include "hca/resolve.h"
 #include "hca/route.h"
 #include "hca/srq.h"
 #include "hca/tables.h"
@@ -610,4 +611,16 @@ void qp_run_in(struct hca_qp *qp)
 	if (end_state(peer) == IBV_QPS_ERR &&
 		atomic_exchange_explicit(&peer->qp->park, 0, memory_order_seq_cst))
 		qp_run_out(qp);
+}
+
+int hca_qp_rkey_access(const struct hca_qp *qp, uint32_t rkey, unsigned *access)
+{
+	const struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	uint32_t state = end_state(&qp->me);
+
+	if (qp->epoch != proc_epoch() || (state != IBV_QPS_RTR && state != IBV_QPS_RTS))
+		return -EINVAL;
+	if (!peer)
+		return -EOPNOTSUPP;
+	return resolve_access(&peer->view, rkey, access) ? 0 : -ENOENT;
 }

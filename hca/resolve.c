@@ -89,6 +89,17 @@ bool resolve_whole(const struct end *e, uint32_t rkey, unsigned need, struct sgl
 	return len && resolve_remote(e, rkey, iova, len, need, l, h);
 }
 
+bool resolve_access(const struct view *v, uint32_t rkey, unsigned *access)
+{
+	const struct seg_mr *mr = seg_mr_of(v->seg, rkey);
+
+	if (!has_key(mr, rkey) || mr->flags & (MR_NULL | MR_EXPORT))
+		return false;
+	*access = mr->access;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&mr->key, memory_order_relaxed) == rkey;
+}
+
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h)
 {

@@ -40,6 +40,9 @@ bool resolve_whole(
 bool resolve_sges(const struct view *v, uint32_t pd, const struct seg_sge *sge, unsigned n,
 	uint64_t want, unsigned need, struct sgl *l, struct held *h);
 
+/* The rights that an rkey of v's process gives; false: it names nothing. */
+bool resolve_access(const struct view *v, uint32_t rkey, unsigned *access);
+
 enum held_state {
 	HELD_VALID,
 	HELD_BUSY, /* a region is reached in another way now, or soon: begin again later */

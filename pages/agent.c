@@ -12,8 +12,7 @@ enum {
 	NAP_MAX_NS = 8 * NSEC_PER_MSEC,
 };
 #define SLOW_NS (5 * (uint64_t)NSEC_PER_SEC)
-
-/* How long a disk may take for a step of a flush that the agent has begun. */
+/* The same for a disk, with a step of a flush. */
 #define DISK_NS (10 * (uint64_t)NSEC_PER_SEC)
 
 uint64_t agent_spin_ns(void)
@@ -52,22 +51,12 @@ static void ring(struct run *r)
 		futex_wake_shared(&r->c->bell->rings);
 }
 
-/* Is the agent, which does not answer, too late? */
-static bool is_late(const struct run *r, bool serving)
-{
-	uint64_t patience = r->c->patience_ns, waited = clock_ns() - r->since;
-
-	if (serving && r->c->op == AGENT_PERSIST && patience < DISK_NS)
-		patience = DISK_NS;
-	if (waited < patience)
-		return false;
-	/* On a machine with more work than CPUs an agent may have to wait for its turn. */
-	return !(r->area && waited < SLOW_NS && r->c->slow(r->c->arg));
-}
-
 /* Sleeps a little while *word is seen; MOVE_OK: look again. */
 static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
 {
+	bool disk = r->c->op == AGENT_PERSIST && seen == AGENT_SERVING;
+	uint64_t waited;
+
 	r->c->rest(r->c->arg);
 	futex_wait_shared(word, seen, r->nap_ns);
 	if (r->nap_ns < NAP_MAX_NS)
@@ -76,7 +65,12 @@ static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen
 		return MOVE_STOPPED;
 	if (r->c->gone(r->c->arg))
 		return MOVE_GONE;
-	return is_late(r, seen == AGENT_SERVING) ? MOVE_LATE : MOVE_OK;
+	waited = clock_ns() - r->since;
+	if (waited < r->c->patience_ns)
+		return MOVE_OK;
+	/* On a machine with more work than CPUs an agent may have to wait for its turn. */
+	return r->area && waited < (disk ? DISK_NS : SLOW_NS) && r->c->slow(r->c->arg) ? MOVE_OK
+										       : MOVE_LATE;
 }
 
 static bool take_slot(struct run *r)

@@ -24,7 +24,8 @@ struct agent_call {
 	struct agent_area *(*area)(void *arg);
 	/* Is the process dead? */
 	bool (*gone)(void *arg);
-	/* Past the patience, with an agent: does it only want a CPU?  It is given 5 s in all. */
+	/* Past the patience, with an agent: does it only want a CPU?  It is given 5 s in all, a
+	 * flush that it has begun 10 s for each step. */
 	bool (*slow)(void *arg);
 	/* Before each sleep: lets those go on who take memory away.  move.still_valid ends it. */
 	void (*rest)(void *arg);

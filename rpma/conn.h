@@ -15,6 +15,7 @@ struct link {
 	struct rdma_cm_id *id;
 	struct ibv_comp_channel *channel; /* the shared one */
 	struct rpma_cq *cq, *rcq;
+	bool flush;                          /* the QP has the FLUSH operation */
 	struct rpma_conn_private_data pdata; /* what came from the peer; ours to free */
 };
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "include/weft/verbs_ext.h"
 #include "rpma/log.h"
 
 int channel_new(struct ibv_context *ctx, struct ibv_comp_channel **channel)
@@ -92,6 +93,14 @@ int rpma_cq_wait(struct rpma_cq *cq)
 }
 RPMA_SINCE_0_10(rpma_cq_wait);
 
+/* Programs know a flush as the read that it is where adapters have no FLUSH. */
+static void rename_flushes(struct ibv_wc *wc, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (wc[i].status == IBV_WC_SUCCESS && wc[i].opcode == IBV_WC_FLUSH)
+			wc[i].opcode = IBV_WC_RDMA_READ;
+}
+
 int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *num_entries_got)
 {
 	int n;
@@ -107,6 +116,7 @@ int rpma_cq_get_wc(struct rpma_cq *cq, int num_entries, struct ibv_wc *wc, int *
 		LOG_ERROR("ibv_poll_cq() returned %d of %d", n, num_entries);
 		return RPMA_E_UNKNOWN;
 	}
+	rename_flushes(wc, n);
 	if (num_entries_got)
 		*num_entries_got = n;
 	return 0;

@@ -2,12 +2,14 @@
 /*
  * Flushes and atomic writes: what makes remote memory persistent.
  *
- * A flush is an RDMA READ of a few bytes of the region (the "appliance persistency method"): a
+ * A flush is the FLUSH operation, where the device has it and the peer has registered the region
+ * for it; else an RDMA READ of a few bytes of the region (the "appliance persistency method"): a
  * responder answers it only once the writes before it on the same connection have arrived.  Whether
  * they are durable then depends on the responder's platform, which its peer configuration tells.
  */
 #include <string.h>
 
+#include "include/weft/verbs_ext.h"
 #include "rpma/conn.h"
 #include "rpma/log.h"
 #include "rpma/ops.h"
@@ -15,6 +17,37 @@
 enum { FLUSH_SIZE = 8 };
 
 /* ---- flushes ---- */
+
+/*
+ * Has the peer registered the region for the operation, too?  Release 1.2 and those before it have
+ * not.  Where that cannot be known, the peer is taken to be as we are, as release 1.3 does.
+ */
+static bool is_native(const struct rpma_conn *conn, const struct rpma_mr_remote *dst, unsigned need)
+{
+	const struct rpma_peer *peer = conn->link.peer;
+	unsigned access;
+
+	if (!conn->link.flush)
+		return false;
+	return !peer->rkey_access || peer->rkey_access(conn->link.id->qp, dst->rkey, &access) ||
+	       access & need;
+}
+
+static int post_flush(struct rpma_conn *conn, uint64_t addr, uint32_t rkey, size_t len,
+	enum rpma_flush_type type, int flags, const void *op_context)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(conn->link.id->qp);
+	int err;
+
+	ibv_wr_start(qp);
+	qp->wr_id = (uintptr_t)op_context;
+	qp->wr_flags = ops_send_flags(flags);
+	ibv_wr_flush(qp, rkey, addr, len,
+		type == RPMA_FLUSH_TYPE_PERSISTENT ? IBV_FLUSH_PERSISTENT : IBV_FLUSH_GLOBAL,
+		IBV_FLUSH_RANGE);
+	err = ibv_wr_complete(qp);
+	return err ? PROVIDER_FAILED("ibv_wr_complete()", err) : 0;
+}
 
 /* Which bytes are read does not matter, but that they lie within the region. */
 static void fill_flush(struct request *r, const struct rpma_conn *conn,
@@ -63,6 +96,10 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	ret = allows_flush(conn, dst, type);
 	if (ret)
 		return ret;
+	if (is_native(conn, dst,
+		    type == RPMA_FLUSH_TYPE_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT
+						       : IBV_ACCESS_FLUSH_GLOBAL))
+		return post_flush(conn, addr, rkey, len, type, flags, op_context);
 	fill_flush(&r, conn, dst, dst_offset);
 	return ops_post(conn, &r, flags, op_context);
 }

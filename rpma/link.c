@@ -64,7 +64,7 @@ int link_make(struct rpma_peer *peer, struct rdma_cm_id *id, const struct rpma_c
 
 		qp.send_cq = link->cq->cq;
 		qp.recv_cq = recv_cq ? recv_cq->cq : link->cq->cq;
-		ret = peer_make_qp(peer, id, &qp);
+		ret = peer_make_qp(peer, id, &qp, &link->flush);
 	}
 	if (ret)
 		(void)destroy_queues(link);

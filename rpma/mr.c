@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "include/weft/verbs_ext.h"
 #include "rpma/log.h"
 
 enum { USAGE_ALL = 0xff };
@@ -19,8 +20,13 @@ static int access_of(const struct rpma_peer *peer, int usage)
 	const int flush = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 	int access = 0;
 
-	if (usage & (RPMA_MR_USAGE_READ_SRC | flush)) /* a flush is a read */
+	/* A flush is a read, for a peer that cannot do it otherwise. */
+	if (usage & (RPMA_MR_USAGE_READ_SRC | flush))
 		access |= IBV_ACCESS_REMOTE_READ;
+	if (usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY && peer->flush)
+		access |= IBV_ACCESS_FLUSH_GLOBAL;
+	if (usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT && peer->flush)
+		access |= IBV_ACCESS_FLUSH_PERSISTENT;
 	if (usage & (RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_RECV))
 		access |= IBV_ACCESS_LOCAL_WRITE;
 	if (usage & RPMA_MR_USAGE_READ_DST && peer->iwarp)

@@ -2,14 +2,31 @@
 /* Peers: what a device can do, protection domains, queue pairs. */
 #include "rpma/peer.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "include/weft/verbs_ext.h"
 #include "rpma/log.h"
 
 /* What an atomic write carries. */
 enum { INLINE_SIZE = 8 };
+
+#define FLUSHES (IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT)
+
+/* Of the libibverbs that this process runs with, whichever that is. */
+static weft_rkey_access_fn find_rkey_access(void)
+{
+	void *lib = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *found = lib ? dlsym(lib, "weft_rkey_access") : NULL;
+	weft_rkey_access_fn fn = NULL;
+
+	memcpy(&fn, &found, sizeof found);
+	if (lib)
+		dlclose(lib);
+	return fn;
+}
 
 static int query(struct ibv_context *ctx, struct ibv_device_attr_ex *attr)
 {
@@ -68,6 +85,8 @@ int rpma_peer_new(struct ibv_context *ibv_ctx, struct rpma_peer **peer_ptr)
 	*peer = (struct rpma_peer){
 		.odp = has_odp(&attr),
 		.atomic_write = attr.device_cap_flags_ex & IB_UVERBS_DEVICE_ATOMIC_WRITE,
+		.flush = (attr.device_cap_flags_ex & FLUSHES) == FLUSHES,
+		.rkey_access = find_rkey_access(),
 		.iwarp = ibv_ctx->device->transport_type == IBV_TRANSPORT_IWARP,
 	};
 	ret = alloc_pd(ibv_ctx, &peer->pd);
@@ -96,7 +115,14 @@ int rpma_peer_delete(struct rpma_peer **peer_ptr)
 }
 RPMA_SINCE_0_10(rpma_peer_delete);
 
-int peer_make_qp(struct rpma_peer *peer, struct rdma_cm_id *id, const struct peer_qp *qp)
+static uint64_t send_ops(const struct rpma_peer *peer, bool flush)
+{
+	return (peer->atomic_write ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0) |
+	       (flush ? IBV_QP_EX_WITH_FLUSH : 0);
+}
+
+static int make_qp(
+	struct rpma_peer *peer, struct rdma_cm_id *id, const struct peer_qp *qp, bool flush)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = qp->send_cq,
@@ -113,13 +139,22 @@ int peer_make_qp(struct rpma_peer *peer, struct rdma_cm_id *id, const struct pee
 		.qp_type = IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = peer->pd,
+		.send_ops_flags = send_ops(peer, flush),
 	};
 
-	if (peer->atomic_write) {
+	if (attr.send_ops_flags)
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		attr.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE;
-	}
-	if (rdma_create_qp_ex(id, &attr))
-		return PROVIDER_FAILED("rdma_create_qp_ex()", errno);
-	return 0;
+	return rdma_create_qp_ex(id, &attr);
+}
+
+int peer_make_qp(
+	struct rpma_peer *peer, struct rdma_cm_id *id, const struct peer_qp *qp, bool *flush)
+{
+	int ret = make_qp(peer, id, qp, peer->flush);
+
+	*flush = peer->flush && !ret;
+	/* A kernel may have the operation, and a libibverbs of before it not. */
+	if (ret && peer->flush && errno == EOPNOTSUPP)
+		ret = make_qp(peer, id, qp, false);
+	return ret ? PROVIDER_FAILED("rdma_create_qp_ex()", errno) : 0;
 }

@@ -4,12 +4,16 @@
 
 #include <rdma/rdma_cma.h>
 
+#include "include/weft/rkey.h"
 #include "rpma/rpma.h"
 
 struct rpma_peer {
 	struct ibv_pd *pd;
 	bool odp;          /* on-demand memory serves RC reads and writes */
 	bool atomic_write; /* the device has the ATOMIC WRITE operation */
+	bool flush;        /* ... and FLUSH, of both types */
+	/* What a peer's key allows, NULL: this libibverbs cannot tell. */
+	weft_rkey_access_fn rkey_access;
 	bool iwarp;
 };
 
@@ -20,5 +24,9 @@ struct peer_qp {
 	uint32_t sq_size, rq_size;
 };
 
-/* Makes id's QP.  PROVIDER: the device cannot, or id is on another one. */
-int peer_make_qp(struct rpma_peer *peer, struct rdma_cm_id *id, const struct peer_qp *qp);
+/*
+ * Makes id's QP; *flush: it has the FLUSH operation.  PROVIDER: the device cannot, or id is on
+ * another one.
+ */
+int peer_make_qp(
+	struct rpma_peer *peer, struct rdma_cm_id *id, const struct peer_qp *qp, bool *flush);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples of examples/rpma, on our librpma or on another one.
+"""The examples of examples/rpma, on our librpma or on another one, also each side on its own.
 
-usage: rpma_examples.py DIRECTORY LIBRARY
+usage: rpma_examples.py DIRECTORY SERVER_LIBRARY CLIENT_LIBRARY
 
-Runs server and client of each and compares what they print.  Exit 77 if there is no LIBRARY.
+Runs server and client of each and compares what they print.  Exit 77 if there is no such library.
 """
 import glob
 import os
@@ -37,17 +37,24 @@ def starts_with_peer(text, want):
     return text.replace("\0", "") == want
 
 
-def run(directory, scratch, program, server_args, client_args, want_server, want_client):
+def preloading(library):
+    """The environment for that library."""
+    return {**os.environ, "LD_PRELOAD": os.environ.get("LD_PRELOAD", "") + " " + library}
+
+
+def run(directory, libraries, scratch, program, server_args, client_args, want_server,
+        want_client):
     path = os.path.join(directory, program)
     where = ["127.0.0.1", PORT]
     server = subprocess.Popen(
         [path, "server", *where, *(a.format(dir=scratch) for a in server_args)],
-        stdout=subprocess.PIPE, text=True)
+        stdout=subprocess.PIPE, text=True, env=preloading(libraries[0]))
     try:
         if server.stdout.readline() != "listening\n":
             return f"{program}: the server does not listen"
         client = subprocess.run([path, "client", *where, *client_args], text=True,
-                                stdout=subprocess.PIPE, timeout=SECONDS, check=False)
+                                stdout=subprocess.PIPE, timeout=SECONDS, check=False,
+                                env=preloading(libraries[1]))
         got, _ = server.communicate(timeout=SECONDS)
     finally:
         server.kill()
@@ -62,14 +69,15 @@ def run(directory, scratch, program, server_args, client_args, want_server, want
 
 
 def main():
-    directory, library = sys.argv[1:]
-    found = glob.glob(library)
-    if not found:
-        print(f"no {library}")
-        sys.exit(77)
-    os.environ["LD_PRELOAD"] = os.environ.get("LD_PRELOAD", "") + " " + found[0]
+    directory, *libraries = sys.argv[1:]
+    for i, library in enumerate(libraries):
+        found = glob.glob(library)
+        if not found:
+            print(f"no {library}")
+            sys.exit(77)
+        libraries[i] = found[0]
     with tempfile.TemporaryDirectory(prefix="weft-examples-") as scratch:
-        problems = [run(directory, scratch, *r) for r in RUNS]
+        problems = [run(directory, libraries, scratch, *r) for r in RUNS]
     for problem in filter(None, problems):
         print(problem)
     bad = sum(1 for p in problems if p)
