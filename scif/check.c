@@ -15,7 +15,7 @@
 
 enum { SAID_MESSAGE = 1, SAID_SOURCE = 2, SAID_CLOSE = 4, WHY_LEN = 200 };
 
-static _Thread_local char why[WHY_LEN];
+static _Thread_local char why[WHY_LEN] __attribute__((tls_model("initial-exec")));
 
 bool check_on(void)
 {

@@ -115,7 +115,7 @@ struct known {
 	unsigned hits; /* calls in a row that found it */
 };
 
-static _Thread_local struct known known = {.fd = -1};
+static _Thread_local struct known known __attribute__((tls_model("initial-exec"))) = {.fd = -1};
 
 static struct scif_ep *recall(int fd, uint64_t now)
 {
