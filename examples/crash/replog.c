@@ -89,9 +89,16 @@ struct copy {
 	struct rpma_mr_local *mr;
 };
 
+/* The number of the record: it comes back with completions, and in reports of the simulator. */
+static const void *context_of(const struct copy *copy)
+{
+	return (const void *)(uintptr_t)copy->log->used;
+}
+
 /* The word that makes the record count: atomic, and behind the flush. */
 static void commit(struct replica *r, const struct copy *copy, enum how how)
 {
+	const void *context = context_of(copy);
 	union {
 		uint64_t word;
 		char bytes[8];
@@ -99,30 +106,31 @@ static void commit(struct replica *r, const struct copy *copy, enum how how)
 
 	if (how == NO_FENCE) /* eight aligned bytes are written whole, so what can go wrong? */
 		need(rpma_write(r->conn, r->log, 0, copy->mr, 0, sizeof used,
-			     RPMA_F_COMPLETION_ON_ERROR, NULL),
+			     RPMA_F_COMPLETION_ON_ERROR, context),
 			"rpma_write");
 	else
 		need(rpma_atomic_write(
-			     r->conn, r->log, 0, used.bytes, RPMA_F_COMPLETION_ON_ERROR, NULL),
+			     r->conn, r->log, 0, used.bytes, RPMA_F_COMPLETION_ON_ERROR, context),
 			"rpma_atomic_write");
 }
 
 static void append_to(struct replica *r, const struct copy *copy, enum how how)
 {
+	const void *context = context_of(copy);
 	const enum rpma_flush_type type =
 		how == VISIBILITY ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 	size_t at = offsetof(struct log, records) + (copy->log->used - 1) * sizeof(struct record);
 
 	need(rpma_write(r->conn, r->log, at, copy->mr, at, sizeof(struct record),
-		     RPMA_F_COMPLETION_ON_ERROR, NULL),
+		     RPMA_F_COMPLETION_ON_ERROR, context),
 		"rpma_write");
 	if (how != NO_FLUSH)
 		need(rpma_flush(r->conn, r->log, at, sizeof(struct record), type,
-			     RPMA_F_COMPLETION_ON_ERROR, NULL),
+			     RPMA_F_COMPLETION_ON_ERROR, context),
 			"rpma_flush");
 	commit(r, copy, how);
 	need(rpma_flush(r->conn, r->log, 0, how == NO_FLUSH ? sizeof(struct log) : sizeof(uint64_t),
-		     type, RPMA_F_COMPLETION_ALWAYS, NULL),
+		     type, RPMA_F_COMPLETION_ALWAYS, context),
 		"rpma_flush");
 }
 
