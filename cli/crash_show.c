@@ -191,7 +191,7 @@ static void mark_text(
 	const uint8_t *bytes = r->kind == JOURNAL_MARK ? journal_bytes(j, r) : NULL;
 	uint32_t len = r->data_len < JOURNAL_TEXT_MAX ? r->data_len : JOURNAL_TEXT_MAX;
 
-	clean((const char *)bytes, bytes ? len : 0, text);
+	clean(bytes ? (const char *)bytes : "", bytes ? len : 0, text);
 }
 
 static json_t *one_json(const struct journal *j, const struct crash_state *s, uint64_t i)
