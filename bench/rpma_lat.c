@@ -3,6 +3,7 @@
  * rpma_lat read|write_flush SIZE COUNT: the time of one operation of librpma to its completion,
  * between two processes, one at a time, over anonymous memory.  Prints the average, the median and
  * the 99.9th percentile in microseconds.
+ * rpma_lat read_bw|write_flush_bw SIZE COUNT: two at a time; prints GB/s.
  */
 #include <librpma.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "base/clock.h"
 #include "bench/pin.h"
 
-enum { ACTIVE_CPU = 0, PEER_CPU = 1, WARM_UP = 100, DESC_SIZE = 21 };
+enum { ACTIVE_CPU = 0, PEER_CPU = 1, WARM_UP = 100, DEPTH = 2, DESC_SIZE = 21 };
 
 #define ADDR "127.0.0.1"
 #define PORT "7499"
@@ -99,11 +100,8 @@ static struct rpma_mr_remote *meet(void)
 	return remote;
 }
 
-static void once(bool reads, struct rpma_mr_remote *remote, size_t size, struct rpma_cq *cq)
+static void post(bool reads, struct rpma_mr_remote *remote, size_t size)
 {
-	struct ibv_wc wc;
-	int ret;
-
 	if (reads) {
 		need(rpma_read(conn, mr, 0, remote, 0, size, RPMA_F_COMPLETION_ALWAYS, NULL),
 			"read");
@@ -114,6 +112,13 @@ static void once(bool reads, struct rpma_mr_remote *remote, size_t size, struct 
 			     RPMA_F_COMPLETION_ALWAYS, NULL),
 			"flush");
 	}
+}
+
+static void complete(struct rpma_cq *cq)
+{
+	struct ibv_wc wc;
+	int ret;
+
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION)
 		;
 	need(ret, "completion");
@@ -148,29 +153,56 @@ static void measure(bool reads, size_t size, size_t count)
 	if (!ns)
 		need(RPMA_E_NOMEM, "samples");
 	need(rpma_conn_get_cq(conn, &cq), "queue");
-	for (int i = 0; i < WARM_UP; i++)
-		once(reads, remote, size, cq);
+	for (int i = 0; i < WARM_UP; i++) {
+		post(reads, remote, size);
+		complete(cq);
+	}
 	for (size_t i = 0; i < count; i++) {
 		uint64_t from = clock_ns();
 
-		once(reads, remote, size, cq);
+		post(reads, remote, size);
+		complete(cq);
 		ns[i] = clock_ns() - from;
 	}
 	report(ns, count);
 	need(rpma_conn_disconnect(conn), "disconnect");
 }
 
+static void measure_rate(bool reads, size_t size, size_t count)
+{
+	struct rpma_mr_remote *remote = meet();
+	struct rpma_cq *cq;
+	uint64_t from;
+
+	need(rpma_conn_get_cq(conn, &cq), "queue");
+	for (int i = 0; i < DEPTH; i++)
+		post(reads, remote, size);
+	from = clock_ns();
+	for (size_t i = 0; i < count; i++) {
+		complete(cq);
+		post(reads, remote, size);
+	}
+	printf("%.3f\n", (double)size * (double)count / (double)(clock_ns() - from));
+	for (int i = 0; i < DEPTH; i++)
+		complete(cq);
+	need(rpma_conn_disconnect(conn), "disconnect");
+}
+
 int main(int argc, char **argv)
 {
-	bool reads = argc == 4 && !strcmp(argv[1], "read");
+	static const char *const names[] = {"write_flush", "read", "write_flush_bw", "read_bw"};
+	unsigned what = 0;
 	size_t size = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
 	size_t count = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 	int ready[2], status;
 	pid_t child;
 	char c;
 
-	if (!size || !count || (!reads && strcmp(argv[1], "write_flush"))) {
-		fprintf(stderr, "usage: rpma_lat read|write_flush SIZE COUNT\n");
+	while (argc == 4 && what < 4 && strcmp(argv[1], names[what]))
+		what++;
+	if (!size || !count || what == 4) {
+		fprintf(stderr,
+			"usage: rpma_lat read|write_flush|read_bw|write_flush_bw SIZE COUNT\n");
 		return 2;
 	}
 	if (pipe(ready))
@@ -183,6 +215,9 @@ int main(int argc, char **argv)
 		return 1;
 	pin(ACTIVE_CPU);
 	begin(size);
-	measure(reads, size, count);
+	if (what & 2)
+		measure_rate(what & 1, size, count);
+	else
+		measure(what & 1, size, count);
 	return waitpid(child, &status, 0) == child && !status ? 0 : 1;
 }

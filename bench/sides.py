@@ -123,7 +123,8 @@ class Rpma:
 
     def measure(self, world, size):
         out = own_program(world, "rpma_lat", self.what, str(size), str(iterations(size)))
-        return float(out.split()[1])  # the median, as perftest gives
+        # The median, as perftest gives.
+        return float(out.split()[0 if self.what.endswith("_bw") else 1])
 
 
 class Scif:

@@ -20,7 +20,10 @@
 #include "tests/lib/rpma_ends.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { LEN = 1 << 16, SKIP = 77, ALWAYS = RPMA_F_COMPLETION_ALWAYS };
+enum { SKIP = 77, ALWAYS = RPMA_F_COMPLETION_ALWAYS };
+
+/* Offsets that no 32 bits hold; the file is all hole. */
+static const size_t LEN = 5ull << 30, FAR = (9ull << 29) + 100;
 
 static atomic_int *calls;
 
@@ -106,7 +109,7 @@ static void serve(int fd, void *arg)
 	conn = rp_answer(ep, NULL, &pdata);
 	rp_expect(conn, RPMA_CONN_ESTABLISHED);
 	vp_sync(fd); /* written and flushed */
-	CHECK(vp_filled(file + 100, 5000, 3));
+	CHECK(vp_filled(file + FAR, 5000, 3));
 	rp_expect(conn, RPMA_CONN_CLOSED);
 	CHECK_EQ(rpma_conn_disconnect(conn), 0);
 	CHECK_EQ(rpma_conn_delete(&conn), 0);
@@ -134,7 +137,7 @@ static int flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, enum rpma_f
 	int before = atomic_load(calls);
 	struct ibv_wc wc;
 
-	CHECK_EQ(rpma_flush(conn, dst, 100, 5000, type, ALWAYS, dst), 0);
+	CHECK_EQ(rpma_flush(conn, dst, FAR, 5000, type, ALWAYS, dst), 0);
 	wc = rp_done(conn, dst, IBV_WC_SUCCESS);
 	/* Whatever carried it out: programs of all releases expect that. */
 	CHECK_EQ(wc.opcode, IBV_WC_RDMA_READ);
@@ -161,7 +164,7 @@ static void try_it(bool client_knows, bool server_knows)
 	CHECK_EQ(rpma_conn_get_private_data(conn, &theirs), 0);
 	CHECK_EQ(rpma_mr_remote_from_descriptor(theirs.ptr, 21, &dst), 0);
 	allow_persistent(conn);
-	CHECK_EQ(rpma_write(conn, dst, 100, src, 0, sizeof buf, RPMA_F_COMPLETION_ON_ERROR, NULL),
+	CHECK_EQ(rpma_write(conn, dst, FAR, src, 0, sizeof buf, RPMA_F_COMPLETION_ON_ERROR, NULL),
 		0);
 	CHECK_EQ(flush(conn, dst, RPMA_FLUSH_TYPE_VISIBILITY), 0);
 	CHECK_EQ(flush(conn, dst, RPMA_FLUSH_TYPE_PERSISTENT), client_knows && server_knows);
