@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * prim memcpy|copy|stream|cma|cma_read SIZE: prints how long one copy of SIZE bytes takes, in
- * microseconds: by memcpy or one of Weft's kernels within the process, or by process_vm_writev or
- * process_vm_readv between it and a sleeping process on another CPU.  The median of SAMPLES; every
- * page was touched before.
+ * prim HOW SIZE: prints how long one copy of SIZE bytes takes, in microseconds: by memcpy or one of
+ * Weft's kernels within the process (memcpy, copy, stream), or by process_vm_writev or
+ * process_vm_readv between it and a sleeping process on another CPU (cma, cma_read); memcpy_walk
+ * and cma_walk take steps of 64 KiB.  The median of SAMPLES; every page was touched before.
  */
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +19,13 @@
 #include "base/clock.h"
 #include "pages/copy.h"
 
-enum { SAMPLES = 21, SAMPLE_NS = 5 * NSEC_PER_MSEC, MAX_REPEAT = 1 << 24, PAGE = 4096 };
+enum {
+	SAMPLES = 21,
+	SAMPLE_NS = 5 * NSEC_PER_MSEC,
+	MAX_REPEAT = 1 << 24,
+	PAGE = 4096,
+	STEP = 64 << 10
+};
 
 struct copy {
 	char *from, *to; /* the same addresses in the other process */
@@ -34,6 +40,24 @@ static int by_memcpy(struct copy *c)
 	memcpy(c->to, c->from, c->size);
 	__asm__ __volatile__("" ::"r"(c->to) : "memory");
 	return 0;
+}
+
+/* The whole in steps, each by fn. */
+static int in_steps(struct copy *c, copy_fn *fn)
+{
+	for (size_t at = 0; at < c->size; at += STEP) {
+		size_t left = c->size - at;
+		struct copy step = {c->from + at, c->to + at, left < STEP ? left : STEP, c->peer};
+
+		if (fn(&step) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int by_memcpy_walk(struct copy *c)
+{
+	return in_steps(c, by_memcpy);
 }
 
 static int by_copy(struct copy *c)
@@ -53,6 +77,11 @@ static int by_cma(struct copy *c)
 	struct iovec here = {c->from, c->size}, there = {c->to, c->size};
 
 	return process_vm_writev(c->peer, &here, 1, &there, 1, 0) == (ssize_t)c->size ? 0 : -1;
+}
+
+static int by_cma_walk(struct copy *c)
+{
+	return in_steps(c, by_cma);
 }
 
 static int by_cma_read(struct copy *c)
@@ -149,9 +178,11 @@ static const struct way {
 	bool crosses; /* from one process to another */
 } ways[] = {
 	{"memcpy", by_memcpy, false},
+	{"memcpy_walk", by_memcpy_walk, false},
 	{"copy", by_copy, false},
 	{"stream", by_stream, false},
 	{"cma", by_cma, true},
+	{"cma_walk", by_cma_walk, true},
 	{"cma_read", by_cma_read, true},
 };
 
@@ -170,7 +201,8 @@ int main(int argc, char **argv)
 	int status;
 
 	if (!way || !c.size) {
-		fprintf(stderr, "usage: prim memcpy|copy|stream|cma|cma_read SIZE\n");
+		fprintf(stderr,
+			"usage: prim memcpy|memcpy_walk|copy|stream|cma|cma_walk|cma_read SIZE\n");
 		return 2;
 	}
 	pin(0);

@@ -47,6 +47,24 @@ class Weft:
         return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
 
 
+class Walk:
+    """bench/walk: RDMA WRITEs of STEP bytes through a region of so many bytes."""
+
+    STEP = 1 << 16
+
+    def __init__(self, name, share="auto"):
+        self.name = name
+        self.share = share
+        self.needs = None
+        self.is_weft = True
+
+    def measure(self, world, size):
+        end = world.run(["env", "WEFT_SHARE=" + self.share, f"{world.build}/bench/walk", str(size),
+                         str(self.STEP)], TIMEOUT)
+        must_end_well([end])
+        return size / float(end.output) / 1000
+
+
 class Ucx:
     """ucx_perftest.  unit decides whether its latency or its bandwidth is read."""
 

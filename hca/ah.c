@@ -17,14 +17,14 @@ bool gid_is_multicast(const uint8_t *gid)
 	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof mapped) && gid[12] >> 4 == 0xe);
 }
 
-bool gid_is_local(const uint8_t *gid)
+int gid_find(const uint8_t *gid)
 {
 	const struct fabric_page *page = proc_at()->fabric;
 
 	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < page->port.n_gids; i++)
 		if (!memcmp(page->port.gid[i].raw, gid, sizeof page->port.gid[i].raw))
-			return true;
-	return false;
+			return i;
+	return -ENOENT;
 }
 
 static bool is_zero_gid(const uint8_t *raw)
@@ -48,7 +48,7 @@ int path_check(const struct ibv_ah_attr *attr, bool unicast, const char **why)
 		*why = "the destination GID is zero";
 	if (*why)
 		return -EINVAL;
-	if (gid_is_local(attr->grh.dgid.raw) || (!unicast && gid_is_multicast(attr->grh.dgid.raw)))
+	if (gid_find(attr->grh.dgid.raw) >= 0 || (!unicast && gid_is_multicast(attr->grh.dgid.raw)))
 		return 0;
 	*why = "the destination GID is not of this host; other hosts are not supported yet";
 	return -EHOSTUNREACH;

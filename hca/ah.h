@@ -11,8 +11,8 @@ void ah_fill(const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey, struct seg_wq
 /* Is this the address of a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4? */
 bool gid_is_multicast(const uint8_t *gid);
 
-/* Is it one of the port's own GIDs? */
-bool gid_is_local(const uint8_t *gid);
+/* Where it stands in the port's table of GIDs, or -ENOENT: it is not of this host. */
+int gid_find(const uint8_t *gid);
 
 /*
  * The checks of a path's address: 0, -EINVAL port, GRH or sgid_index, -EHOSTUNREACH another

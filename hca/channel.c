@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/restart.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/wake.h"
@@ -16,6 +18,7 @@
 
 /* A weftd that has just gone is looked after so often. */
 enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10 };
+#define ALERT_NS (2 * (uint64_t)NSEC_PER_SEC)
 
 int hca_channel_create(struct hca_channel **out)
 {
@@ -124,27 +127,58 @@ static bool moderated(struct hca_channel *ch)
 	return any;
 }
 
+/* Fires for completions whose producer died, with weftd, before it told.  Spurious is legal. */
+static void fire_untold(struct hca_channel *ch)
+{
+	lock_take(&ch->lock);
+	for (struct hca_cq *cq = ch->cqs; cq; cq = cq->next)
+		cq_fire_untold(cq);
+	lock_drop(&ch->lock);
+}
+
+/* What only weftd would have done, were it not down; true if there may be more of it soon. */
+static bool look_after(struct hca_channel *ch, uint64_t *alert_until)
+{
+	uint64_t now = clock_coarse_ns();
+	uint32_t hub = proc_at()->hub_id;
+	bool more;
+
+	progress_slow();
+	progress_weftd();
+	more = progress_stalled();
+	fire_untold(ch);
+	/* Peers that die soon may not have come to the next weftd. */
+	if (rdv_socket() < 0 || proc_at()->hub_id != hub)
+		*alert_until = now + ALERT_NS;
+	return more || now < *alert_until;
+}
+
 /*
  * Waits until the channel can be read, and looks after what waits for time and after weftd, which
- * looks after the rest, meanwhile.  If the program made reading not wait, does not wait.
+ * looks after the rest, meanwhile.  If the program made reading not wait, does not wait.  0 or
+ * -EINTR.
  */
-static void wait_readable(struct hca_channel *ch)
+static int wait_readable(struct hca_channel *ch)
 {
 	struct pollfd p[2] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
-	bool idle = false;
+	uint64_t alert_until = 0;
+	bool busy = true;
 
 	while (!(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
-		bool timed = progress_pending() || moderated(ch);
+		bool timed = busy || progress_pending() || moderated(ch);
+		int n;
 
 		p[1].fd = rdv_socket(); /* its end alone is looked for */
-		if (poll(p, 2, !timed && idle && p[1].fd >= 0 ? -1 : SLOW_TICK_MS) && p[0].revents)
-			return;
-		if (p[1].revents && poll(p, 1, WEFTD_GONE_MS))
-			return;
-		progress_slow();
-		progress_weftd();
-		idle = !progress_stalled();
+		n = poll(p, 2, timed || p[1].fd < 0 ? SLOW_TICK_MS : -1);
+		if (n < 0 && !restart_after_signal())
+			return -EINTR;
+		if (n > 0 && p[0].revents)
+			return 0;
+		if (n > 0 && poll(p, 1, WEFTD_GONE_MS) > 0)
+			return 0;
+		busy = look_after(ch, &alert_until);
 	}
+	return 0;
 }
 
 int hca_channel_get(struct hca_channel *ch, void **cookie)
@@ -153,7 +187,10 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 	uint64_t one;
 
 	for (;;) {
-		wait_readable(ch);
+		int rc = wait_readable(ch);
+
+		if (rc)
+			return rc;
 		if (read(ch->fd, &one, sizeof one) < 0)
 			return -errno;
 		/* An event without a CQ comes from a producer that fired twice: legal, dropped. */

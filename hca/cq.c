@@ -165,42 +165,66 @@ int hca_cq_destroy(struct hca_cq *cq)
 
 /* ---- copying out what arrived in slots and payload rings ---- */
 
-void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
+/*
+ * Where the memory of an SGE is; 0: it has none.  Checked when the message came; again, for a peer
+ * can scribble over our segment.
+ */
+static uint64_t sge_at(const struct seg_sge *s)
+{
+	const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
+	uint64_t off;
+
+	if (!mr || mr->key != s->lkey)
+		return 0;
+	if (mr->sink)
+		return mr->sink;
+	off = s->addr - mr->iova;
+	return off <= mr->length && s->length <= mr->length - off ? mr->addr + off : 0;
+}
+
+static void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
 {
 	unsigned n = r->num_sge < sge_max ? r->num_sge : sge_max;
 
 	sgl_reset(l);
 	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
-		const struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
-		const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
+		const struct seg_sge s = i < RQ_SGE_NEAR ? r->near[i] : r->far[i - RQ_SGE_NEAR];
+		uint64_t at = sge_at(&s);
 
-		uint64_t off = mr ? s->addr - mr->iova : 0;
-
-		/* Checked when the message came; again, for a peer can scribble over our segment.
-		 */
-		if (mr && mr->sink && mr->key == s->lkey)
-			sgl_add(l, mr->sink, s->length);
-		else if (mr && mr->key == s->lkey && off <= mr->length &&
-			 s->length <= mr->length - off)
-			sgl_add(l, mr->addr + off, s->length);
+		if (at)
+			sgl_add(l, at, s.length);
 	}
+}
+
+void recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len)
+{
+	const struct seg_sge s = r->near[0];
+	struct sgl l;
+
+	if (r->num_sge == 1 && sge_max && len <= s.length) {
+		void *at = (void *)(uintptr_t)sge_at(&s);
+
+		if (at)
+			memcpy(at, from, len);
+		return;
+	}
+	recv_list(r, sge_max, &l);
+	sgl_scatter(&l, from, len);
 }
 
 static void land_one(struct hca_qp *qp, uint32_t pos)
 {
 	struct seg_rqe *r = end_rqe(&qp->me, pos);
-	uint32_t len = r->byte_len;
-	struct sgl l;
+	uint32_t len = r->byte_len, max = qp->me.rq_sge_max;
 
 	if (r->where == RQ_DIRECT)
 		return;
-	recv_list(r, qp->me.rq_sge_max, &l);
 	if (r->where == RQ_IN_SLOT) {
-		sgl_scatter(&l, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
+		recv_scatter(r, max, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
 		return;
 	}
 	if (len <= SEG_RING_BYTES - r->ring_pos % SEG_RING_BYTES)
-		sgl_scatter(&l, qp->me.ring + r->ring_pos % SEG_RING_BYTES, len);
+		recv_scatter(r, max, qp->me.ring + r->ring_pos % SEG_RING_BYTES, len);
 	atomic_store_explicit(&qp->me.qp->ring_head,
 		r->ring_pos + ((len + CACHE_LINE - 1) & ~(CACHE_LINE - 1u)), memory_order_release);
 }
@@ -324,7 +348,7 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 }
 
 /* The ring's ticket at that position, or 0. */
-static uint64_t peek(const struct hca_cq *cq, uint64_t pos)
+static inline uint64_t peek(const struct hca_cq *cq, uint64_t pos)
 {
 	return ticket_peek(atomic_load_explicit(&cq->slots, memory_order_relaxed),
 		atomic_load_explicit(&cq->log_size, memory_order_relaxed), pos);
@@ -369,18 +393,24 @@ static bool looks_empty(struct hca_cq *cq)
 	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) && !peek(cq, head);
 }
 
-/* Nothing is there: let others run now and then, and look after what waits for time. */
-static int idle_poll(struct hca_cq *cq)
+/* Lets others run now and then, and looks after weftd. */
+static __attribute__((noinline)) void idle_look(uint32_t n)
 {
-	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
-
-	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
 	if (n % IDLE_POLLS_PER_YIELD == 0) {
 		sched_yield();
 		agent_look();
 	}
+	progress_weftd();
+}
+
+/* Nothing is there: time for what is done now and then, and for what waits for time. */
+static inline int idle_poll(struct hca_cq *cq)
+{
+	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
 	if (n % IDLE_POLLS_PER_LOOK == 0)
-		progress_weftd();
+		idle_look(n);
 	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
 	if (progress_pending())
 		progress_slow();
@@ -433,22 +463,38 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	return 0;
 }
 
-/* ---- moderated events ---- */
-
-static void fire_held(struct hca_cq *cq)
+static void fire(struct hca_cq *cq, struct exec *x, bool solicited)
 {
-	struct exec *x = exec_self();
-	uint32_t firing;
+	uint32_t firing = arm_must_fire(&cq->s->arm, solicited);
 
-	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
-	if (!x || !atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
-		return;
-	firing = arm_must_fire(&cq->s->arm, true);
 	if (!firing)
 		return;
 	atomic_fetch_add_explicit(&cq->s->fired, 1, memory_order_release);
 	x->fire(x->attach, cq->channel ? cq->channel->id : 0, x->arg);
 	arm_fired(&cq->s->arm, firing);
+}
+
+void cq_fire_untold(struct hca_cq *cq)
+{
+	struct exec *x = exec_self();
+
+	if (!x)
+		return;
+	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) != cq->fired_seen)
+		x->fire(x->attach, cq->channel->id, x->arg);
+	else if (!looks_empty(cq))
+		fire(cq, x, false);
+}
+
+/* ---- moderated events ---- */
+
+static void fire_held(struct hca_cq *cq)
+{
+	struct exec *x = exec_self();
+
+	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
+	if (x && atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
+		fire(cq, x, true);
 }
 
 bool cq_moderated(struct hca_cq *cq, bool always)

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <netinet/ip.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "hca/ah.h"
@@ -19,16 +20,16 @@ enum {
 	UDP_HEADER = 8,
 	DEFAULT_HOPS = 64,
 	MULTICAST_QPN = 0xffffff,
+	IPV4_AT = SEG_GRH_BYTES - sizeof(struct iphdr),
 };
 
 /* A datagram on its way. */
 struct datagram {
 	struct work *w;
 	struct hca_qp *from;
-	struct seg_av av;
-	uint8_t grh[SEG_GRH_BYTES];
-	struct payload payload;
 	uint32_t qkey;
+	const void *bytes;      /* the payload if it is one piece; NULL: */
+	struct payload payload; /* large: its list is never zeroed whole */
 };
 
 /* ---- the 40 bytes before the payload ---- */
@@ -40,13 +41,20 @@ static bool is_mapped_ipv4(const uint8_t *gid)
 	return !memcmp(gid, prefix, sizeof prefix);
 }
 
-static uint16_t ip_checksum(const void *header)
+/* Of 16-bit words, not folded. */
+static uint32_t ip_sum(const struct iphdr *ip)
 {
-	const uint16_t *word = header;
+	uint16_t word[sizeof *ip / sizeof(uint16_t)];
 	uint32_t sum = 0;
 
-	for (unsigned i = 0; i < sizeof(struct iphdr) / sizeof *word; i++)
+	memcpy(word, ip, sizeof word);
+	for (unsigned i = 0; i < sizeof word / sizeof *word; i++)
 		sum += word[i];
+	return sum;
+}
+
+static uint16_t ip_fold(uint32_t sum)
+{
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ~(sum + (sum >> 16));
 }
@@ -59,48 +67,114 @@ static uint16_t udp_length(const struct work *w)
 	return UDP_HEADER + ROCE_HEADERS + (w->op->has_imm ? 4 : 0) + padded + ICRC_BYTES;
 }
 
-static void make_ipv4(struct datagram *d, const uint8_t *sgid, uint8_t tclass, uint8_t hops)
+static void make_ipv4(struct path_memo *m, uint8_t hops)
 {
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = 5,
-		.tos = tclass,
-		.tot_len = htobe16(sizeof ip + udp_length(d->w)),
+		.tos = m->tclass,
 		.frag_off = htobe16(IP_DF),
 		.ttl = hops,
 		.protocol = IPPROTO_UDP,
 	};
 
-	memcpy(&ip.saddr, sgid + 12, 4);
-	memcpy(&ip.daddr, d->av.dgid + 12, 4);
-	ip.check = ip_checksum(&ip);
-	memset(d->grh, 0, sizeof d->grh);
-	memcpy(d->grh + sizeof d->grh - sizeof ip, &ip, sizeof ip);
+	memcpy(&ip.saddr, m->sgid + 12, 4);
+	memcpy(&ip.daddr, m->dgid + 12, 4);
+	m->sum = ip_sum(&ip);
+	memset(m->grh, 0, sizeof m->grh);
+	memcpy(m->grh + IPV4_AT, &ip, sizeof ip);
 }
 
-static void make_grh(struct datagram *d)
+static void make_grh(struct path_memo *m)
 {
-	const uint8_t *sgid = proc_at()->fabric->port.gid[d->av.qpn >> AV_SGID_SHIFT].raw;
-	uint8_t tclass = end_wqe(d->w->req, d->w->pos)->aux[0];
-	uint8_t hops = d->av.flow >> AV_HOP_SHIFT;
+	uint8_t hops = m->flow >> AV_HOP_SHIFT;
 	struct ibv_grh grh = {.next_hdr = IPPROTO_UDP};
 
 	hops = hops ? hops : DEFAULT_HOPS;
-	if (is_mapped_ipv4(sgid) && is_mapped_ipv4(d->av.dgid)) {
-		make_ipv4(d, sgid, tclass, hops);
+	m->ipv4 = is_mapped_ipv4(m->sgid) && is_mapped_ipv4(m->dgid);
+	if (m->ipv4) {
+		make_ipv4(m, hops);
 		return;
 	}
 	grh.version_tclass_flow =
-		htobe32(6u << 28 | (uint32_t)tclass << 20 | (d->av.flow & 0xfffff));
-	grh.paylen = htobe16(udp_length(d->w));
+		htobe32(6u << 28 | (uint32_t)m->tclass << 20 | (m->flow & 0xfffff));
 	grh.hop_limit = hops;
-	memcpy(grh.sgid.raw, sgid, sizeof grh.sgid.raw);
-	memcpy(grh.dgid.raw, d->av.dgid, sizeof grh.dgid.raw);
+	memcpy(grh.sgid.raw, m->sgid, sizeof grh.sgid.raw);
+	memcpy(grh.dgid.raw, m->dgid, sizeof grh.dgid.raw);
 	_Static_assert(sizeof grh == SEG_GRH_BYTES, "a GRH");
-	memcpy(d->grh, &grh, sizeof grh);
+	memcpy(m->grh, &grh, sizeof grh);
+}
+
+/* Is this the path of the request, and does it still lead to us or to a group? */
+static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, const uint8_t *sgid,
+	const struct seg_wqe *slot)
+{
+	return m->known && !memcmp(m->sgid, sgid, sizeof m->sgid) &&
+	       !memcmp(m->dgid, slot->av.dgid, sizeof m->dgid) && m->flow == slot->av.flow &&
+	       m->tclass == slot->aux[0] &&
+	       (m->multicast || !memcmp(gids[m->gid].raw, m->dgid, sizeof m->dgid));
+}
+
+/* False: it leads to another host. */
+static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
+{
+	const struct fabric_gid *gids = proc_at()->fabric->port.gid;
+	const uint8_t *sgid = gids[slot->av.qpn >> AV_SGID_SHIFT].raw;
+	int gid;
+
+	if (__builtin_expect(same_path(m, gids, sgid, slot), 1))
+		return true;
+	memcpy(m->sgid, sgid, sizeof m->sgid);
+	memcpy(m->dgid, slot->av.dgid, sizeof m->dgid);
+	m->flow = slot->av.flow;
+	m->tclass = slot->aux[0];
+	m->multicast = gid_is_multicast(m->dgid);
+	gid = m->multicast ? 0 : gid_find(m->dgid);
+	m->gid = gid;
+	m->known = gid >= 0;
+	make_grh(m);
+	return m->known;
+}
+
+/* The GRH of this datagram. */
+static void write_grh(const struct path_memo *m, const struct work *w, uint8_t *to)
+{
+	uint16_t len = udp_length(w), sum;
+
+	memcpy(to, m->grh, SEG_GRH_BYTES);
+	if (!m->ipv4) {
+		len = htobe16(len);
+		memcpy(to + offsetof(struct ibv_grh, paylen), &len, sizeof len);
+		return;
+	}
+	len = htobe16(sizeof(struct iphdr) + len);
+	sum = ip_fold(m->sum + len);
+	memcpy(to + IPV4_AT + offsetof(struct iphdr, tot_len), &len, sizeof len);
+	memcpy(to + IPV4_AT + offsetof(struct iphdr, check), &sum, sizeof sum);
 }
 
 /* ---- at the receiver ---- */
+
+/* Does the receive take want bytes?  0, or the status with which it completes. */
+static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want)
+{
+	const struct seg_rqe *r = &rxq_at(&to->rx, pos)->rqe;
+
+	if (receive_fits_plain(&to->view, to->rx.pd, r, want))
+		return IBV_WC_SUCCESS;
+	return receive_fits(&to->view, to->rx.pd, r, to->rx.sge_max, want);
+}
+
+/* The next datagram finds the lines that it needs here. */
+static void fetch_next(const struct rxq_ref *rx, uint32_t pos)
+{
+	const struct seg_rxs *next = rxq_at(rx, pos + 1);
+
+	prefetch_write(next);
+	prefetch_read(&next->rqe);
+	prefetch_write(&next->rqe.done);
+	prefetch_write(next->near);
+}
 
 /* Fills the receive at pos, which is ours. */
 static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
@@ -110,22 +184,23 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 	struct received r = {
 		.opcode = IBV_WC_RECV,
 		.wc_flags = IBV_WC_GRH | (w->op->has_imm ? IBV_WC_WITH_IMM : 0),
-		.where = RQ_IN_BOUNCE,
 		.solicited = w->flags & IBV_SEND_SOLICITED,
 		.imm = w->imm,
 		.src_qp = w->req->qpn,
-		.sl = d->av.flow >> AV_SL_SHIFT,
+		.sl = d->from->path.flow >> AV_SL_SHIFT,
 	};
-	uint8_t *bounce = rxq_bounce(&to->rx, pos);
+	uint8_t *room = rxq_room(&to->rx, pos, o.byte_len, &r.where);
 
-	o.status = receive_fits(
-		&to->view, to->rx.pd, &rxq_at(&to->rx, pos)->rqe, to->rx.sge_max, o.byte_len);
+	o.status = fits(to, pos, o.byte_len);
 	if (o.status == IBV_WC_SUCCESS) {
-		memcpy(bounce, d->grh, sizeof d->grh);
-		if (w->length)
-			sgl_gather(&d->payload.l, bounce + sizeof d->grh);
+		write_grh(&d->from->path, w, room);
+		if (d->bytes)
+			memcpy(room + SEG_GRH_BYTES, d->bytes, w->length);
+		else
+			sgl_gather(&d->payload.l, room + SEG_GRH_BYTES);
 		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
+		fetch_next(&to->rx, pos);
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
@@ -167,15 +242,25 @@ static void deliver_to_group(const struct datagram *d)
 {
 	uint32_t qpn, at = 0;
 
-	while ((qpn = member_next(MEMBER_MCAST, d->av.dgid, &at)))
+	while ((qpn = member_next(MEMBER_MCAST, d->from->path.dgid, &at)))
 		if ((qpn != d->w->req->qpn || !d->w->req->qp->no_self_mcast) &&
 			deliver(d, qpn) == STEP_BUSY)
 			count_add(d->w->x, CTR_DROP_NO_RECV, 1);
 }
 
+/* The payload, where it is.  False: an lkey does not cover it. */
+static bool find_payload(struct datagram *d, struct held *held)
+{
+	struct work *w = d->w;
+
+	d->bytes = w->length ? work_source_plain(w) : w;
+	return d->bytes || work_source(w, &d->payload, held);
+}
+
 int datagram_send(struct work *w)
 {
-	struct datagram d; /* large: its lists are never zeroed whole */
+	const struct seg_wqe *slot = end_wqe(w->req, w->pos);
+	struct datagram d;
 	struct held held;
 
 	d.w = w;
@@ -185,16 +270,14 @@ int datagram_send(struct work *w)
 	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||
 		w->length > SEG_RING_MSG_MAX)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
-	if (!work_source(w, &d.payload, &held))
+	if (!find_payload(&d, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	d.av = end_wqe(w->req, w->pos)->av;
-	d.qkey = d.av.qkey & QKEY_OF_QP ? w->req->qp->qkey : d.av.qkey;
-	make_grh(&d);
-	if (gid_is_multicast(d.av.dgid))
-		deliver_to_group(&d);
-	else if (!gid_is_local(d.av.dgid))
+	d.qkey = slot->av.qkey & QKEY_OF_QP ? w->req->qp->qkey : slot->av.qkey;
+	if (!find_path(&d.from->path, slot))
 		count_add(w->x, CTR_DROP_NO_QP, 1);
-	else if (deliver(&d, d.av.qpn & MULTICAST_QPN) == STEP_BUSY)
+	else if (d.from->path.multicast)
+		deliver_to_group(&d);
+	else if (deliver(&d, slot->av.qpn & MULTICAST_QPN) == STEP_BUSY)
 		return STEP_BUSY;
 	return work_succeed(w);
 }

@@ -181,18 +181,15 @@ static enum step execute(struct work *w)
 }
 
 /* What the state of the requester lets us do with the queue. */
-static bool may_execute(struct exec *x, const struct end *req)
+static inline bool may_execute(struct exec *x, const struct end *req)
 {
-	switch (end_state(req)) {
-	case IBV_QPS_RTS:
+	uint32_t state = end_state(req);
+
+	if (__builtin_expect(state == IBV_QPS_RTS, 1))
 		return true;
-	case IBV_QPS_ERR:
-	case IBV_QPS_SQE:
+	if (state == IBV_QPS_ERR || state == IBV_QPS_SQE)
 		qp_flush(x, req, true);
-		return false;
-	default:
-		return false;
-	}
+	return false;
 }
 
 /* A completion of a dead executor was written but perhaps not announced. */
@@ -299,6 +296,7 @@ enum run_end exec_run(
 
 	if (!has_send_queue(req))
 		return RUN_IDLE;
+	w.plain = resp && resp->view.pid && !req->view.pid && resp->rq && !resp->rx.ring.slots;
 	w.named = resp ? resp->view.attach : req->view.attach;
 	/* Datagrams: most likely for the process to which the last one went. */
 	if (req->type == IBV_QPT_UD && req->qp->peer_attach)

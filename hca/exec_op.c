@@ -25,7 +25,8 @@ bool work_read(struct work *w, uint32_t pos)
 	w->rkey = slot->rkey;
 	w->raddr = slot->raddr;
 	w->op = op_of(slot->opcode);
-	w->srqn = slot->aux[0] << 16 | slot->aux[1] << 8 | slot->aux[2];
+	if (w->req->type == IBV_QPT_XRC_SEND)
+		w->srqn = slot->aux[0] << 16 | slot->aux[1] << 8 | slot->aux[2];
 	w->sge = slot->sge;
 	w->inline_data = NULL;
 	w->length = 0;
@@ -632,6 +633,10 @@ enum step work_execute(struct work *w)
 		return do_local(w);
 	if (!responder_ready(w))
 		return STEP_NO_PEER;
+	if (w->plain && w->op->kind == OP_SEND) {
+		cq_prefetch(&w->mem->recv_cq);
+		return work_send_plain(w);
+	}
 	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
 		w->mem = w->resp;
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);

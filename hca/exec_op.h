@@ -41,6 +41,7 @@ struct work {
 	struct seg_rqe *rqe;
 	uint64_t moved;
 	uint64_t tm_seen; /* word of the list of tags in which none matched: hca/tm_list.h */
+	bool plain;       /* from us to another process's own receive queue: work_send_plain() */
 	bool busy;        /* a move stopped because a region is changing over */
 };
 
@@ -106,6 +107,28 @@ enum step work_failed(struct work *w, enum ibv_wc_status status);
  * them.
  */
 bool work_source(struct work *w, struct payload *p, struct held *held);
+
+/*
+ * The same where they are one piece of our own memory, which is not to be carried by a mover;
+ * w->length is not 0.  NULL: not that simple, or refused: work_source() says.
+ */
+static inline const void *work_source_plain(const struct work *w)
+{
+	if (w->inline_data)
+		return w->inline_data;
+	if (w->num_sge != 1 || w->req->view.pid)
+		return NULL;
+	return resolve_plain(&w->req->view, w->req->pd, w->sge, w->length, 0);
+}
+
+/* Does a receive of process v with one SGE take want bytes?  False: receive_fits() says. */
+static inline bool receive_fits_plain(
+	const struct view *v, uint32_t pd, const struct seg_rqe *r, uint64_t want)
+{
+	const struct seg_sge s = r->near[0];
+
+	return r->num_sge == 1 && resolve_plain(v, pd, &s, want, IBV_ACCESS_LOCAL_WRITE);
+}
 
 /* The SGEs of a receive, near and far ones, at most max, in out (room for SGL_MAX). */
 unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out);

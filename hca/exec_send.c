@@ -222,8 +222,8 @@ static uint8_t *near_room(struct work *w, struct received *r)
 	}
 	if (w->length > SEG_RING_MSG_MAX)
 		return NULL;
-	r->where = w->shared ? RQ_IN_BOUNCE : RQ_IN_RING;
-	room = w->shared ? rxq_bounce(w->rx, w->rq_pos)
+	r->where = RQ_IN_RING;
+	room = w->shared ? rxq_room(w->rx, w->rq_pos, w->length, &r->where)
 			 : ring_room(w->resp, w->length, &r->ring_pos);
 	if (room)
 		count_add(w->x, CTR_SEND_RING, 1);
@@ -332,5 +332,46 @@ enum step work_send(struct work *w)
 	send_fill_received(w, &r);
 	send_note_established(w);
 	send_finish_receive(w, &o, &r);
+	return work_succeed(w);
+}
+
+/* True if the payload is in place, to be copied out by its owner. */
+static bool put_plain(struct work *w, struct received *r, const void *from)
+{
+	uint8_t *room;
+
+	if (!receive_fits_plain(&w->resp->view, w->resp->pd, w->rqe, w->length))
+		return false;
+	room = near_room(w, r);
+	if (room)
+		memcpy(room, from, w->length);
+	return room;
+}
+
+static bool is_plain(const struct work *w)
+{
+	return w->length && w->length <= SEG_RING_MSG_MAX && !w->op->invalidates &&
+	       atomic_load_explicit(&w->req->qp->parked_copy, memory_order_relaxed) != w->pos + 1;
+}
+
+enum step work_send_plain(struct work *w)
+{
+	const void *from = is_plain(w) ? work_source_plain(w) : NULL;
+	const struct outcome o = {.status = IBV_WC_SUCCESS, .byte_len = w->length};
+	struct received r;
+	enum step s;
+
+	if (!from)
+		return work_send(w);
+	s = send_find_receive(w);
+	if (s != STEP_DONE)
+		return s;
+	r.rendezvous = false;
+	r.ring_pos = 0;
+	if (!put_plain(w, &r, from))
+		return work_send(w);
+	send_fill_received(w, &r);
+	send_note_established(w);
+	complete_recv(w->x, w->resp, w->rq_pos, &o, &r);
 	return work_succeed(w);
 }

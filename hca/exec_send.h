@@ -7,6 +7,12 @@
 /* Executes a SEND. */
 enum step work_send(struct work *w);
 
+/*
+ * The same, w->plain: without lists if both ends have one piece and the payload fits where its
+ * owner copies it out; else all of work_send().
+ */
+enum step work_send_plain(struct work *w);
+
 /* Makes sure that we hold the responder's rq_token.  STEP_DONE, or STEP_NO_PEER: it flushes. */
 enum step send_hold_receives(struct work *w);
 

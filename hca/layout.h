@@ -275,23 +275,24 @@ struct seg_rxq {
 	/* the owner, in create and modify */
 	_Alignas(CACHE_LINE) struct seg_rx_place place[2];
 	uint32_t stride;
-
-	/* the owner */
-	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
-	_Atomic uint32_t posted; /* counts receives posted */
-	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
 	/*
 	 * Odd while the slots move to a larger ring: nobody may take one then.  The bit above says
 	 * which place is in use.
 	 */
 	_Atomic uint32_t resizes;
 
+	/* the owner */
+	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
+	_Atomic uint32_t posted; /* counts receives posted */
+	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
+
 	/* a parked requester writes, the owner reads at each post */
 	_Alignas(CACHE_LINE) _Atomic uint32_t park;
 
 	/* executors */
 	_Alignas(CACHE_LINE) _Atomic uint64_t head;
-	_Atomic uint32_t taken; /* counts receives taken */
+	_Atomic uint32_t taken;     /* counts receives taken */
+	_Atomic uint32_t tail_seen; /* a tail that was read earlier */
 };
 
 /* seg_qp.type of an entry that is a shared receive queue, beside enum ibv_qp_type. */
@@ -467,7 +468,7 @@ enum {
 };
 
 /* Where the payload of a completed receive is. */
-enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING, RQ_IN_BOUNCE };
+enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING, RQ_IN_BOUNCE, RQ_IN_NEAR };
 
 /* A posted receive; further SGEs follow the second line. */
 struct seg_rqe {
@@ -497,6 +498,12 @@ struct seg_rqe {
 	struct seg_sge far[];
 };
 
+/*
+ * Of a receive in a queue with several producers: what fits here needs no buffer of its own, which
+ * would be a new page with each message until a large queue has gone round.
+ */
+enum { RX_NEAR_BYTES = 2 * CACHE_LINE };
+
 /* A receive in a queue with several producers. */
 struct seg_rxs {
 	_Alignas(CACHE_LINE) _Atomic uint64_t state; /* hca/rxq.h */
@@ -514,6 +521,8 @@ struct seg_rxs {
 	_Atomic uint32_t apart; /* not yet: unexpected messages come first */
 	/* who took it: what the message says */
 	uint64_t got_tag;
+
+	_Alignas(CACHE_LINE) uint8_t near[RX_NEAR_BYTES];
 
 	struct seg_rqe rqe; /* done and posted are not used here */
 };
@@ -563,7 +572,7 @@ _Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
 _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
-_Static_assert(offsetof(struct seg_rxs, rqe) == CACHE_LINE, "state on its own line");
+_Static_assert(offsetof(struct seg_rxs, near) == CACHE_LINE, "state on its own line");
 _Static_assert(offsetof(struct seg_cq, ring) == CACHE_LINE, "one line beside the rings");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

@@ -123,6 +123,12 @@ struct hca_cq {
  * depends on weftd.  True if the CQ is moderated.
  */
 bool cq_moderated(struct hca_cq *cq, bool always);
+
+/*
+ * For a CQ whose channel has nothing to read, with the channel's lock: fires it if it was fired, or
+ * is armed and has completions.  Who had to fire it, or weftd, over whom it went, may have died.
+ */
+void cq_fire_untold(struct hca_cq *cq);
 /* The owner's side of a receive queue with several producers. */
 struct hca_rxq {
 	struct lock lock; /* posting */
@@ -158,6 +164,16 @@ struct hca_xrcd {
 
 struct routes;
 
+/* UD: the address to which the last datagram went, and what was found out about it. */
+struct path_memo {
+	uint8_t sgid[16], dgid[16];
+	uint32_t flow, sum; /* as seg_av.flow; IPv4: of the header without the length */
+	uint32_t gid;       /* where dgid stands in the port's table */
+	uint8_t tclass;
+	bool known, multicast, ipv4;
+	uint8_t grh[SEG_GRH_BYTES]; /* without the length, and the checksum of IPv4 */
+};
+
 struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
@@ -176,6 +192,7 @@ struct hca_qp {
 	uint32_t rq_depth, rq_max_sge;
 	struct hca_rxq rx;     /* UD: instead of the above; ref.ring.slots NULL: none */
 	struct routes *routes; /* UD, XRC: the ends that requests go to; under our token */
+	struct path_memo path; /* UD; under our token */
 	/* cold */
 	uint32_t epoch;
 	void *cookie;
@@ -259,5 +276,11 @@ bool progress_stalled(void);
 /* The same at once: the program is about to sleep where we cannot see it. */
 void progress_before_sleep(void);
 
-/* True while some QP of ours waits for a deadline or for its peer. */
-bool progress_pending(void);
+/* How many QPs of ours wait for a deadline or for their peer; progress.c's own. */
+extern _Atomic uint32_t progress_parked;
+
+/* True while there is one. */
+static inline bool progress_pending(void)
+{
+	return atomic_load_explicit(&progress_parked, memory_order_relaxed) != 0;
+}

@@ -65,7 +65,7 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->imm = info->mr ? info->mr->lkey : 0;
 	} else if (op->kind == OP_LOCAL_INV) {
 		w->swap = 0; /* hca/exec_op.c, peer_runs() */
-	} else if (op->kind != OP_SEND) {
+	} else {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
 	}
@@ -131,7 +131,7 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	w->byte_len = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	if (qp->me.type != IBV_QPT_RC && fill_typed(qp, op, wr, w))
 		return -EINVAL;
-	if (qp->me.type != IBV_QPT_UD)
+	if (op->kind != OP_SEND)
 		fill_operands(op, wr, w);
 	if (is_inline)
 		return fill_inline(wr, w, inline_room(qp, op));

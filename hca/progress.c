@@ -15,10 +15,11 @@
 #include "hca/token.h"
 #include "hca/worker.h"
 
+_Atomic uint32_t progress_parked;
+
 static struct {
 	struct lock lock;
 	struct hca_qp *first;
-	_Atomic uint32_t n;
 	_Atomic uint64_t next_ns;
 } parked;
 
@@ -35,7 +36,7 @@ static void drop(struct hca_qp *qp)
 	if (qp->watch_next)
 		qp->watch_next->watch_at = qp->watch_at;
 	qp->watch_at = NULL;
-	atomic_fetch_sub_explicit(&parked.n, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&progress_parked, 1, memory_order_release);
 }
 
 void progress_watch(struct hca_qp *qp)
@@ -47,7 +48,7 @@ void progress_watch(struct hca_qp *qp)
 			parked.first->watch_at = &qp->watch_next;
 		qp->watch_at = &parked.first;
 		parked.first = qp;
-		atomic_fetch_add_explicit(&parked.n, 1, memory_order_release);
+		atomic_fetch_add_explicit(&progress_parked, 1, memory_order_release);
 	}
 	lock_drop(&parked.lock);
 }
@@ -62,13 +63,8 @@ void progress_forget(struct hca_qp *qp)
 void progress_forked_child(void)
 {
 	parked.first = NULL;
-	atomic_store_explicit(&parked.n, 0, memory_order_relaxed);
+	atomic_store_explicit(&progress_parked, 0, memory_order_relaxed);
 	atomic_store_explicit(&parked.lock.word, 0, memory_order_relaxed);
-}
-
-bool progress_pending(void)
-{
-	return atomic_load_explicit(&parked.n, memory_order_relaxed) != 0;
 }
 
 /* Runs our direction; unlike qp_run_out() it leaves the watch list, which we hold, alone. */

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/resolve.h"
 
-static bool has_key(const struct seg_mr *mr, uint32_t key)
-{
-	return key && atomic_load_explicit(&mr->key, memory_order_acquire) == key;
-}
-
 /* What a window says of pages, its region says. */
 static uint32_t share_of(const struct seg_mr *mr)
 {
@@ -24,22 +19,13 @@ static void hold(struct held *h, struct seg_mr *mr, uint32_t key)
 	h->mr[h->n++].key = key;
 }
 
-/* Whether the region, whose key was checked, allows all this; *off: where in it. */
-static bool allows(const struct seg_mr *mr, uint32_t pd, uint64_t addr, uint64_t len, unsigned need,
-	uint64_t *off)
-{
-	*off = addr - mr->iova;
-	return mr->pd == pd && (mr->access & need) == need && addr >= mr->iova &&
-	       *off <= mr->length && len <= mr->length - *off;
-}
-
 static bool resolve_local(const struct view *v, uint32_t pd, uint32_t lkey, uint64_t addr,
 	uint64_t len, unsigned need, struct sgl *l, struct held *h)
 {
 	struct seg_mr *mr = seg_mr_of(v->seg, lkey);
 	uint64_t off;
 
-	if (!has_key(mr, lkey) || !allows(mr, pd, addr, len, need, &off))
+	if (!mr_has_key(mr, lkey) || !mr_covers(mr, pd, addr, len, need, &off))
 		return false;
 	if (mr->flags & MR_WINDOW)
 		return false;
@@ -58,7 +44,7 @@ static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t 
 
 	if (mr->flags & MR_WINDOW_QP && mr->qpn != e->qpn)
 		return false;
-	if (!has_key(seg_mr_of(e->view.seg, under), under))
+	if (!mr_has_key(seg_mr_of(e->view.seg, under), under))
 		return false;
 	hold(h, seg_mr_of(e->view.seg, under), under);
 	atomic_thread_fence(memory_order_acquire);
@@ -71,7 +57,7 @@ bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t 
 	struct seg_mr *mr = seg_mr_of(e->view.seg, rkey);
 	uint64_t off;
 
-	if (!has_key(mr, rkey) || !allows(mr, e->pd, addr, len, need, &off))
+	if (!mr_has_key(mr, rkey) || !mr_covers(mr, e->pd, addr, len, need, &off))
 		return false;
 	sgl_add(l, mr->addr + off, len);
 	hold(h, mr, rkey);
@@ -93,7 +79,7 @@ bool resolve_access(const struct view *v, uint32_t rkey, unsigned *access)
 {
 	const struct seg_mr *mr = seg_mr_of(v->seg, rkey);
 
-	if (!has_key(mr, rkey) || mr->flags & (MR_NULL | MR_EXPORT))
+	if (!mr_has_key(mr, rkey) || mr->flags & (MR_NULL | MR_EXPORT))
 		return false;
 	*access = mr->access;
 	atomic_thread_fence(memory_order_acquire);

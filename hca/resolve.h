@@ -21,6 +21,36 @@ struct held {
 	} mr[HELD_MAX];
 };
 
+static inline bool mr_has_key(const struct seg_mr *mr, uint32_t key)
+{
+	return key && atomic_load_explicit(&mr->key, memory_order_acquire) == key;
+}
+
+/* Whether the region, whose key was checked, allows all this; *off: where in it. */
+static inline bool mr_covers(const struct seg_mr *mr, uint32_t pd, uint64_t addr, uint64_t len,
+	unsigned need, uint64_t *off)
+{
+	*off = addr - mr->iova;
+	return mr->pd == pd && (mr->access & need) == need && addr >= mr->iova &&
+	       *off <= mr->length && len <= mr->length - *off;
+}
+
+/*
+ * Where in v's process the first len bytes of one SGE are, under its lkey: the common case of
+ * resolve_sges(), for bytes that no mover will carry.  NULL: refused, or not that simple.
+ */
+static inline void *resolve_plain(
+	const struct view *v, uint32_t pd, const struct seg_sge *s, uint64_t len, unsigned need)
+{
+	const struct seg_mr *mr = seg_mr_of(v->seg, s->lkey);
+	uint64_t off;
+
+	if (len > s->length || !mr_has_key(mr, s->lkey) ||
+		!mr_covers(mr, pd, s->addr, len, need, &off) || mr->flags)
+		return NULL;
+	return (void *)(uintptr_t)(mr->addr + off);
+}
+
 /*
  * Translates [addr, addr+len) under an rkey of e's process, for a request that came to e, where
  * every right of need (enum ibv_access_flags) is required, to memory of that process, appended

@@ -30,6 +30,8 @@ enum rxq_state { RXQ_FREE, RXQ_POSTED, RXQ_TAKEN, RXQ_DONE };
 struct rxq_ring {
 	_Atomic uint64_t *head; /* bits 0..31 position, 32..63 generation */
 	_Atomic uint32_t *tail;
+	/* Executors: a tail that was read earlier; saves them the owner's line on most takes. */
+	_Atomic uint32_t *tail_seen;
 	uint8_t *slots;
 	uint32_t stride, mask;
 };
@@ -63,6 +65,19 @@ static inline bool rxq_has_more(const struct rxq_ring *r)
 	return head != atomic_load_explicit(r->tail, memory_order_seq_cst);
 }
 
+/* True if nothing was posted at p; looks at the owner's line only when it must. */
+static inline bool rxq_at_tail(const struct rxq_ring *r, uint32_t p)
+{
+	uint32_t tail = atomic_load_explicit(r->tail_seen, memory_order_acquire);
+
+	if (tail - p - 1 <= r->mask)
+		return false;
+	tail = atomic_load_explicit(r->tail, memory_order_seq_cst);
+	/* Who stores an older tail than is there costs others one more look, no more. */
+	atomic_store_explicit(r->tail_seen, tail, memory_order_release);
+	return p == tail;
+}
+
 /*
  * Takes the first posted slot for process attach; *pos is its position.  False: none is posted
  * (or the ring makes no sense: the search is bounded).
@@ -75,7 +90,7 @@ static inline bool rxq_take(const struct rxq_ring *r, uint32_t attach, uint32_t 
 		uint64_t next = (h & ~(RXQ_HEAD_GEN_ONE - 1)) | (uint32_t)(p + 1);
 		uint64_t s = rxq_word(RXQ_POSTED, 0, p);
 
-		if (p == atomic_load_explicit(r->tail, memory_order_seq_cst))
+		if (rxq_at_tail(r, p))
 			return false;
 		if (atomic_compare_exchange_strong_explicit(rxq_slot(r, p), &s,
 			    rxq_word(RXQ_TAKEN, attach, p), memory_order_seq_cst,

@@ -86,6 +86,7 @@ void rx_reset(struct hca_rxq *rx)
 		rxq_free(&rx->ref.ring, i);
 	atomic_store_explicit(&q->tail, rx->tail, memory_order_relaxed);
 	atomic_store_explicit(&q->head, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->tail_seen, rx->tail, memory_order_relaxed);
 	atomic_store_explicit(&q->taken, atomic_load_explicit(&q->posted, memory_order_relaxed),
 		memory_order_relaxed);
 	atomic_store_explicit(&q->park, 0, memory_order_release);
@@ -143,17 +144,18 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 /* With the land lock held. */
 static void land_one(struct hca_rxq *rx, uint32_t slot)
 {
-	struct seg_rqe *r = &rxq_at(&rx->ref, slot)->rqe;
-	uint32_t len = r->byte_len;
-	struct sgl l;
+	struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	struct seg_rqe *r = &s->rqe;
+	uint32_t len = r->byte_len, max = rx->ref.sge_max;
 
 	if (r->where == RQ_DIRECT)
 		return;
-	recv_list(r, rx->ref.sge_max, &l);
 	if (r->where == RQ_IN_SLOT)
-		sgl_scatter(&l, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
+		recv_scatter(r, max, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
+	else if (r->where == RQ_IN_NEAR)
+		recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
 	else
-		sgl_scatter(&l, rxq_bounce(&rx->ref, slot),
+		recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
 			len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
 	r->where = RQ_DIRECT;
 }
@@ -232,6 +234,8 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 	lock_take(&rx->land);
 	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
 	s = rxq_at(&rx->ref, slot);
+	prefetch_read(&s->rqe.done); /* all three were written by another CPU */
+	prefetch_read(s->near);
 	word = atomic_load_explicit(&s->state, memory_order_acquire);
 	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index && ticket_of_pos(ticket, word);
 	if (ours) {

@@ -54,7 +54,7 @@ bool rx_purge(uint64_t ticket, uint32_t index);
 void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr);
 
 /*
- * Where a receive's buffers are (cq.c).  The keys were checked when the message came; by now the
- * program may be deregistering them, so our own table is asked, not the published one.
+ * Copies len bytes into a receive's buffers (cq.c).  The keys were checked when the message came;
+ * by now the program may be deregistering them, so our own table is asked, not the published one.
  */
-void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l);
+void recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len);

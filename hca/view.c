@@ -130,6 +130,7 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
+		.tail_seen = &q->rx.tail_seen,
 		.slots = heap_part(v, place->slots_off, (uint64_t)stride << log),
 		.stride = stride,
 		.mask = (1u << log) - 1};

@@ -110,6 +110,13 @@ static inline uint8_t *rxq_bounce(const struct rxq_ref *r, uint32_t pos)
 	return r->bounce + (uint64_t)(pos & r->ring.mask) * SEG_BOUNCE_BYTES;
 }
 
+/* Where len bytes of payload for its owner go; *where: enum seg_rq_where. */
+static inline uint8_t *rxq_room(const struct rxq_ref *r, uint32_t pos, uint32_t len, uint8_t *where)
+{
+	*where = len <= RX_NEAR_BYTES ? RQ_IN_NEAR : RQ_IN_BOUNCE;
+	return len <= RX_NEAR_BYTES ? rxq_at(r, pos)->near : rxq_bounce(r, pos);
+}
+
 /* True while the entry that describes the queue is what it was. */
 static inline bool rxq_live(const struct rxq_ref *r)
 {

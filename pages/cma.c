@@ -5,33 +5,39 @@
 
 #include "base/atomic.h"
 #include "base/log.h"
+#include "pages/cpu.h"
+#include "pages/cut.h"
 #include "pages/mover.h"
 
-enum { TAIL_BYTES = 64 };
+/* Does the order of stores alone keep pieces in order?  Else the kernel's work for each does. */
+static const bool stores_in_order =
+#if defined(__x86_64__)
+	true;
+#else
+	false;
+#endif
 
-/*
- * Describes the next want bytes of l in out.  If tail, the last 64 of them get a piece of their
- * own: the kernel copies pieces in order, so those become visible last.
- */
-static unsigned next_pieces(const struct sgl *l, uint64_t want, bool tail, struct iovec *out)
+/* Describes the next want bytes of l in out, cut where c says; returns the number of pieces. */
+static unsigned next_pieces(
+	const struct sgl *l, uint64_t want, const struct cuts *c, struct iovec *out)
 {
-	uint64_t body = tail && want > TAIL_BYTES ? want - TAIL_BYTES : want;
-	unsigned n = 0;
+	uint64_t at = 0;
+	unsigned n = 0, cut = 0;
 
-	for (unsigned i = l->at; want; i++) {
+	for (unsigned i = l->at; at < want; i++) {
 		char *base = l->v[i].iov_base;
 		uint64_t len = l->v[i].iov_len;
 
-		while (len && want) {
-			uint64_t room = body ? body : want;
-			uint64_t step = len < room ? len : room;
+		while (len && at < want) {
+			uint64_t stop = cut < c->n ? c->at[cut] : want;
+			uint64_t step = len < stop - at ? len : stop - at;
 
 			out[n].iov_base = base;
 			out[n++].iov_len = step;
 			base += step;
 			len -= step;
-			want -= step;
-			body -= body ? step : 0;
+			at += step;
+			cut += at == stop;
 		}
 	}
 	return n;
@@ -79,14 +85,22 @@ static enum move_result failed(const struct move *m, int err)
 	}
 }
 
+/* The address after the last byte of l. */
+static uint64_t end_of(const struct sgl *l)
+{
+	return (uintptr_t)l->v[l->n - 1].iov_base + l->v[l->n - 1].iov_len;
+}
+
+/* The list of this process is cut: a piece of the peer's costs five times as much (measured). */
 static ssize_t step_once(struct move *m, uint64_t step, bool last)
 {
-	struct iovec l[SGL_MAX + 1], r[SGL_MAX + 1];
-	unsigned nl = next_pieces(m->local, step, false, l);
-	unsigned nr = next_pieces(m->remote, step, last && m->push, r);
+	static const struct cuts none;
+	uint64_t end = end_of(m->push ? m->remote : m->local);
+	struct cuts c = last ? cuts_before(end, step, cpu_can(CPU_SHORT_STRINGS)) : none;
+	struct iovec l[SGL_MAX + CUTS], r[SGL_MAX + CUTS];
+	unsigned nl = next_pieces(m->local, step, &c, l);
+	unsigned nr = next_pieces(m->remote, step, stores_in_order ? &none : &c, r);
 
-	if (last && !m->push)
-		nl = next_pieces(m->local, step, true, l);
 	m->calls++;
 	return m->push ? process_vm_writev(m->pid, l, nl, r, nr, 0)
 		       : process_vm_readv(m->pid, l, nl, r, nr, 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "pages/cpu.h"
 
 enum { BLOCK = 64, WORD = 8, TAIL_MIN = 64 };
 
@@ -52,10 +53,9 @@ static void by_words(char *to, const char *from, uint64_t len)
 
 #if defined(__x86_64__)
 
-#include <cpuid.h>
 #include <immintrin.h>
 
-enum { STRING_MIN = 2048, ERMS_BIT = 1 << 9, PAGE = 4096, AHEAD = 256 };
+enum { STRING_MIN = 2048, PAGE = 4096, AHEAD = 256 };
 
 /*
  * Stores of an SSE or AVX register to an aligned address write each aligned word whole, and
@@ -95,33 +95,12 @@ static void body_string(char *to, const char *from, uint64_t len)
 	__asm__ __volatile__("rep movsq" : "+D"(to), "+S"(from), "+c"(words)::"memory");
 }
 
-static bool has_fast_strings(void)
-{
-	unsigned a, b = 0, c, d;
-
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & ERMS_BIT;
-}
-
-/* What the CPU can; looked up once, and the same whoever comes first. */
-static bool can(unsigned what)
-{
-	static _Atomic unsigned known;
-	unsigned k = atomic_load_explicit(&known, memory_order_relaxed);
-
-	if (!k) {
-		__builtin_cpu_init();
-		k = 1 | (__builtin_cpu_supports("avx") ? 2 : 0) | (has_fast_strings() ? 4 : 0);
-		atomic_store_explicit(&known, k, memory_order_relaxed);
-	}
-	return k & what;
-}
-
 static void copy_body(char *to, const char *from, uint64_t len)
 {
 	/* The string instruction is the fastest, but slow unless both sides are aligned. */
-	if (len >= STRING_MIN && !((uintptr_t)from % WORD) && can(4))
+	if (len >= STRING_MIN && !((uintptr_t)from % WORD) && cpu_can(CPU_FAST_STRINGS))
 		body_string(to, from, len);
-	else if (can(2))
+	else if (cpu_can(CPU_AVX))
 		body_avx(to, from, len);
 	else
 		body_sse(to, from, len);

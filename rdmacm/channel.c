@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/restart.h"
 #include "verbs/for_rdmacm.h"
 
 enum { COOKIE_WORDS = CM_COOKIE_SIZE / 4, KEEP_ALL = -1 };
@@ -287,7 +288,7 @@ static int wait_readable(struct event_channel *ch)
 	};
 
 	if (poll(fds, 2, -1) < 0)
-		return -errno;
+		return errno == EINTR && restart_after_signal() ? 0 : -errno;
 	if (!fds[0].revents && fds[1].revents && weft_cm_check() == -EAGAIN)
 		poll(fds, 1, 10); /* somebody is starting it */
 	return 0;

@@ -58,23 +58,12 @@ API int scif_close(scif_epd_t epd)
 {
 	int err = errno, ret;
 	struct scif_ep *ep;
-	bool last;
 
 	ret = ep_find(epd, &ep);
 	if (ret)
 		return answer(ret, err);
 	close(epd);
-	lock_take(&ep->lock);
-	last = ep_fd_closed(ep);
-	ep_changed(ep);
-	lock_drop(&ep->lock);
-	poll_fd_closed();
-	if (last && ep_remove(ep)) {
-		ep_close(ep);
-		ep_put(ep);
-	} else if (last) {
-		ep_await_close(ep); /* the service thread was faster */
-	}
+	ep_let_go(ep);
 	return leave(ep, 0, err);
 }
 

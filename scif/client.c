@@ -25,7 +25,7 @@ struct peer {
 struct entry {
 	struct entry *next;
 	struct scif_client *client; /* NULL: gone, the entry goes when no loop is at it */
-	bool told[NODES];
+	uint64_t told[NODES];       /* as present; 0: not told */
 };
 
 /*
@@ -37,7 +37,7 @@ static struct {
 	unsigned depth; /* of callbacks, all of one thread */
 	pthread_t caller;
 	struct entry *list;
-	bool present[NODES];
+	uint64_t present[NODES]; /* since when, not 0; 0: it is not */
 	struct peer *peers[NODES];
 	bool watched; /* the thread runs */
 } clients = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
@@ -58,10 +58,10 @@ static void scan(void)
 	if (n < 0)
 		return;
 	for (int i = 0; i < NODES; i++)
-		clients.present[i] = false;
+		clients.present[i] = 0;
 	for (int i = 0; i < n; i++)
 		if (ids[i] < NODES)
-			clients.present[ids[i]] = true;
+			clients.present[ids[i]] = node_since(ids[i]) + 1;
 }
 
 static struct peer *peer_of(uint8_t node)
@@ -90,25 +90,25 @@ static void call(void (*fn)(struct scif_peer_dev *spdev), struct peer *peer)
 	clients.depth--;
 }
 
-static void tell_of(struct entry *e, int node, bool there)
+static void tell_of(struct entry *e, int node, uint64_t since)
 {
 	struct peer *peer = peer_of(node);
 
 	if (!peer)
 		return; /* no memory; the next look tries again */
-	e->told[node] = there;
-	call(there ? e->client->probe : e->client->remove, peer);
+	e->told[node] = since;
+	call(since ? e->client->probe : e->client->remove, peer);
 }
 
 /* Tells what it was not told yet: first who went, then who came. */
 static void tell(struct entry *e)
 {
 	for (int i = 0; i < NODES; i++)
-		if (e->client && e->told[i] && !clients.present[i])
-			tell_of(e, i, false);
+		if (e->client && e->told[i] && e->told[i] != clients.present[i])
+			tell_of(e, i, 0);
 	for (int i = 0; i < NODES; i++)
 		if (e->client && !e->told[i] && clients.present[i])
-			tell_of(e, i, true);
+			tell_of(e, i, clients.present[i]);
 }
 
 static bool anybody_knows(int node)
@@ -244,7 +244,7 @@ void client_remove(struct scif_client *client)
 	e = client ? find(client) : NULL;
 	for (int i = 0; e && i < NODES; i++)
 		if (e->client && e->told[i])
-			tell_of(e, i, false);
+			tell_of(e, i, 0);
 	if (e)
 		e->client = NULL;
 	reap();

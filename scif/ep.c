@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,9 @@
 #include "base/clock.h"
 #include "scif/bell.h"
 #include "scif/cm.h"
+#include "scif/half.h"
 #include "scif/link.h"
+#include "scif/poll.h"
 #include "scif/ready.h"
 #include "scif/reg.h"
 #include "scif/service.h"
@@ -191,13 +194,22 @@ void ep_each(void (*fn)(struct scif_ep *ep))
 
 /* ---- fork ---- */
 
+static _Atomic uintptr_t forking; /* the thread, which is itself in the child, too */
+
+bool ep_forking(void)
+{
+	return atomic_load_explicit(&forking, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
 void ep_before_fork(void)
 {
 	lock_take(&table.lock);
+	atomic_store_explicit(&forking, (uintptr_t)pthread_self(), memory_order_relaxed);
 }
 
 void ep_parent_forked(void)
 {
+	atomic_store_explicit(&forking, 0, memory_order_relaxed);
 	lock_drop(&table.lock);
 }
 
@@ -217,6 +229,7 @@ void ep_child_forked(void)
 		}
 	}
 	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&forking, 0, memory_order_relaxed);
 }
 
 /* ---- waiting ---- */
@@ -393,6 +406,7 @@ void ep_close(struct scif_ep *ep)
 	lock_drop(&ep->lock);
 	bell_forget(ep);
 	refuse_requests(ep);
+	half_drop(ep);
 	if (ep->id && was_connected)
 		rdma_disconnect(ep->id);
 	link_destroy(&ep->link, ep->id);
@@ -406,10 +420,29 @@ void ep_close(struct scif_ep *ep)
 	atomic_store_explicit(&ep->gone, 1, memory_order_release);
 }
 
-void ep_await_close(struct scif_ep *ep)
+/* Waits until another thread, which noticed first that its fd is closed, has taken it down. */
+static void await_close(struct scif_ep *ep)
 {
 	const struct timespec nap = {.tv_nsec = 20 * NSEC_PER_USEC};
 
 	while (!atomic_load_explicit(&ep->gone, memory_order_acquire))
 		nanosleep(&nap, NULL);
+}
+
+void ep_let_go(struct scif_ep *ep)
+{
+	bool last;
+
+	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
+	lock_take(&ep->lock);
+	last = ep_fd_closed(ep);
+	ep_changed(ep);
+	lock_drop(&ep->lock);
+	poll_fd_closed();
+	if (last && ep_remove(ep)) {
+		ep_close(ep);
+		ep_put(ep);
+	} else if (last) {
+		await_close(ep);
+	}
 }

@@ -183,8 +183,8 @@ void ep_each(void (*fn)(struct scif_ep *ep));
 bool ep_fd_closed(struct scif_ep *ep);
 /* Takes down an endpoint whose fd is closed: flushes, disconnects, frees.  May block 2 s. */
 void ep_close(struct scif_ep *ep);
-/* Waits until another thread, which noticed first that its fd is closed, has done that. */
-void ep_await_close(struct scif_ep *ep);
+/* The caller closed an fd of it: takes it down if that was the last; wakes who polls it. */
+void ep_let_go(struct scif_ep *ep);
 
 /* Says that something changed: wakes sleepers.  Under the lock. */
 void ep_changed(struct scif_ep *ep);
@@ -213,3 +213,5 @@ int ep_connected(const struct scif_ep *ep);
 void ep_before_fork(void);
 void ep_parent_forked(void);
 void ep_child_forked(void);
+/* Is this thread between two of them?  Then the table is locked, by itself. */
+bool ep_forking(void);

@@ -278,17 +278,16 @@ int unmap_window(void *addr, size_t len)
 {
 	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE;
 	struct mapping *gone, two = {.ep = NULL};
-	int err = errno;
+	int err = errno, ret;
 
 	if ((uintptr_t)addr % PAGE || !len || whole < len)
 		return -EINVAL;
-	if (weft_share_there())
-		weft_share_unmap(addr, whole);
-	if (munmap(addr, whole) < 0)
-		return -errno;
 	lock_take(&maps.lock);
 	gone = cut((uintptr_t)addr, (uintptr_t)addr + whole, &two);
 	lock_drop(&maps.lock);
+	if (weft_share_there())
+		weft_share_unmap(addr, whole);
+	ret = munmap(addr, whole) < 0 ? -errno : 0;
 	if (two.ep) {
 		unref(&two, 1);
 		ep_put(two.ep);
@@ -302,7 +301,19 @@ int unmap_window(void *addr, size_t len)
 		free(m);
 	}
 	errno = err;
-	return 0;
+	return ret;
+}
+
+bool map_holds(const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr;
+	const struct mapping *m;
+
+	lock_take(&maps.lock);
+	for (m = maps.mappings; m && (m->at >= at + len || m->at + m->len <= at);)
+		m = m->next;
+	lock_drop(&maps.lock);
+	return m != NULL;
 }
 
 /* ---- pages ---- */

@@ -14,6 +14,8 @@
 int map_window(struct scif_ep *ep, void *addr, size_t len, int prot, int flags, int64_t off,
 	void **mapped);
 int unmap_window(void *addr, size_t len);
+/* Does a window lie there? */
+bool map_holds(const void *addr, size_t len);
 int map_get_pages(struct scif_ep *ep, int64_t off, size_t len, struct scif_range **pages);
 int map_put_pages(struct scif_range *pages);
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "rdv/paths.h"
@@ -91,16 +92,25 @@ static bool is_locked(int dir, const char *name)
 	return locked;
 }
 
+static void node_name(char *name, uint16_t node)
+{
+	snprintf(name, NAME_LEN, "node.%u", node);
+}
+
 static int lock_node(int dir)
 {
 	struct flock l = whole(F_RDLCK);
 	char name[NAME_LEN];
+	bool first;
 	int fd;
 
-	snprintf(name, sizeof(name), "node.%u", node_self());
+	node_name(name, node_self());
+	first = !is_locked(dir, name);
 	fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
+	if (first)
+		futimens(fd, NULL); /* the node is there since now */
 	if (fcntl(fd, F_OFD_SETLK, &l) < 0) {
 		int ret = -errno;
 
@@ -141,7 +151,7 @@ static bool is_online(int dir, uint16_t node)
 
 	if (node == 0 || node == node_self())
 		return true;
-	snprintf(name, sizeof(name), "node.%u", node);
+	node_name(name, node);
 	return is_locked(dir, name);
 }
 
@@ -194,6 +204,18 @@ int node_list(uint16_t *nodes, int len, uint16_t *self)
 		*self = node_self();
 	errno = err;
 	return n;
+}
+
+uint64_t node_since(uint16_t node)
+{
+	char name[NAME_LEN];
+	struct stat st;
+	int dir = net_dir();
+
+	node_name(name, node);
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return st.st_mtim.tv_sec * (uint64_t)NSEC_PER_SEC + st.st_mtim.tv_nsec;
 }
 
 /* ---- ports ---- */

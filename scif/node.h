@@ -30,6 +30,8 @@ int node_join(void);
 void node_forked(void);
 /* As scif_get_nodeIDs(). */
 int node_list(uint16_t *nodes, int len, uint16_t *self);
+/* When the first process of a node came, on some clock; another one means that it was away. */
+uint64_t node_since(uint16_t node);
 
 /* Takes a port (0: any above SCIF_PORT_RSVD); -EACCES, -EINVAL it is taken, -ENOSPC, -ENOMEM. */
 int port_bind(uint16_t pn, struct scif_port **port);

@@ -13,6 +13,7 @@
 #include "scif/bell.h"
 #include "scif/client.h"
 #include "scif/cm.h"
+#include "scif/half.h"
 #include "scif/link.h"
 #include "scif/map.h"
 #include "scif/poll.h"
@@ -149,18 +150,21 @@ static int start_thread(void)
 static void before_fork(void)
 {
 	lock_take(&service.lock);
+	half_before_fork();
 	ep_before_fork();
 }
 
 static void parent_forked(void)
 {
 	ep_parent_forked();
+	half_parent_forked();
 	lock_drop(&service.lock);
 }
 
 static void child_forked(void)
 {
 	ep_child_forked();
+	half_child_forked();
 	node_forked();
 	poll_forked();
 	bell_forked();

@@ -75,7 +75,7 @@ static int resolve(const struct path_mapped *m, char *out)
 	char root[PATH_MAX], *inside;
 	size_t n;
 
-	if (m->kind == PATH_DEV_NODE) {
+	if (m->kind == PATH_DEV_NODE || m->kind == PATH_SCIF) {
 		strcpy(out, m->virt);
 		return real_access(m->real, F_OK);
 	}

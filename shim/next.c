@@ -53,6 +53,13 @@ static const char *const names[NEXT_COUNT] = {
 	[NEXT_LGETXATTR] = "lgetxattr",
 	[NEXT_LISTXATTR] = "listxattr",
 	[NEXT_LLISTXATTR] = "llistxattr",
+	[NEXT_IOCTL] = "ioctl",
+	[NEXT_MMAP] = "mmap",
+	[NEXT_MMAP64] = "mmap64",
+	[NEXT_MUNMAP] = "munmap",
+	[NEXT_CLOSE] = "close",
+	[NEXT_POLL] = "poll",
+	[NEXT_POLL_CHK] = "__poll_chk",
 };
 
 static long lacks_number(void)

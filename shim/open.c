@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "shim/next.h"
+#include "shim/scif.h"
 #include "shim/shim.h"
 
 typedef int (*open_fn)(const char *, int, ...);
@@ -15,6 +17,11 @@ typedef int (*open_2_fn)(const char *, int);
 typedef int (*openat_2_fn)(int, const char *, int);
 typedef FILE *(*fopen_fn)(const char *, const char *);
 typedef FILE *(*freopen_fn)(const char *, const char *, FILE *);
+
+static bool is_device(const struct path_mapped *m)
+{
+	return m->kind == PATH_DEV_NODE || m->kind == PATH_SCIF;
+}
 
 static bool wants_write(int flags)
 {
@@ -38,7 +45,7 @@ static int refusal(const struct path_mapped *m, int flags)
 		return EEXIST;
 	if (S_ISDIR(st.st_mode))
 		return EISDIR;
-	return m->kind == PATH_DEV_NODE ? 0 : EACCES;
+	return is_device(m) ? 0 : EACCES;
 }
 
 /* The path and flags with which to open it; -1 with errno if it may not be. */
@@ -50,9 +57,15 @@ static int prepare(const char *path, int *flags, struct path_mapped *m)
 		return -1;
 	refused = refusal(m, *flags);
 	errno = refused ? refused : saved;
-	if (m->kind == PATH_DEV_NODE)
+	if (is_device(m))
 		*flags &= ~(O_NOFOLLOW | O_CREAT);
 	return refused ? -1 : 0;
+}
+
+/* Not if the path goes on behind it: that is for the file system to refuse. */
+static bool opens_scif(const struct path_mapped *m)
+{
+	return m->kind == PATH_SCIF && !strcmp(m->real, "/dev/null");
 }
 
 SLOW static int open_ours(const char *path, int flags, mode_t mode)
@@ -60,7 +73,11 @@ SLOW static int open_ours(const char *path, int flags, mode_t mode)
 	openat_fn real = (openat_fn)next(NEXT_OPENAT);
 	struct path_mapped m;
 
-	return prepare(path, &flags, &m) ? -1 : real(AT_FDCWD, m.real, flags, mode);
+	if (prepare(path, &flags, &m))
+		return -1;
+	if (opens_scif(&m) && !(flags & O_PATH))
+		return scif_open_device(flags);
+	return real(AT_FDCWD, m.real, flags, mode);
 }
 
 SLOW static int open_again(int dirfd, const char *path, int flags, mode_t mode)
@@ -192,12 +209,24 @@ static int mode_flags(const char *mode)
 	return strchr(mode, '+') ? O_RDWR : O_RDONLY;
 }
 
+static FILE *fopen_scif(const char *mode)
+{
+	int fd = scif_open_device(strchr(mode, 'e') ? O_CLOEXEC : 0);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 SLOW static FILE *fopen_ours(enum next_fn fn, const char *path, const char *mode)
 {
 	struct path_mapped m;
 	int flags = mode_flags(mode);
 
-	return prepare(path, &flags, &m) ? NULL : ((fopen_fn)next(fn))(m.real, mode);
+	if (prepare(path, &flags, &m))
+		return NULL;
+	return opens_scif(&m) ? fopen_scif(mode) : ((fopen_fn)next(fn))(m.real, mode);
 }
 
 SLOW static FILE *fopen_again(enum next_fn fn, const char *path, const char *mode)
@@ -227,15 +256,21 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 	return fopen_by(NEXT_FOPEN64, path, mode);
 }
 
-/* A refused one closes the stream all the same, as freopen() does when it fails. */
+/*
+ * A refused one closes the stream all the same, as freopen() does when it fails.  The SCIF
+ * device is refused: a stream's file description cannot become an endpoint.
+ */
 SLOW static FILE *freopen_ours(enum next_fn fn, const char *path, const char *mode, FILE *file)
 {
 	freopen_fn real = (freopen_fn)next(fn);
 	struct path_mapped m;
 	int flags = mode_flags(mode), refused;
 
-	if (!prepare(path, &flags, &m))
-		return real(m.real, mode, file);
+	if (!prepare(path, &flags, &m)) {
+		if (!opens_scif(&m))
+			return real(m.real, mode, file);
+		errno = ENXIO;
+	}
 	refused = errno;
 	real("", mode, file);
 	errno = refused;

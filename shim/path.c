@@ -25,6 +25,14 @@ static const char *component(const char *path, const char *name)
 	return path + n;
 }
 
+/* The names of the SCIF device, new and old. */
+static const char *scif_name(const char *below_dev)
+{
+	const char *mic = component(below_dev, "mic"), *rest = component(below_dev, "scif");
+
+	return rest || !mic ? rest : component(mic, "scif");
+}
+
 /* What follows the part of path that makes it ours, NULL if it is not. */
 static const char *below(const char *path, enum path_kind *kind)
 {
@@ -33,6 +41,10 @@ static const char *below(const char *path, enum path_kind *kind)
 	*kind = PATH_OTHER;
 	if (dev && (rest = component(dev, "infiniband"))) {
 		*kind = PATH_DEV_DIR;
+		return rest;
+	}
+	if (dev && (rest = scif_name(dev))) {
+		*kind = PATH_SCIF;
 		return rest;
 	}
 	sys = sys ? component(sys, "class") : NULL;
@@ -93,7 +105,7 @@ static bool names_directory(const char *path)
 int path_map_to(const char *root, const char *path, struct path_mapped *out)
 {
 	int rc = normalise(path, out->virt);
-	const char *rest, *slash = names_directory(path) ? "/" : "";
+	const char *rest, *real = out->virt, *slash = names_directory(path) ? "/" : "";
 
 	if (rc)
 		return rc;
@@ -102,7 +114,11 @@ int path_map_to(const char *root, const char *path, struct path_mapped *out)
 		out->kind = PATH_DEV_NODE;
 	if (out->kind == PATH_OTHER)
 		root = "";
-	return snprintf(out->real, PATH_MAX, "%s%s%s", root, out->virt, slash) < PATH_MAX
+	if (out->kind == PATH_SCIF) {
+		root = "/dev/null";
+		real = rest;
+	}
+	return snprintf(out->real, PATH_MAX, "%s%s%s", root, real, slash) < PATH_MAX
 		       ? 0
 		       : -ENAMETOOLONG;
 }
@@ -112,8 +128,11 @@ int path_map(const char *path, struct path_mapped *out)
 	char root[PATH_MAX];
 	int saved = errno, rc;
 
-	tree_root(root);
-	rc = path_map_to(root, path, out);
+	rc = path_map_to("", path, out);
+	if (!rc && out->kind != PATH_OTHER && out->kind != PATH_SCIF) {
+		tree_root(root);
+		rc = path_map_to(root, path, out);
+	}
 	errno = saved;
 	return rc;
 }

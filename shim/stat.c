@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The stat family. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -10,6 +11,8 @@
 #include "shim/shim.h"
 
 enum { STAT_VER_MAX = 1, DEV_MODE = S_IFCHR | 0666 };
+/* Of /dev/scif, whose minor number the kernel chose as it came. */
+enum { MISC_MAJOR = 10, SCIF_MINOR = 119 };
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only: one struct stat");
 
@@ -30,11 +33,24 @@ static unsigned node_minor(const char *virt)
 	return SYSFS_UVERBS_MINOR + n;
 }
 
+/* The number that a device shows, if it is one of ours. */
+static bool shown_as(const struct path_mapped *m, mode_t mode, dev_t *dev)
+{
+	if (m->kind == PATH_DEV_NODE && S_ISLNK(mode))
+		*dev = makedev(SYSFS_UVERBS_MAJOR, node_minor(m->virt));
+	else if (m->kind == PATH_SCIF)
+		*dev = makedev(MISC_MAJOR, SCIF_MINOR);
+	else
+		return false;
+	return true;
+}
+
 /* A device node is a link in the tree: it is looked at itself, and shown as what it means. */
 SLOW static int stat_ours(const char *path, struct stat *st, int flags)
 {
 	fstatat_fn real = (fstatat_fn)next(NEXT_FSTATAT);
 	struct path_mapped m;
+	dev_t dev;
 	int rc;
 
 	if (map_or_errno(path, &m))
@@ -42,9 +58,9 @@ SLOW static int stat_ours(const char *path, struct stat *st, int flags)
 	if (m.kind == PATH_DEV_NODE)
 		flags |= AT_SYMLINK_NOFOLLOW;
 	rc = real(AT_FDCWD, m.real, st, flags);
-	if (!rc && m.kind == PATH_DEV_NODE && S_ISLNK(st->st_mode)) {
+	if (!rc && shown_as(&m, st->st_mode, &dev)) {
 		st->st_mode = DEV_MODE;
-		st->st_rdev = makedev(SYSFS_UVERBS_MAJOR, node_minor(m.virt));
+		st->st_rdev = dev;
 		st->st_size = 0;
 	}
 	return rc;
@@ -171,6 +187,7 @@ SLOW static int statx_ours(const char *path, int flags, unsigned mask, struct st
 {
 	statx_fn real = (statx_fn)next(NEXT_STATX);
 	struct path_mapped m;
+	dev_t dev;
 	int rc;
 
 	if (map_or_errno(path, &m))
@@ -178,10 +195,10 @@ SLOW static int statx_ours(const char *path, int flags, unsigned mask, struct st
 	if (m.kind == PATH_DEV_NODE)
 		flags |= AT_SYMLINK_NOFOLLOW;
 	rc = real(AT_FDCWD, m.real, flags, mask, stx);
-	if (!rc && m.kind == PATH_DEV_NODE && S_ISLNK(stx->stx_mode)) {
+	if (!rc && shown_as(&m, stx->stx_mode, &dev)) {
 		stx->stx_mode = DEV_MODE;
-		stx->stx_rdev_major = SYSFS_UVERBS_MAJOR;
-		stx->stx_rdev_minor = node_minor(m.virt);
+		stx->stx_rdev_major = major(dev);
+		stx->stx_rdev_minor = minor(dev);
 		stx->stx_size = 0;
 	}
 	return rc;

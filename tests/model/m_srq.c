@@ -26,7 +26,7 @@ enum srq_mutant {
 
 static struct {
 	_Atomic uint64_t head;
-	_Atomic uint32_t tail, park, tickets;
+	_Atomic uint32_t tail, tail_seen, park, tickets;
 	_Atomic uint64_t slot[SLOTS_MAX];
 	_Atomic uint32_t asleep[TAKERS]; /* a QP's own flag, beside that of the queue */
 	/* ghosts */
@@ -41,6 +41,7 @@ static struct rxq_ring ring(void)
 {
 	return (struct rxq_ring){.head = &w.head,
 		.tail = &w.tail,
+		.tail_seen = &w.tail_seen,
 		.slots = (uint8_t *)w.slot,
 		.stride = sizeof(w.slot[0]),
 		.mask = slots - 1};
@@ -61,6 +62,7 @@ static void init_wrap(void)
 {
 	slots = 2;
 	w.tail = UINT32_MAX;
+	w.tail_seen = UINT32_MAX;
 	w.head = UINT32_MAX;
 }
 

@@ -128,14 +128,20 @@ static void coming_and_going(void)
 	c = scif_fork(node_4);
 	scif_hear(c.from);
 	CHECK_EQ(wait_for(&one.probed[4], 2), 2);
+	check_case("it goes and comes at once");
+	kill_it(&c);
+	c = scif_fork(node_4);
+	scif_hear(c.from);
+	CHECK_EQ(wait_for(&one.probed[4], 3), 3);
+	CHECK_EQ(one.removed[4], 2);
 	check_case("unregistering");
 	scif_client_unregister(&first);
 	CHECK_EQ(one.removed[0], 1);
-	CHECK_EQ(one.removed[4], 2);
+	CHECK_EQ(one.removed[4], 3);
 	kill_it(&c);
 	kill_it(&far);
 	CHECK_EQ(one.probed[0], 1);
-	CHECK_EQ(one.removed[4], 2);
+	CHECK_EQ(one.removed[4], 3);
 }
 
 static void calls_in_callbacks(void)

@@ -85,7 +85,7 @@ static void check_grh(const uint8_t *grh, uint32_t len)
 
 static void payloads(void)
 {
-	static const uint32_t sizes[] = {0, 1, 36, 37, 100, 2048, MTU};
+	static const uint32_t sizes[] = {0, 1, 36, 37, 88, 89, 100, 2048, MTU};
 	struct ibv_wc wc;
 
 	set_up();
@@ -112,6 +112,64 @@ static void payloads(void)
 		CHECK(vp_filled(b.buf + GRH, len, i));
 		CHECK(b.buf[GRH + len] == 0x5a);
 	}
+	tear_down();
+}
+
+static struct ibv_ah *handle(uint8_t gid_index, uint8_t tclass, uint8_t hops)
+{
+	struct ibv_ah_attr attr = {.is_global = 1,
+		.port_num = 1,
+		.grh = {.sgid_index = gid_index,
+			.traffic_class = tclass,
+			.flow_label = 0x12345,
+			.hop_limit = hops}};
+
+	CHECK_EQ(ibv_query_gid(a.ctx, 1, gid_index, &attr.grh.dgid), 0);
+	return ibv_create_ah(a.pd, &attr);
+}
+
+static void check_ipv4(uint8_t tclass, uint8_t hops)
+{
+	const struct iphdr *ip = (const struct iphdr *)(b.buf + 20);
+
+	CHECK_EQ(ip->tos, tclass);
+	CHECK_EQ(ip->ttl, hops);
+	CHECK_EQ(fold((const uint8_t *)ip, 20), 0xffff);
+}
+
+/* What is remembered of one path is not taken for another that differs in one thing. */
+static void paths(void)
+{
+	enum { LINK_LOCAL = 0 };
+	struct ibv_ah *far, *wide, *v6, *hop;
+	const struct ibv_grh *grh;
+	struct ibv_wc wc;
+
+	check_case("several paths in turn");
+	set_up();
+	grh = (const struct ibv_grh *)b.buf;
+	far = handle(VP_GID_INDEX, 0, 200);
+	wide = handle(VP_GID_INDEX, 0x48, 200);
+	v6 = handle(LINK_LOCAL, 0x48, 200);
+	hop = handle(LINK_LOCAL, 0x48, 7);
+	struct ibv_ah *all[] = {far, wide, v6, hop, wide, v6, far, far};
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		CHECK_EQ(vp_post_recv(&b, i, 0, MTU + GRH), 0);
+		CHECK_EQ(vp_post_ud(&a, i, all[i], b.qp->qp_num, VP_QKEY, 0, 16 + i), 0);
+		sent(i, IBV_WC_SUCCESS);
+		if (!vp_want(b.rcq, &wc, IBV_WC_SUCCESS, i))
+			continue;
+		if (all[i] == far || all[i] == wide) {
+			check_ipv4(all[i] == far ? 0 : 0x48, 200);
+			continue;
+		}
+		CHECK_EQ(be32toh(grh->version_tclass_flow), 6u << 28 | 0x48u << 20 | 0x12345);
+		CHECK_EQ(grh->hop_limit, all[i] == v6 ? 200 : 7);
+		CHECK_EQ(be16toh(grh->paylen), 8 + 20 + 4 + ((16 + i + 3) & ~3u) + 4);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_EQ(ibv_destroy_ah(all[i]), 0);
 	tear_down();
 }
 
@@ -367,6 +425,7 @@ int main(void)
 	killed();
 	ctx = vp_open(); /* keeps the process attached */
 	payloads();
+	paths();
 	answer();
 	dropped();
 	faults();

@@ -6,12 +6,16 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "pages/cut.h"
 #include "pages/mover.h"
 
 enum { LEN = 3 * MOVE_STEP + 77, PAGE = 4096 };
@@ -162,6 +166,169 @@ static void tells_of_the_dead(void **state)
 	assert_int_equal(mover_run(&m), MOVE_GONE);
 }
 
+/* The pieces of a copy, as text: "13+2+1". */
+static const char *pieces(uint64_t end, uint64_t len, bool short_strings)
+{
+	static char text[64];
+	struct cuts c = cuts_before(end, len, short_strings);
+	uint64_t at = 0;
+	int n = 0;
+
+	for (unsigned i = 0; i < c.n; i++) {
+		n += snprintf(text + n, sizeof text - n, "%d+", (int)(c.at[i] - at));
+		at = c.at[i];
+	}
+	snprintf(text + n, sizeof text - n, "%d", (int)(len - at));
+	return text;
+}
+
+static void cuts_the_last_bytes_off(void **state)
+{
+	(void)state;
+	for (unsigned word = 1; word <= 8; word *= 2)
+		assert_null(strchr(pieces(64, word, true), '+'));
+	assert_string_equal(pieces(64, 16, true), "8+7+1");
+	assert_string_equal(pieces(64, 12, true), "4+7+1");
+	assert_string_equal(pieces(65, 16, true), "15+1");
+	assert_string_equal(pieces(66, 16, true), "14+1+1");
+	assert_string_equal(pieces(67, 8, true), "5+2+1");
+	assert_string_equal(pieces(66, 2, true), "2");
+	assert_string_equal(pieces(65, 2, true), "1+1");
+	assert_string_equal(pieces(63, 3, true), "2+1");
+	assert_string_equal(pieces(64, 16, false), "8+8");
+	assert_string_equal(pieces(67, 100, false), "97+3");
+	assert_string_equal(pieces(63, 3, false), "3");
+	assert_string_equal(pieces(4096, 8, false), "8");
+}
+
+enum { ROUNDS = 40000, DUEL_MS = 60, PLACE = 64, ANSWER = 0xee };
+
+/* Two processes that write into each other's sight, both mapping it. */
+struct duel {
+	_Atomic unsigned ready, written, read; /* rounds */
+	_Atomic unsigned last;                 /* the reader ends after this one */
+	unsigned torn, early, lost;            /* what it saw */
+	_Alignas(PAGE) volatile uint8_t place[PAGE];
+};
+
+static void await(_Atomic unsigned *word, unsigned value)
+{
+	for (unsigned n = 1; atomic_load_explicit(word, memory_order_acquire) != value; n++)
+		if (n % 256 == 0)
+			sched_yield();
+}
+
+static uint64_t word_at(const volatile uint8_t *p, unsigned len)
+{
+	switch (len) {
+	case 2:
+		return *(const volatile uint16_t *)p;
+	case 4:
+		return *(const volatile uint32_t *)p;
+	case 8:
+		return *(const volatile uint64_t *)p;
+	default:
+		return *p;
+	}
+}
+
+/* Polls the last word, of `word` bytes, until it changes or the write is over. */
+static uint64_t poll_last(
+	struct duel *d, const volatile uint8_t *last, unsigned word, unsigned round)
+{
+	uint64_t old = word_at(last, word), now;
+	unsigned n = 0;
+
+	atomic_store_explicit(&d->ready, round, memory_order_release);
+	while ((now = word_at(last, word)) == old)
+		if (++n % 256 == 0)
+			sched_yield();
+	return now;
+}
+
+/* In the child: sees each write, answers in its place at once, and looks whether that stays. */
+static void read_and_answer(struct duel *d, unsigned at, unsigned len, unsigned word)
+{
+	volatile uint8_t *to = d->place + at;
+
+	for (unsigned round = 1;; round++) {
+		uint8_t byte = round % 128;
+		uint64_t seen = poll_last(d, to + len - word, word, round);
+
+		d->torn += seen != (0x0101010101010101u * byte & ~0ull >> (64 - 8 * word));
+		to[len - 1] = ANSWER;
+		for (unsigned i = 0; i < len - 1; i++) {
+			d->early += to[i] != byte;
+			to[i] = ANSWER;
+		}
+		await(&d->written, round);
+		for (unsigned i = 0; i < len && word == 1; i++)
+			d->lost += to[i] != ANSWER;
+		for (unsigned i = 0; i < len; i++)
+			to[i] = ANSWER;
+		atomic_store_explicit(&d->read, round, memory_order_release);
+		if (round >= atomic_load_explicit(&d->last, memory_order_relaxed))
+			break;
+	}
+}
+
+static struct duel *duel(unsigned at, unsigned len, unsigned word)
+{
+	struct duel *d =
+		mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t from[PAGE];
+	struct sgl local, remote;
+	struct move m = {.push = true, .local = &local, .remote = &remote};
+	uint64_t until = clock_ns() + DUEL_MS * 1000000ull;
+
+	atomic_store_explicit(&d->last, ROUNDS, memory_order_relaxed);
+	memset((void *)d->place, ANSWER, PAGE);
+	m.pid = fork();
+	if (!m.pid) {
+		read_and_answer(d, at, len, word);
+		_exit(0);
+	}
+	for (unsigned round = 1; round <= d->last; round++) {
+		memset(from, round % 128, len);
+		await(&d->ready, round);
+		sgl_reset(&local);
+		sgl_reset(&remote);
+		sgl_add(&local, (uintptr_t)from, len);
+		sgl_add(&remote, (uintptr_t)d->place + at, len);
+		assert_int_equal(mover_run(&m), MOVE_OK);
+		if (clock_ns() > until)
+			atomic_store_explicit(&d->last, round, memory_order_relaxed);
+		atomic_store_explicit(&d->written, round, memory_order_release);
+		await(&d->read, round);
+	}
+	waitpid(m.pid, NULL, 0);
+	return d;
+}
+
+/* Whoever sees the last byte sees all, and what he then stores there stays. */
+static void last_byte_comes_last_and_once(void **state)
+{
+	static const unsigned lengths[] = {3, 9, 16, 24, 64, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		struct duel *d = duel(PLACE, lengths[i], 1);
+
+		assert_int_equal(d->early, 0);
+		assert_int_equal(d->lost, 0);
+		munmap(d, sizeof *d);
+	}
+}
+
+static void a_word_is_stored_whole(void **state)
+{
+	struct duel *d = duel(PLACE, 8, 8);
+
+	(void)state;
+	assert_int_equal(d->torn, 0);
+	munmap(d, sizeof *d);
+}
+
 /* qemu-user, under which the arm64 build runs, does not have the calls. */
 static bool kernel_copies(void)
 {
@@ -175,12 +342,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(copies_within_the_process, set_up, tear_down),
+		cmocka_unit_test(cuts_the_last_bytes_off),
 		cmocka_unit_test_setup_teardown(pushes_and_pulls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(blames_the_right_side, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stops_between_steps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tells_of_the_dead, set_up, tear_down),
+		cmocka_unit_test(last_byte_comes_last_and_once),
+		cmocka_unit_test(a_word_is_stored_whole),
 	};
-	const struct CMUnitTest within[] = {tests[0]};
+	const struct CMUnitTest within[] = {tests[0], tests[1]};
 
 	if (kernel_copies())
 		return cmocka_run_group_tests(tests, NULL, NULL);

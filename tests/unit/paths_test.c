@@ -20,7 +20,8 @@ static void takes_ours(void **state)
 		"/dev/infiniband/uverbs0", "//dev///infiniband/x", "/./dev/./infiniband",
 		"/sys/class/infiniband", "/sys/class/infiniband/weft0",
 		"/sys/class/infiniband_verbs", "/sys/class/infiniband_mad/x",
-		"/sys/class/infiniband_cm", "/sys//class/infiniband/"};
+		"/sys/class/infiniband_cm", "/sys//class/infiniband/", "/dev/scif", "/dev/mic/scif",
+		"//dev/./mic//scif", "/dev/scif/", "/dev/scif/x"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -32,7 +33,8 @@ static void leaves_others(void **state)
 	static const char *const paths[] = {"", "/", "dev/infiniband", "/dev", "/dev/",
 		"/dev/infinibandx", "/dev/infiniban", "/sys/class/infiniband_x", "/sys/class",
 		"/sys/class/net", "/devinfiniband", "/sys", "/s", "/d", "/.", "/./", "/...",
-		"/dev./infiniband", "/sys/classinfiniband", "/etc/passwd"};
+		"/dev./infiniband", "/dev/mic", "/dev/mic/", "/dev/scifx", "/dev/mic/scif0",
+		"/dev/mic/infiniband", "/mic/scif", "/scif", "/sys/classinfiniband", "/etc/passwd"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -61,6 +63,11 @@ static void maps(void **state)
 			"/sys/class/infiniband_verbs/x", "/tree/sys/class/infiniband_verbs/x"},
 		{"/dev/infiniband/../../../../etc", PATH_OTHER, "/etc", "/etc"},
 		{"/dev/infiniband/../..", PATH_OTHER, "/", "//"},
+		{"/dev/scif", PATH_SCIF, "/dev/scif", "/dev/null"},
+		{"/dev//mic/./scif", PATH_SCIF, "/dev/mic/scif", "/dev/null"},
+		{"/dev/scif/../mic/scif/", PATH_SCIF, "/dev/mic/scif", "/dev/null/"},
+		{"/dev/scif/x", PATH_SCIF, "/dev/scif/x", "/dev/null/x"},
+		{"/dev/scif/../null", PATH_OTHER, "/dev/null", "/dev/null"},
 	};
 	struct path_mapped m;
 
