@@ -15,6 +15,7 @@ int cmd_up(int argc, char **argv);
 int cmd_down(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_crash(int argc, char **argv);
 
 /* Prints "weft: text" as one line to stderr and returns EXIT_FAILED. */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -45,6 +46,7 @@ const char *cli_fabric_name(const char *given);
 struct launch {
 	const char *fabric, *node;
 	bool sdp, no_paths;
+	bool crash; /* preload what the power-failure simulator needs */
 };
 
 /* Parser of these options; its input is a struct launch. */
@@ -63,3 +65,9 @@ enum { LAUNCH_VARS = 4 };
  */
 int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]);
 void launch_free(struct launch_var vars[LAUNCH_VARS]);
+
+/*
+ * Becomes the program cmd[0], found by PATH, on Weft.  Returns only if that fails: the exit code,
+ * after printing why.
+ */
+int launch_exec(const struct launch *launch, char **cmd);

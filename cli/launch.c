@@ -11,7 +11,7 @@
 
 enum { KEY_SDP = 256, KEY_PATHS, KEY_NO_PATHS };
 
-static const char shim[] = "libweftpaths.so";
+static const char shim[] = "libweftpaths.so", crash_shim[] = "libweftcrash.so";
 
 static const struct argp_option options[] = {
 	{"fabric", 'F', "NAME", 0, "the fabric to work on (sets WEFT_FABRIC)", 0},
@@ -82,23 +82,37 @@ static char *library_path(const char *lib)
 }
 
 /*
- * An existing LD_PRELOAD stays in front: a sanitizer's runtime insists on being first.  A
- * directory with a blank cannot be named in LD_PRELOAD; there LD_LIBRARY_PATH finds the shim.
+ * One of our libraries behind those in list.  An existing LD_PRELOAD stays in front: a sanitizer's
+ * runtime insists on being first.  A directory with a blank cannot be named in LD_PRELOAD; there
+ * LD_LIBRARY_PATH finds the library.
  */
-static char *preload(const char *lib)
+static char *with_preload(char *list, const char *lib, const char *name)
 {
-	const char *old = getenv("LD_PRELOAD");
-	char ours[PATH_MAX + sizeof shim], *value;
+	char ours[PATH_MAX + 32], *value;
 
 	if (strpbrk(lib, " \t\n"))
-		strcpy(ours, shim);
+		snprintf(ours, sizeof ours, "%s", name);
 	else
-		snprintf(ours, sizeof ours, "%s/%s", lib, shim);
-	if (!old || !*old)
-		return strdup(ours);
-	if (holds(old, ": ", ours))
-		return strdup(old);
-	return asprintf(&value, "%s:%s", old, ours) < 0 ? NULL : value;
+		snprintf(ours, sizeof ours, "%s/%s", lib, name);
+	if (list && holds(list, ": ", ours))
+		return list;
+	if (asprintf(&value, "%s%s%s", list ? list : "", list ? ":" : "", ours) < 0)
+		value = NULL;
+	free(list);
+	return value;
+}
+
+/* NULL: as it is, or out of memory. */
+static char *preload(const struct launch *launch, const char *lib)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *list = old && *old ? strdup(old) : NULL;
+
+	if (!launch->no_paths)
+		list = with_preload(list, lib, shim);
+	if (launch->crash)
+		list = with_preload(list, lib, crash_shim);
+	return list;
 }
 
 static char *copy(const char *s)
@@ -134,13 +148,14 @@ int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]
 				"path without ':', ';' and '$'",
 			dirs.lib);
 	if (need_file(dirs.lib, "libibverbs.so.1") || need_file(dirs.lib, "librdmacm.so.1") ||
-		(!launch->no_paths && need_file(dirs.lib, shim)))
+		(!launch->no_paths && need_file(dirs.lib, shim)) ||
+		(launch->crash && need_file(dirs.lib, crash_shim)))
 		return EXIT_FAILED;
 	vars[0] = (struct launch_var){"LD_LIBRARY_PATH", library_path(dirs.lib)};
-	vars[1] = (struct launch_var){"LD_PRELOAD", launch->no_paths ? NULL : preload(dirs.lib)};
+	vars[1] = (struct launch_var){"LD_PRELOAD", preload(launch, dirs.lib)};
 	vars[2] = (struct launch_var){"WEFT_FABRIC", copy(launch->fabric)};
 	vars[3] = (struct launch_var){"WEFT_NODE", copy(launch->node)};
-	if (!vars[0].value || (!vars[1].value && !launch->no_paths))
+	if (!vars[0].value || (!vars[1].value && (!launch->no_paths || launch->crash)))
 		return cli_fail("out of memory");
 	return 0;
 }
@@ -149,4 +164,22 @@ void launch_free(struct launch_var vars[LAUNCH_VARS])
 {
 	for (int i = 0; i < LAUNCH_VARS; i++)
 		free(vars[i].value);
+}
+
+int launch_exec(const struct launch *launch, char **cmd)
+{
+	struct launch_var vars[LAUNCH_VARS];
+	int rc = launch_vars(launch, vars);
+
+	if (rc)
+		return rc;
+	for (int i = 0; i < LAUNCH_VARS; i++)
+		if (vars[i].value && setenv(vars[i].name, vars[i].value, 1))
+			return cli_fail("out of memory");
+	launch_free(vars);
+	execvp(cmd[0], cmd);
+	rc = errno == ENOENT ? EXIT_NO_CMD : EXIT_NOT_RUNNABLE;
+	cli_fail("cannot run '%s': %s; check its name%s", cmd[0], strerror(errno),
+		rc == EXIT_NO_CMD ? " and PATH" : " and mode");
+	return rc;
 }

@@ -21,13 +21,13 @@ static const struct command commands[] = {
 	{"up", "start weftd, to stay", cmd_up},
 	{"down", "stop weftd", cmd_down},
 	{"status", "show what weftd serves", cmd_status},
+	{"crash", "find out what a power failure would leave of persistent memory", cmd_crash},
 	{"doctor", "check this machine and this installation", cmd_doctor},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-static const char *const not_yet[] = {
-	"topo", "top", "capture", "fault", "crash", "peercheck", "bench"};
+static const char *const not_yet[] = {"topo", "top", "capture", "fault", "peercheck", "bench"};
 
 int cli_fail(const char *fmt, ...)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <stddef.h>
 
 #include "cli/cli.h"
 
@@ -41,21 +38,8 @@ int cmd_run(int argc, char **argv)
 		       "127: "
 		       "there is no such program, 126: it cannot be run.",
 		.children = children};
-	struct launch_var vars[LAUNCH_VARS];
 	struct run run = {0};
-	int rc;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
-	rc = launch_vars(&run.launch, vars);
-	if (rc)
-		return rc;
-	for (int i = 0; i < LAUNCH_VARS; i++)
-		if (vars[i].value && setenv(vars[i].name, vars[i].value, 1))
-			return cli_fail("out of memory");
-	launch_free(vars);
-	execvp(run.cmd[0], run.cmd);
-	rc = errno == ENOENT ? EXIT_NO_CMD : EXIT_NOT_RUNNABLE;
-	cli_fail("cannot run '%s': %s; check its name%s", run.cmd[0], strerror(errno),
-		rc == EXIT_NO_CMD ? " and PATH" : " and mode");
-	return rc;
+	return launch_exec(&run.launch, run.cmd);
 }

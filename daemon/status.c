@@ -117,6 +117,7 @@ static const char *const share_reasons[SHARE_REASONS] = {
 	[SHARE_PEER_STOPPED] = "peer_stopped",
 	[SHARE_KERNEL] = "kernel_refused",
 	[SHARE_LEFT_BEHIND] = "left_behind",
+	[SHARE_JOURNALED] = "journaled",
 };
 
 /* How peers reach its memory: what is mapped, and how often and why a region was not. */

@@ -4,6 +4,7 @@
 #include "hca/atomic_op.h"
 #include "hca/carry.h"
 #include "hca/exec_agent.h"
+#include "hca/exec_crash.h"
 #include "hca/exec_send.h"
 #include "hca/exec_tm.h"
 #include "hca/persist.h"
@@ -272,7 +273,7 @@ static enum step do_write(struct work *w)
 		if (s != STEP_DONE)
 			return s;
 	}
-	moved = carry(w, &src, w->req, &dst, w->mem, &held);
+	moved = exec_crash_carry(w, &src, &dst, &held);
 	if (moved != MOVE_OK) {
 		s = work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 		if (w->op->takes_recv)
@@ -334,6 +335,7 @@ static enum step do_read(struct work *w)
 	moved = carry(w, &src, w->mem, &dst, w->req, &held);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	exec_crash_push(w);
 	return work_succeed(w);
 }
 
@@ -379,6 +381,8 @@ static enum move_result update(
 
 	if (held->busy)
 		return carry_busy(w);
+	if (exec_crash_covers(w, target, held))
+		return exec_crash_atomic(w, target, held, before);
 	if (range_share(held) == MR_MAPPED) {
 		moved = mapped_word(w, target, &word);
 		if (moved == MOVE_OK)
@@ -450,6 +454,10 @@ static enum move_result store_word(
 
 	if (held->busy)
 		return carry_busy(w);
+	if (exec_crash_covers(w, target, held)) {
+		payload_of_bytes(&here, &word, sizeof(uint64_t));
+		return exec_crash_carry(w, &here, target, held);
+	}
 	if (range_share(held) == MR_MAPPED) {
 		moved = mapped_word(w, target, &there);
 		if (moved == MOVE_OK)
@@ -542,6 +550,7 @@ static enum step do_flush(struct work *w)
 		if (r != MOVE_OK)
 			return work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
 	}
+	exec_crash_push(w);
 	return work_succeed(w);
 }
 

@@ -2,6 +2,7 @@
 #include "hca/exec_send.h"
 
 #include "hca/carry.h"
+#include "hca/exec_crash.h"
 #include "hca/tm_list.h"
 #include "hca/token.h"
 #include "hca/window.h"
@@ -238,6 +239,10 @@ static enum move_result deliver(struct work *w, struct payload *src, struct payl
 	r->where = RQ_DIRECT;
 	if (!w->length)
 		return MOVE_OK;
+	if (exec_crash_covers(w, dst, held)) {
+		carry_reach(w->mem, dst, held);
+		return exec_crash_carry(w, src, dst, held);
+	}
 	room = src->here && !dst->here ? near_room(w, r) : NULL;
 	if (room) {
 		sgl_gather(&src->l, room);

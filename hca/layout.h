@@ -38,6 +38,7 @@ enum {
 	SEG_GUESTS = 1 << 14,
 	SEG_MEMBERS = 1 << 13,
 	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
+	SEG_JOURNAL_PATH = 512,
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -74,6 +75,7 @@ enum share_reason {
 	SHARE_PEER_STOPPED,  /* a stopped peer is in the middle of using the memory */
 	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
+	SHARE_JOURNALED,     /* its writes go into a journal (hca/crash.h) */
 	SHARE_REASONS
 };
 
@@ -127,6 +129,13 @@ struct seg_header {
 	/* a guest: entries of guest[] below this were used */
 	_Alignas(CACHE_LINE) _Atomic uint32_t guests_used;
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
+
+	/*
+	 * The owner, at attach: the journal of writes into its persistent memory, an absolute path;
+	 * 0 = none (hca/crash.h)
+	 */
+	_Alignas(CACHE_LINE) _Atomic uint32_t has_journal;
+	char journal[SEG_JOURNAL_PATH];
 };
 
 /*
@@ -200,6 +209,7 @@ enum seg_mr_flags {
 	 */
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,
+	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/crash.h) */
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */
@@ -246,6 +256,9 @@ enum {
 	QPS_LIVE = 1 << 4, /* the entry is in use */
 	QPS_GEN_SHIFT = 8,
 };
+
+/* seg_qp.access: its process keeps a journal of what comes into its persistent memory. */
+#define QPA_JOURNALED (1u << 31)
 
 /* Where the slots of such a queue are. */
 struct seg_rx_place {
@@ -302,7 +315,7 @@ struct seg_qp {
 	uint32_t dest_qpn;
 	uint32_t peer_attach; /* whose QP dest_qpn is; 0 = not found yet */
 	uint32_t pd;
-	uint32_t access; /* qp_access_flags */
+	uint32_t access; /* qp_access_flags, and QPA_JOURNALED */
 	uint32_t sq_psn, rq_psn;
 	uint32_t send_cq, recv_cq;
 	_Atomic uint8_t type; /* enum ibv_qp_type, or SEG_TYPE_SRQ */
@@ -444,7 +457,7 @@ struct seg_wqe {
 	_Atomic uint32_t done; /* position + 1 once completed */
 	uint8_t status;        /* enum ibv_wc_status */
 	uint8_t aux[3];        /* the owner: UD traffic class; XRC the SRQ's number */
-	uint32_t byte_len;
+	uint32_t byte_len;     /* before that, the owner: how far completions had been polled */
 	uint32_t vendor_err;
 	struct seg_sge sge[];
 };

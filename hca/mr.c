@@ -8,6 +8,7 @@
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "hca/agent.h"
+#include "hca/crash.h"
 #include "hca/hca.h"
 #include "hca/mapped.h"
 #include "hca/mr_persist.h"
@@ -185,7 +186,7 @@ static void publish(struct hca_mr *mr, uint32_t flags, uint64_t sink)
 
 	s->access = mr->access & ~(unsigned)ACCESS_OPTIONAL;
 	s->pd = mr->pd->handle;
-	s->flags = flags | persist_flags(mr->durability);
+	s->flags = flags | persist_flags(mr->durability) | crash_region(mr, flags);
 	s->iova = mr->iova;
 	s->length = mr->length;
 	s->addr = mr->addr;

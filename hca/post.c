@@ -128,6 +128,7 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	if (qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED)
 		w->flags |= WQE_SIGNALED;
 	w->imm = wr->imm_data;
+	w->byte_len = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	if (qp->me.type != IBV_QPT_RC && fill_typed(qp, op, wr, w))
 		return -EINVAL;
 	if (op->kind != OP_SEND)

@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "hca/agent.h"
+#include "hca/crash.h"
 #include "hca/datagram.h"
 #include "hca/heap.h"
 #include "hca/import.h"
@@ -64,6 +65,7 @@ void proc_forked_child(void)
 	progress_forked_child();
 	mr_forked_child();
 	dm_forked_child();
+	crash_forked_child();
 	import_forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
@@ -81,6 +83,7 @@ static int attach_anew(void)
 	heap_reset(proc.at->seg);
 	tables_reset();
 	atomic_store_explicit(&proc.at->seg->hdr.reach, reach_find_out(), memory_order_release);
+	crash_attach(proc.at->seg);
 	atomic_store_explicit(&proc.epoch, rdv_epoch(), memory_order_release);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "hca/agent.h"
 #include "hca/ah.h"
+#include "hca/crash.h"
 #include "hca/exec.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
@@ -132,7 +133,7 @@ static void keep_protocol(struct hca_qp *qp, const struct ibv_qp_attr *a, int ma
 	if (mask & IBV_QP_QKEY)
 		s->qkey = a->qkey;
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		s->access = a->qp_access_flags;
+		s->access = (unsigned)a->qp_access_flags | crash_qp_access();
 	if (mask & IBV_QP_PATH_MTU)
 		s->mtu = a->path_mtu;
 	if (mask & IBV_QP_DEST_QPN)
@@ -290,7 +291,7 @@ int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = state_of(qp);
 	attr->qkey = s->qkey;
-	attr->qp_access_flags = s->access;
+	attr->qp_access_flags = s->access & ~QPA_JOURNALED;
 	attr->path_mtu = s->mtu;
 	attr->dest_qp_num = s->dest_qpn;
 	attr->rq_psn = (s->rq_psn + arrived) & MAX_24_BITS;

@@ -238,6 +238,8 @@ static enum share_reason wanted(const struct hca_mr *mr)
 
 	if (!(mr->access & REMOTE_RIGHTS))
 		return SHARE_NO_REMOTE;
+	if (entry(mr)->flags & MR_JOURNALED)
+		return SHARE_JOURNALED;
 	if (mr->access & ATOMIC_RIGHTS && (mr->addr - mr->iova) % sizeof(uint64_t))
 		return SHARE_UNALIGNED;
 	if (mr->hi - mr->lo > limits[limit].region)

@@ -11,6 +11,7 @@
 #include "hca/atomic_op.h"
 #include "hca/exec.h"
 #include "hca/exec_agent.h"
+#include "hca/exec_crash.h"
 #include "hca/park.h"
 #include "hca/persist.h"
 #include "hca/recover.h"
@@ -139,6 +140,39 @@ bool exec_agent_hand_back(const struct end *req)
 {
 	(void)req;
 	abort();
+}
+
+/* Nothing here is under the power-failure simulator. */
+bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
+{
+	(void)dst;
+	(void)held;
+	return false;
+}
+
+enum move_result exec_crash_write(
+	struct work *work, struct payload *src, struct payload *dst, const struct held *held)
+{
+	(void)work;
+	(void)src;
+	(void)dst;
+	(void)held;
+	abort();
+}
+
+enum move_result exec_crash_atomic(
+	struct work *work, struct payload *target, const struct held *held, uint64_t *before)
+{
+	(void)work;
+	(void)target;
+	(void)held;
+	(void)before;
+	abort();
+}
+
+void exec_crash_note_push(struct work *work)
+{
+	(void)work;
 }
 
 struct agent_area *agent_area(struct seg *s)

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* weft crash: starting programs under the simulator, and ending a journal. */
+#include "cli/crash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca/crash.h"
+
+enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
+
+int crash_open(struct journal *j, const char *path, bool writable)
+{
+	int rc = journal_open(j, path, writable);
+
+	if (rc == -EPROTO)
+		return cli_fail("%s is no journal; weft crash run makes one", path);
+	return rc ? cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
+			    strerror(-rc))
+		  : EXIT_OK;
+}
+
+uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
+{
+	char *end;
+	uint64_t v;
+
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (errno || !*text || *text == '-' || *end || v > max)
+		argp_error(
+			state, "'%s' is no number from 0 to %llu", text, (unsigned long long)max);
+	return v;
+}
+
+/* ---- run ---- */
+
+struct run {
+	struct launch launch;
+	const char *journal;
+	uint64_t mib;
+	bool add, all;
+	char **cmd;
+};
+
+static error_t parse_run(int key, char *arg, struct argp_state *state)
+{
+	struct run *run = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &run->launch;
+		return 0;
+	case 'j':
+		run->journal = arg;
+		return 0;
+	case KEY_SIZE:
+		run->mib = crash_number(state, arg, MAX_MIB);
+		if (!run->mib)
+			argp_error(state, "a journal has at least 1 MiB");
+		return 0;
+	case KEY_ADD:
+		run->add = true;
+		return 0;
+	case KEY_ALL:
+		run->all = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		run->cmd = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which program?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int make_journal(const struct run *run)
+{
+	struct journal j;
+	int rc;
+
+	if (!run->add) {
+		rc = journal_create(run->journal, run->mib * MIB);
+		if (rc == -EEXIST)
+			return cli_fail(
+				"%s exists; remove it, or add to it with --add", run->journal);
+		if (rc)
+			return cli_fail("cannot make %s of %llu MiB: %s; choose another place or "
+					"--size",
+				run->journal, (unsigned long long)run->mib, strerror(-rc));
+	}
+	rc = crash_open(&j, run->journal, true);
+	if (!rc && journal_ended(&j))
+		rc = cli_fail("%s has ended: it is full, or the power failed; begin a new one",
+			run->journal);
+	journal_close(&j);
+	return rc;
+}
+
+static int cmd_run_crash(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"journal", 'j', "FILE", 0, "the journal (default: weft-crash.journal)", 0},
+		{"size", KEY_SIZE, "MIB", 0, "how large it is (default: 64)", 0},
+		{"add", KEY_ADD, NULL, 0, "add to a journal that is there", 0},
+		{"all-regions", KEY_ALL, NULL, 0,
+			"all memory that peers may write counts as persistent, not just shared "
+			"files and what is registered for persistent flushes",
+			0},
+		{0}};
+	static const struct argp_child children[] = {{&launch_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {.options = options,
+		.parser = parse_run,
+		.args_doc = "[--] PROGRAM [ARGUMENT...]",
+		.doc = "Runs a program on Weft, and notes what its peers write into its persistent "
+		       "memory.",
+		.children = children};
+	struct run run = {.journal = "weft-crash.journal", .mib = DEFAULT_MIB};
+	char path[PATH_MAX];
+	int rc;
+
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
+	rc = make_journal(&run);
+	if (rc)
+		return rc;
+	if (!realpath(run.journal, path))
+		return cli_fail("cannot find %s: %s; is its directory there?", run.journal,
+			strerror(errno));
+	if (strlen(path) >= SEG_JOURNAL_PATH)
+		return cli_fail("the path %.40s... of the journal is too long; use --journal with "
+				"one of less than %d bytes",
+			path, SEG_JOURNAL_PATH);
+	setenv(JOURNAL_ENV, path, 1);
+	if (run.all)
+		setenv(CRASH_REGIONS_ENV, "all", 1);
+	run.launch.crash = true;
+	return launch_exec(&run.launch, run.cmd);
+}
+
+/* ---- now, mark ---- */
+
+static int cmd_now(int argc, char **argv)
+{
+	static const struct argp argp = {.args_doc = "JOURNAL",
+		.doc = "The power fails now: what happens later counts no more."};
+	struct journal j;
+	int rc, arg;
+
+	argp_parse(&argp, argc, argv, ARGP_NO_ARGS, &arg, NULL);
+	if (arg != argc - 1) {
+		cli_fail("weft crash now takes the journal alone; see --help");
+		return EXIT_USAGE;
+	}
+	rc = crash_open(&j, argv[arg], true);
+	if (rc)
+		return rc;
+	atomic_fetch_or_explicit(&j.head->flags, JOURNAL_STOPPED, memory_order_acq_rel);
+	printf("the power failed after record %llu\n", (unsigned long long)journal_count(&j));
+	journal_close(&j);
+	return cli_written();
+}
+
+static int cmd_mark(int argc, char **argv)
+{
+	static const struct argp argp = {.args_doc = "JOURNAL TEXT",
+		.doc = "Notes a text, of which the recovery check is told."};
+	struct journal j;
+	int rc, arg;
+
+	argp_parse(&argp, argc, argv, ARGP_NO_ARGS, &arg, NULL);
+	if (arg != argc - 2) {
+		cli_fail("weft crash mark takes the journal and a text; see --help");
+		return EXIT_USAGE;
+	}
+	rc = crash_open(&j, argv[arg], true);
+	if (rc)
+		return rc;
+	rc = journal_mark(&j, argv[arg + 1]);
+	journal_close(&j);
+	if (rc == -EINVAL)
+		return cli_fail("a mark has 1 to %d bytes; shorten it", JOURNAL_TEXT_MAX);
+	return rc ? cli_fail("the journal has ended; begin a new one") : EXIT_OK;
+}
+
+/* ---- the command ---- */
+
+static const struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"run", "run a program and keep a journal", cmd_run_crash},
+	{"now", "let the power fail now", cmd_now},
+	{"mark", "note a text in the journal", cmd_mark},
+	{"show", "print the journal", crash_cmd_show},
+	{"images", "write out what may be left after a crash", crash_cmd_images},
+	{"check", "run a recovery check on what may be left", crash_cmd_check},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	int *first = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_ARG:
+		*first = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static char *with_commands(int key, const char *text, void *input)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC || !(out = open_memstream(&list, &size)))
+		return (char *)text;
+	fputs("Commands:\n", out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	fputs("\nEach has --help.  See weft-crash(1).\n", out);
+	fclose(out);
+	return list;
+}
+
+int cmd_crash(int argc, char **argv)
+{
+	static const struct argp argp = {.parser = parse,
+		.args_doc = "COMMAND [ARGUMENT...]",
+		.doc = "Simulates power failures of machines with remote persistent memory.\v",
+		.help_filter = with_commands};
+	char title[64];
+	int first = 0;
+
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[first], commands[i].name))
+			continue;
+		snprintf(title, sizeof title, "weft crash %s", commands[i].name);
+		argv[first] = title;
+		return commands[i].run(argc - first, argv + first);
+	}
+	cli_fail("unknown command 'crash %s'; try 'weft crash --help'", argv[first]);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* weft crash check: runs the recovery check on images, and tells what breaks it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/crash.h"
+
+enum {
+	KEY_RECOVER = 'r',
+	KEY_AT = 256,
+	KEY_DDIO,
+	KEY_ALL,
+	KEY_RANDOM,
+	KEY_SEED,
+	KEY_TIMEOUT,
+	KEY_KEEP,
+	KEY_JSON,
+	KEY_EVERYWHERE,
+	IMAGES_DEFAULT = 64,
+	SECONDS_DEFAULT = 10,
+	SECONDS_MAX = 3600,
+	NOT_RUNNABLE = 126, /* and one more: the shell's */
+	RANGES_MAX = 4,
+	LINE_MAX_BYTES = 200,
+	WORD_BYTES = 8,
+};
+
+#define PROGRESS_NS (3 * NSEC_PER_SEC)
+
+struct check {
+	const char *journal, *command, *keep_path;
+	uint64_t at, images, random, seed;
+	unsigned seconds;
+	bool exhaustive, everywhere, json;
+	struct crash_rules rules;
+	/* at work */
+	struct journal j;
+	struct crash_search q;
+	char dir[PATH_MAX], image[PATH_MAX + 16], output[PATH_MAX + 16], marks[PATH_MAX + 16];
+	uint64_t marks_written;
+	uint64_t told_ns;
+	int status; /* of the command, when it last failed */
+};
+
+/* What was found. */
+struct finding {
+	struct crash_state *s;
+	struct crash_point at;
+	bool late;
+	uint8_t *keep;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct check *c = state->input;
+
+	switch (key) {
+	case KEY_RECOVER:
+		c->command = arg;
+		return 0;
+	case KEY_AT:
+		c->at = crash_number(state, arg, UINT32_MAX);
+		return 0;
+	case KEY_DDIO:
+		c->rules.ddio = true;
+		return 0;
+	case KEY_ALL:
+		c->exhaustive = true;
+		return 0;
+	case KEY_EVERYWHERE:
+		c->everywhere = true;
+		return 0;
+	case KEY_RANDOM:
+		c->random = crash_number(state, arg, UINT32_MAX);
+		return 0;
+	case KEY_SEED:
+		c->seed = crash_number(state, arg, UINT64_MAX);
+		return 0;
+	case KEY_TIMEOUT:
+		c->seconds = crash_number(state, arg, SECONDS_MAX);
+		return 0;
+	case KEY_KEEP:
+		c->keep_path = arg;
+		return 0;
+	case KEY_JSON:
+		c->json = true;
+		return 0;
+	case 'n':
+		c->images = crash_number(state, arg, CRASH_EXHAUSTIVE_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (c->journal)
+			argp_error(state, "one journal is enough");
+		c->journal = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!c->journal || !c->command)
+			argp_error(state, "which journal, and which command (--recover)?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- where it works ---- */
+
+static int make_dir(struct check *c)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (!tmp || !*tmp || strchr(tmp, '\''))
+		tmp = "/tmp";
+	if (snprintf(c->dir, sizeof c->dir, "%s/weft-crash-XXXXXX", tmp) >= (int)sizeof c->dir ||
+		!mkdtemp(c->dir))
+		return cli_fail("cannot make a directory in %s: %s; set TMPDIR to one with room",
+			tmp, strerror(errno));
+	snprintf(c->image, sizeof c->image, "%s/image", c->dir);
+	snprintf(c->output, sizeof c->output, "%s/output", c->dir);
+	snprintf(c->marks, sizeof c->marks, "%s/marks", c->dir);
+	c->marks_written = UINT64_MAX;
+	setenv("WEFT_CRASH_MARKS", c->marks, 1);
+	return 0;
+}
+
+static void remove_dir(const struct check *c)
+{
+	crash_remove_image(c->image);
+	unlink(c->output);
+	unlink(c->marks);
+	rmdir(c->dir);
+}
+
+static void progress(struct check *c, struct crash_point at)
+{
+	uint64_t now = clock_ns();
+
+	if (now - c->told_ns < PROGRESS_NS)
+		return;
+	c->told_ns = now;
+	fprintf(stderr, "weft: record %llu of %llu, %llu images checked\n",
+		(unsigned long long)at.record + 1, (unsigned long long)journal_count(&c->j),
+		(unsigned long long)c->q.checked);
+}
+
+/* ---- one image ---- */
+
+static int check_image(
+	void *arg, const struct crash_state *s, struct crash_point at, const uint8_t *keep)
+{
+	struct check *c = arg;
+	int rc = crash_write_image(s, keep, c->image);
+
+	progress(c, at);
+	if (!rc && c->marks_written != s->marks) {
+		rc = crash_write_marks(&c->j, s->marks, c->marks);
+		c->marks_written = s->marks;
+	}
+	if (rc)
+		return rc;
+	rc = crash_run_check(c->command, c->image, c->output, c->seconds);
+	if (rc == NOT_RUNNABLE || rc == NOT_RUNNABLE + 1)
+		return -ENOEXEC;
+	if (rc < 0 && rc != -ETIME)
+		return rc;
+	c->status = rc ? rc : c->status;
+	return !!rc;
+}
+
+/* ---- the report ---- */
+
+/* Lost words of one record. */
+struct loss {
+	uint64_t lost, words;
+	unsigned n;
+	struct {
+		uint64_t addr, end;
+	} range[RANGES_MAX + 1];
+};
+
+static void add_range(struct loss *l, uint64_t addr)
+{
+	if (l->n && l->range[l->n - 1].end == addr) {
+		l->range[l->n - 1].end += WORD_BYTES;
+	} else if (l->n <= RANGES_MAX) {
+		l->range[l->n].addr = addr;
+		l->range[l->n++].end = addr + WORD_BYTES;
+	}
+}
+
+static struct loss loss_of(const struct finding *f, uint64_t record)
+{
+	struct loss l = {0};
+
+	for (uint64_t i = 0; i < f->s->n_pending; i++) {
+		const struct crash_pending *p = &f->s->pending[i];
+		const struct crash_region *r = &f->s->regions[p->region];
+
+		if (p->record != record)
+			continue;
+		l.words++;
+		if (!crash_is_lost(f->s, f->keep, i))
+			continue;
+		l.lost++;
+		add_range(&l, r->base + p->word * WORD_BYTES);
+	}
+	return l;
+}
+
+/* Calls fn for each record that has words pending, in order. */
+static void each_pending(const struct finding *f,
+	void (*fn)(uint64_t record, const struct loss *l, void *arg), void *arg)
+{
+	uint64_t last = UINT64_MAX;
+
+	for (uint64_t i = 0; i < f->s->n_pending; i++) {
+		uint64_t record = f->s->pending[i].record;
+		struct loss l;
+
+		if (record == last)
+			continue;
+		last = record;
+		l = loss_of(f, record);
+		fn(record, &l, arg);
+	}
+}
+
+struct print {
+	const struct check *c;
+	const struct finding *f;
+	bool lost;
+	unsigned n;
+};
+
+static void print_words(const struct crash_state *s, const struct loss *l)
+{
+	const char *comma = "";
+
+	printf("\n      %llu of %llu words:", (unsigned long long)l->lost,
+		(unsigned long long)l->words);
+	for (unsigned i = 0; i < l->n && i < RANGES_MAX; i++) {
+		uint64_t base = 0;
+
+		for (unsigned k = 0; k < s->n_regions; k++)
+			if (l->range[i].addr >= s->regions[k].base &&
+				l->range[i].addr <
+					s->regions[k].base + s->regions[k].words * WORD_BYTES)
+				base = s->regions[k].addr;
+		printf("%s +%#llx..+%#llx", comma, (unsigned long long)(l->range[i].addr - base),
+			(unsigned long long)(l->range[i].end - base - 1));
+		comma = ",";
+	}
+	printf("%s", l->n > RANGES_MAX ? ", ..." : "");
+}
+
+static void print_record(uint64_t record, const struct loss *l, void *arg)
+{
+	struct print *p = arg;
+
+	if (p->lost != !!l->lost)
+		return;
+	printf("  #%llu ", (unsigned long long)record + 1);
+	crash_describe(stdout, p->f->s, journal_at(&p->c->j, record));
+	if (l->lost && l->lost < l->words)
+		print_words(p->f->s, l);
+	putchar('\n');
+	p->n++;
+}
+
+static void print_output(const struct check *c)
+{
+	FILE *out = fopen(c->output, "re");
+	char line[LINE_MAX_BYTES];
+
+	if (!out)
+		return;
+	while (fgets(line, sizeof line, out))
+		printf("  | %s%s", line, strchr(line, '\n') ? "" : "\n");
+	fclose(out);
+}
+
+static const char *how_it_failed(const struct check *c, char *text, size_t size)
+{
+	if (c->status == -ETIME)
+		snprintf(text, size, "it did not end within %u s", c->seconds);
+	else if (c->status > 128)
+		snprintf(text, size, "signal %d", c->status - 128);
+	else
+		snprintf(text, size, "exit %d", c->status);
+	return text;
+}
+
+static void report(const struct check *c, const struct finding *f)
+{
+	struct print p = {.c = c, .f = f, .lost = true};
+	char how[64];
+
+	printf("A power failure %s record %llu breaks it (%s).\n",
+		f->at.during ? "during" : "after", (unsigned long long)f->at.record + 1,
+		how_it_failed(c, how, sizeof how));
+	puts("Lost:");
+	each_pending(f, print_record, &p);
+	if (!p.n)
+		puts("  nothing");
+	puts("Kept, though nothing had made it durable:");
+	p = (struct print){.c = c, .f = f};
+	each_pending(f, print_record, &p);
+	if (!p.n)
+		puts("  nothing");
+	if (f->late)
+		puts("The last request is not fenced: it may overtake the READ or FLUSH before "
+		     "it.");
+	puts("The recovery check says:");
+	print_output(c);
+	if (c->keep_path)
+		printf("The image is in %s.\n", c->keep_path);
+}
+
+struct json_lists {
+	const struct check *c;
+	const struct finding *f;
+	json_t *lost, *kept;
+};
+
+static void add_json(uint64_t record, const struct loss *l, void *arg)
+{
+	struct json_lists *lists = arg;
+	json_t *ranges = json_array(),
+	       *o = crash_describe_json(lists->f->s, journal_at(&lists->c->j, record), record + 1);
+
+	for (unsigned i = 0; i < l->n && i < RANGES_MAX; i++)
+		json_array_append_new(ranges,
+			json_pack("{sI sI}", "address", (json_int_t)l->range[i].addr, "length",
+				(json_int_t)(l->range[i].end - l->range[i].addr)));
+	json_object_set_new(o, "words", json_integer((json_int_t)l->words));
+	json_object_set_new(o, "lost_words", json_integer((json_int_t)l->lost));
+	json_object_set_new(o, "lost_ranges", ranges);
+	json_array_append_new(l->lost ? lists->lost : lists->kept, o);
+}
+
+static int report_json(const struct check *c, const struct finding *f)
+{
+	json_t *o = json_pack("{sb sI sI sb sb}", "broken", !!f, "points", (json_int_t)c->q.points,
+		"images", (json_int_t)c->q.checked, "sampled", c->q.sampled, "ended_early",
+		!!(atomic_load_explicit(&c->j.head->flags, memory_order_relaxed) & JOURNAL_FULL));
+	struct json_lists lists = {.c = c, .f = f, .lost = json_array(), .kept = json_array()};
+
+	if (f) {
+		each_pending(f, add_json, &lists);
+		json_object_set_new(o, "record", json_integer((json_int_t)f->at.record + 1));
+		json_object_set_new(o, "during", json_boolean(f->at.during));
+		json_object_set_new(o, "overtakes", json_boolean(f->late));
+		json_object_set_new(o, "status", json_integer(c->status));
+		json_object_set(o, "lost", lists.lost);
+		json_object_set(o, "kept", lists.kept);
+	}
+	json_decref(lists.lost);
+	json_decref(lists.kept);
+	json_dumpf(o, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(o);
+	return cli_written();
+}
+
+/* The image on which it broke, once more, as the check may have changed it. */
+static int show_finding(struct check *c, struct finding *f)
+{
+	int rc = check_image(c, f->s, f->at, f->keep);
+
+	if (rc == 0) {
+		fputs("weft: the recovery check failed on this image once, and not again; is it "
+		      "deterministic?\n",
+			stderr);
+	} else if (rc < 0) {
+		return rc;
+	}
+	if (c->keep_path) {
+		rc = crash_write_image(f->s, f->keep, c->keep_path);
+		if (rc)
+			return cli_fail("cannot write %s: %s; choose another place", c->keep_path,
+				strerror(-rc));
+	}
+	if (c->json)
+		report_json(c, f);
+	else
+		report(c, f);
+	return EXIT_FAILED;
+}
+
+/* ---- all points ---- */
+
+/* s is the state at this point; 1: it breaks there, and has been told of. */
+static int check_point(struct check *c, struct crash_state *s, struct crash_point at)
+{
+	struct finding f = {.s = s, .at = at};
+	struct crash_state late;
+	int rc;
+
+	f.late = !at.during && crash_overtakes(&c->j, at.record);
+	if (f.late) {
+		rc = crash_state_at(&late, &c->j, &c->rules, at, true);
+		f.s = &late;
+		if (rc) {
+			crash_state_free(&late);
+			return rc;
+		}
+	}
+	rc = crash_search_point(&c->q, f.s, at, &f.keep);
+	if (rc == 1) {
+		rc = show_finding(c, &f);
+		free(f.keep);
+	}
+	if (f.late)
+		crash_state_free(&late);
+	return rc;
+}
+
+/* How often each of n points is to be looked at, drawn at random; to be freed. */
+static uint32_t *draw_points(const struct check *c, uint64_t n)
+{
+	uint32_t *times = calloc(n + 1, sizeof *times);
+	struct drand48_data state;
+	double v;
+
+	srand48_r((long)c->seed, &state);
+	for (uint64_t i = 0; times && n && i < c->random; i++) {
+		drand48_r(&state, &v);
+		times[(uint64_t)(v * (double)n)]++;
+	}
+	return times;
+}
+
+/*
+ * Goes through all points; times: how often to look at each that matters (NULL: as wanted);
+ * count: only counts them.
+ */
+static int walk(struct check *c, const uint32_t *times, uint64_t *count)
+{
+	uint64_t n = journal_count(&c->j), only = c->at;
+	struct crash_point p = crash_point_first(&c->j);
+	struct crash_state s;
+	bool matters;
+	int rc = 0;
+
+	if (atomic_load_explicit(&c->j.head->flags, memory_order_relaxed) & JOURNAL_STOPPED &&
+		!only && !c->everywhere && !c->random)
+		only = n;
+	crash_state_init(&s);
+	for (; !rc && p.record < n; p = crash_point_next(&c->j, p)) {
+		rc = crash_state_step(&s, &c->j, &c->rules, p, &matters);
+		if (rc || !s.n_regions || (only ? p.record + 1 != only : !matters))
+			continue;
+		++*count;
+		if (times)
+			c->q.images = times[*count - 1];
+		if (c->q.check && c->q.images)
+			rc = check_point(c, &s, p);
+	}
+	crash_state_free(&s);
+	return rc;
+}
+
+static int search(struct check *c)
+{
+	uint64_t count = 0;
+	uint32_t *times;
+	int rc;
+
+	if (c->at > journal_count(&c->j))
+		return cli_fail("there is no record %llu, the last one is %llu",
+			(unsigned long long)c->at, (unsigned long long)journal_count(&c->j));
+	c->q = (struct crash_search){.images = c->images,
+		.exhaustive = c->exhaustive,
+		.random = c->random > 0,
+		.seed = c->seed,
+		.arg = c};
+	if (!c->random) {
+		c->q.check = check_image;
+		return walk(c, NULL, &count);
+	}
+	rc = walk(c, NULL, &count);
+	times = rc ? NULL : draw_points(c, count);
+	if (!times)
+		return -ENOMEM;
+	count = 0;
+	c->q.check = check_image;
+	rc = walk(c, times, &count);
+	free(times);
+	return rc;
+}
+
+static int finish(struct check *c, int rc)
+{
+	bool full = atomic_load_explicit(&c->j.head->flags, memory_order_relaxed) & JOURNAL_FULL;
+
+	if (full)
+		fputs("weft: the journal is full, and ends before the program did; give it more "
+		      "(weft crash run --size)\n",
+			stderr);
+	if (rc == -ENOEXEC)
+		return cli_fail("cannot run '%s'; check the command", c->command);
+	if (rc == -E2BIG)
+		return cli_fail(
+			"a point has more than %d images; leave out --all", CRASH_EXHAUSTIVE_MAX);
+	if (rc < 0)
+		return cli_fail(
+			"cannot check an image: %s; is there room in %s?", strerror(-rc), c->dir);
+	if (rc)
+		return rc;
+	if (!c->q.points)
+		return cli_fail(
+			"nothing to check: no memory of the program is under the simulator; "
+			"see weft-crash(1) for which is");
+	if (c->json)
+		return report_json(c, NULL);
+	printf("%llu crash points, %llu images%s: the recovery check passes\n",
+		(unsigned long long)c->q.points, (unsigned long long)c->q.checked,
+		c->q.sampled ? " of more that are possible" : ", which are all");
+	return cli_written();
+}
+
+int crash_cmd_check(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"recover", KEY_RECOVER, "COMMAND", 0,
+			"the check: a shell command, {} is the image; exit 0: it is good", 0},
+		{"at", KEY_AT, "N", 0, "only a crash after record N", 0},
+		{"everywhere", KEY_EVERYWHERE, NULL, 0,
+			"at all records even if the journal ends by weft crash now", 0},
+		{"images", 'n', "N", 0, "look at N images of a crash point at most (default: 64)",
+			0},
+		{"all", KEY_ALL, NULL, 0, "look at all images", 0},
+		{"random", KEY_RANDOM, "N", 0, "look at N random images of random crash points", 0},
+		{"seed", KEY_SEED, "S", 0, "another choice of random images", 0},
+		{"ddio", KEY_DDIO, NULL, 0,
+			"data of peers goes to a cache, from which a READ does not push it", 0},
+		{"timeout", KEY_TIMEOUT, "SECONDS", 0, "for one run of the check (default: 10)", 0},
+		{"keep", KEY_KEEP, "FILE", 0, "leave the image that breaks it in FILE", 0},
+		{"json", KEY_JSON, NULL, 0, "print JSON", 0}, {0}};
+	static const struct argp argp = {.options = options,
+		.parser = parse,
+		.args_doc = "--recover COMMAND JOURNAL",
+		.doc = "Runs a recovery check on what may be left after a crash.\vThe exit code is "
+		       "1 if the check fails on some image."};
+	struct check c = {.images = IMAGES_DEFAULT, .seconds = SECONDS_DEFAULT};
+	int rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &c);
+	c.told_ns = clock_ns();
+	rc = crash_open(&c.j, c.journal, false);
+	if (rc)
+		return rc;
+	rc = make_dir(&c);
+	if (!rc) {
+		rc = finish(&c, search(&c));
+		remove_dir(&c);
+	}
+	crash_search_end(&c.q);
+	journal_close(&c.j);
+	return rc;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "crash/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file_limit.h"
+
+enum { DATA_ALIGN = 64 };
+
+/* ---- the file ---- */
+
+static uint64_t round_up(uint64_t v, uint64_t to)
+{
+	return (v + to - 1) / to * to;
+}
+
+static void lay_out(struct journal_head *h, uint64_t size)
+{
+	uint64_t records = size / JOURNAL_RECORDS_SHARE / sizeof(struct journal_record);
+
+	*h = (struct journal_head){.magic = JOURNAL_MAGIC, .size = size};
+	h->records_max = records;
+	h->data_off = round_up(
+		JOURNAL_HEAD_BYTES + records * sizeof(struct journal_record), JOURNAL_HEAD_BYTES);
+	atomic_store_explicit(&h->data, h->data_off, memory_order_relaxed);
+}
+
+int journal_create(const char *path, uint64_t size)
+{
+	struct journal_head head;
+	int fd, rc;
+
+	if (size < JOURNAL_SIZE_MIN)
+		return -EINVAL;
+	if (!file_limit_allows(size))
+		return -EFBIG;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	lay_out(&head, size);
+	/* A page that the file system cannot give later would be SIGBUS in somebody's program. */
+	rc = -posix_fallocate(fd, 0, (off_t)size);
+	if (!rc && pwrite(fd, &head, sizeof head, 0) != (ssize_t)sizeof head)
+		rc = -EIO;
+	if (rc)
+		unlink(path);
+	close(fd);
+	return rc;
+}
+
+static bool head_valid(const struct journal_head *h, uint64_t size)
+{
+	struct journal_head want;
+
+	if (size < JOURNAL_SIZE_MIN || h->magic != JOURNAL_MAGIC || h->size != size)
+		return false;
+	lay_out(&want, size);
+	return h->records_max == want.records_max && h->data_off == want.data_off;
+}
+
+int journal_open(struct journal *j, const char *path, bool writable)
+{
+	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	struct stat st;
+	int rc = 0;
+
+	*j = (struct journal){0};
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_size < JOURNAL_SIZE_MIN)
+		rc = -EPROTO;
+	if (!rc) {
+		void *at = mmap(NULL, st.st_size, prot, MAP_SHARED, fd, 0);
+
+		rc = at == MAP_FAILED ? -errno : 0;
+		j->head = rc ? NULL : at;
+		j->size = st.st_size;
+	}
+	close(fd);
+	if (!rc && !head_valid(j->head, j->size)) {
+		journal_close(j);
+		rc = -EPROTO;
+	}
+	if (rc)
+		return rc;
+	j->records_max = j->head->records_max;
+	j->data_off = j->head->data_off;
+	return 0;
+}
+
+void journal_close(struct journal *j)
+{
+	if (j->head)
+		munmap(j->head, j->size);
+	j->head = NULL;
+}
+
+/* ---- adding ---- */
+
+static struct journal_record *slot(const struct journal *j, uint64_t i)
+{
+	return (struct journal_record *)((char *)j->head + JOURNAL_HEAD_BYTES) + i;
+}
+
+bool journal_ended(const struct journal *j)
+{
+	return atomic_load_explicit(&j->head->flags, memory_order_acquire);
+}
+
+static void end_full(struct journal *j)
+{
+	atomic_fetch_or_explicit(&j->head->flags, JOURNAL_FULL, memory_order_acq_rel);
+}
+
+/* Adds to a word that must not pass max: its value before, or UINT64_MAX. */
+static uint64_t reserve(_Atomic uint64_t *word, uint64_t n, uint64_t max)
+{
+	uint64_t at = atomic_load_explicit(word, memory_order_relaxed);
+
+	do {
+		if (at > max || n > max - at)
+			return UINT64_MAX;
+	} while (!atomic_compare_exchange_weak_explicit(
+		word, &at, at + n, memory_order_acq_rel, memory_order_relaxed));
+	return at;
+}
+
+uint64_t journal_room(struct journal *j, uint64_t len)
+{
+	uint64_t at = UINT64_MAX;
+
+	if (journal_ended(j))
+		return 0;
+	if (len <= j->size)
+		at = reserve(&j->head->data, round_up(len, DATA_ALIGN), j->size);
+	if (at == UINT64_MAX || at < j->data_off) {
+		end_full(j);
+		return 0;
+	}
+	return at;
+}
+
+void journal_unroom(struct journal *j, uint64_t data, uint64_t len)
+{
+	uint64_t end = data + round_up(len, DATA_ALIGN);
+
+	atomic_compare_exchange_strong_explicit(
+		&j->head->data, &end, data, memory_order_acq_rel, memory_order_relaxed);
+}
+
+static struct journal_record *fill(
+	struct journal *j, uint64_t i, const struct journal_record *r, enum journal_state state)
+{
+	struct journal_record *to = slot(j, i);
+
+	/* What ended it may have come since, and what follows is not noted any more. */
+	if (journal_ended(j))
+		return NULL;
+	memcpy((char *)to + sizeof to->state, (const char *)r + sizeof r->state,
+		sizeof *r - sizeof r->state);
+	atomic_store_explicit(&to->state, state, memory_order_release);
+	return to;
+}
+
+struct journal_record *journal_add(
+	struct journal *j, const struct journal_record *r, enum journal_state state)
+{
+	uint64_t i;
+
+	if (journal_ended(j))
+		return NULL;
+	i = reserve(&j->head->records, 1, j->records_max);
+	if (i != UINT64_MAX)
+		return fill(j, i, r, state);
+	end_full(j);
+	return NULL;
+}
+
+struct journal_record *journal_add_as(
+	struct journal *j, const struct journal_record *r, enum journal_state state, uint64_t as)
+{
+	if (as >= j->records_max) {
+		end_full(j);
+		return NULL;
+	}
+	if (journal_ended(j) || !atomic_compare_exchange_strong_explicit(&j->head->records, &as,
+					as + 1, memory_order_acq_rel, memory_order_relaxed))
+		return NULL;
+	return fill(j, as, r, state);
+}
+
+void journal_settle(struct journal_record *r, enum journal_state state)
+{
+	atomic_store_explicit(&r->state, state, memory_order_release);
+}
+
+static void name_of(uint32_t pid, char name[JOURNAL_NAME])
+{
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%u/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, name, JOURNAL_NAME - 1);
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+void journal_sign(struct journal_record *r, uint32_t pid)
+{
+	int saved = errno;
+
+	r->time_ns = clock_real_ns();
+	r->pid = pid;
+	name_of(pid, r->name);
+	errno = saved;
+}
+
+int journal_mark(struct journal *j, const char *text)
+{
+	struct journal_record r = {.kind = JOURNAL_MARK};
+	size_t len = strlen(text);
+
+	if (!len || len > JOURNAL_TEXT_MAX)
+		return -EINVAL;
+	r.data = journal_room(j, len);
+	if (!r.data)
+		return -ENOSPC;
+	memcpy(journal_data(j, r.data), text, len);
+	r.data_len = len;
+	journal_sign(&r, getpid());
+	return journal_add(j, &r, JOURNAL_DONE) ? 0 : -ENOSPC;
+}
+
+/* ---- reading ---- */
+
+uint64_t journal_count(const struct journal *j)
+{
+	uint64_t n = atomic_load_explicit(&j->head->records, memory_order_acquire);
+
+	return n < j->records_max ? n : j->records_max;
+}
+
+const struct journal_record *journal_at(const struct journal *j, uint64_t i)
+{
+	const struct journal_record *r = slot(j, i);
+	uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
+
+	if (state != JOURNAL_BEGUN && state != JOURNAL_DONE)
+		return NULL;
+	return r->kind && r->kind < JOURNAL_KINDS ? r : NULL;
+}
+
+bool journal_settled(const struct journal *j, uint64_t i)
+{
+	return atomic_load_explicit(&slot(j, i)->state, memory_order_acquire) >= JOURNAL_DONE;
+}
+
+const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r)
+{
+	if (!r->data_len || r->data < j->data_off || r->data > j->size ||
+		r->data_len > j->size - r->data)
+		return NULL;
+	return journal_data(j, r->data);
+}

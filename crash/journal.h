@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The journal of a simulated power failure: a file in which every process that writes into the
+ * persistent memory of another one says what it wrote, and by what it was pushed to be durable.
+ * What may be left after a crash is worked out from it later (crash/model.h).
+ *
+ * The file has a head, records of one size, and room for bytes.  A record and its bytes are
+ * reserved by adding to two words, so that nobody waits for anybody; one that was reserved and
+ * never filled, since its process died, is passed over.  It is of one size and bounded: when it
+ * is full, JOURNAL_FULL is set and nothing more is written, so that what it holds has no holes.
+ *
+ * Whoever reads it trusts nothing that it says.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+#define JOURNAL_MAGIC 0x314c4e4a54464557ull /* as bytes: "WEFTJNL1" */
+#define JOURNAL_ENV   "WEFT_CRASH"          /* the journal of this process: an absolute path */
+
+enum {
+	JOURNAL_HEAD_BYTES = 4096,
+	JOURNAL_SIZE_MIN = 1 << 20,
+	JOURNAL_RECORDS_SHARE = 8, /* one byte in so many is for records, the rest for bytes */
+	JOURNAL_NAME = 16,
+	JOURNAL_TEXT_MAX = 256, /* of a mark */
+};
+
+enum journal_flags {
+	JOURNAL_FULL = 1 << 0,    /* something did not fit: the record ends before it */
+	JOURNAL_STOPPED = 1 << 1, /* the power failed (weft crash now): nothing counts after it */
+};
+
+enum journal_kind {
+	JOURNAL_REGION = 1, /* memory came under the simulator; its bytes as they were */
+	JOURNAL_WRITE,      /* a peer wrote: the new bytes */
+	JOURNAL_PUSH,       /* a READ or FLUSH of a peer, which may make writes durable */
+	JOURNAL_PERSIST,    /* the owner made a range durable: its bytes as they were then */
+	JOURNAL_MARK,       /* what a program wanted to have noted: a text */
+	JOURNAL_KINDS
+};
+
+enum journal_state {
+	JOURNAL_EMPTY,
+	JOURNAL_BEGUN, /* filled; the write itself is under way, or its process died in it */
+	JOURNAL_DONE,
+	JOURNAL_VOID, /* nothing came of it */
+};
+
+/* struct journal_record.push */
+enum journal_push { JOURNAL_READ, JOURNAL_FLUSH_VISIBLE, JOURNAL_FLUSH_PERSISTENT };
+
+/* A record.  Of which kinds a member is: R(egion) W(rite) P(ush) O(wner's persist) M(ark). */
+struct journal_record {
+	_Atomic uint32_t state; /* enum journal_state */
+	uint8_t kind;           /* enum journal_kind */
+	uint8_t push;           /* P: enum journal_push */
+	uint8_t fenced;         /* W P: the request waited for READs before it */
+	uint8_t pad0;
+	uint64_t time_ns;   /* CLOCK_REALTIME */
+	uint64_t addr, len; /* R W O: in the owner's memory.  P: the range */
+	uint64_t data;      /* R W O M: where its bytes are, from the start of the file */
+	uint64_t wr_id;     /* W P */
+	uint32_t data_len;
+	uint32_t owner;      /* R W P O: pid of the process whose memory it is */
+	uint32_t pid;        /* the process that asked for it */
+	uint32_t opcode;     /* W P: enum ibv_wr_opcode */
+	uint32_t qpn;        /* W P: of the requester ... */
+	uint32_t target_qpn; /* ... and of the owner */
+	uint32_t pos;        /* W P: number of the request in its send queue */
+	uint32_t seen;       /* W P: completions of requests before this number had been polled */
+	char name[JOURNAL_NAME]; /* of the process */
+	uint8_t room[32];
+};
+
+_Static_assert(sizeof(struct journal_record) == 128, "two lines");
+
+struct journal_head {
+	uint64_t magic;
+	uint64_t size;     /* of the file */
+	uint64_t data_off; /* records end, bytes begin */
+	uint32_t records_max;
+	_Atomic uint32_t flags;                        /* enum journal_flags */
+	_Alignas(CACHE_LINE) _Atomic uint64_t records; /* reserved */
+	_Alignas(CACHE_LINE) _Atomic uint64_t data;    /* end of what is reserved of the bytes */
+};
+
+/* A journal as a process maps it. */
+struct journal {
+	struct journal_head *head;
+	uint64_t size, data_off;
+	uint32_t records_max;
+};
+
+/*
+ * Makes a journal of so many bytes, all of which the file system must have.  -EEXIST there is such
+ * a file, -ENOSPC, -EFBIG, another negative errno.
+ */
+int journal_create(const char *path, uint64_t size);
+
+/*
+ * Maps a journal, to add to it or to read it.  -EPROTO: it is none, or a damaged one; another
+ * negative errno.  journal_close() unmaps it.
+ */
+int journal_open(struct journal *j, const char *path, bool writable);
+void journal_close(struct journal *j);
+
+/* Is there an end to it: full, or the power failed?  Then nothing can be added. */
+bool journal_ended(const struct journal *j);
+
+/*
+ * Room for len bytes: where they are, counted from the start of the file, or 0: it is full now.
+ * Never blocks.
+ */
+uint64_t journal_room(struct journal *j, uint64_t len);
+
+/* Gives the room back, if nobody reserved some since. */
+void journal_unroom(struct journal *j, uint64_t data, uint64_t len);
+
+/*
+ * Adds a copy of *r in that state.  NULL: it is full, or ended.  Room for its bytes must have been
+ * reserved, and filled, before.  Never blocks.
+ */
+struct journal_record *journal_add(
+	struct journal *j, const struct journal_record *r, enum journal_state state);
+
+/* The same, if it would be record number `as`; else NULL, without anything changed. */
+struct journal_record *journal_add_as(
+	struct journal *j, const struct journal_record *r, enum journal_state state, uint64_t as);
+
+/* A write that was BEGUN has been carried out, or not. */
+void journal_settle(struct journal_record *r, enum journal_state state);
+
+/* Fills in time, process and its name. */
+void journal_sign(struct journal_record *r, uint32_t pid);
+
+/* Adds a mark; -EINVAL it is empty or too long, -ENOSPC. */
+int journal_mark(struct journal *j, const char *text);
+
+/*
+ * For readers: how many records there are, and the one of that number, NULL if it was never filled
+ * or makes no sense.  Its bytes, data_len of them, or NULL.
+ */
+uint64_t journal_count(const struct journal *j);
+const struct journal_record *journal_at(const struct journal *j, uint64_t i);
+const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r);
+
+/* Is the record of that number filled, and what it tells of over? */
+bool journal_settled(const struct journal *j, uint64_t i);
+
+/* The bytes at an offset that journal_room() gave. */
+static inline uint8_t *journal_data(const struct journal *j, uint64_t data)
+{
+	return (uint8_t *)j->head + data;
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""weft crash finds what is wrong with three of four logs, and nothing with the fourth.
+
+usage: crash.py BUILD LOG OWNER
+
+LOG: the example examples/crash/replog; OWNER: crash_owner, which is beside this file.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SECONDS = 100
+PORTS = "7521", "7522"
+HOST = "127.0.0.1"
+
+
+class Test:
+    def __init__(self, build, log, owner, scratch):
+        self.weft = os.path.join(build, "weft")
+        self.log = log
+        self.owner = owner
+        self.dir = scratch
+        self.failed = 0
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def want(self, what, holds, shown=""):
+        if not holds:
+            print(f"FAIL: {what} {shown}")
+            self.failed += 1
+
+    def crash(self, *args):
+        return subprocess.run([self.weft, "crash", *args], text=True, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=SECONDS)
+
+    def server(self, journal, port, *options):
+        data = self.path("data" + port)
+        if os.path.exists(data):
+            os.unlink(data)
+        p = subprocess.Popen(
+            [self.weft, "crash", "run", "-j", journal, *options, "--", self.log, "server", HOST,
+             port, data], stdout=subprocess.PIPE, text=True)
+        self.want("a server listens", p.stdout.readline() == "listening\n")
+        return p
+
+    def record(self, how, *texts, size="2"):
+        """Runs two servers and a client; the journal's name."""
+        journal = self.path(how + size)
+        servers = [self.server(journal, PORTS[0], "--size", size)]
+        servers.append(self.server(journal, PORTS[1], "--add"))
+        try:
+            client = self.crash("run", "-j", journal, "--add", "--", self.log, "client", HOST,
+                                *PORTS, how, *texts)
+            self.want(f"{how} runs", client.returncode == 0, client.stderr)
+            for p in servers:
+                out, _ = p.communicate(timeout=SECONDS)
+                self.want(f"{how}: what the server has", out == f"{len(texts)} records\n", out)
+        finally:
+            for p in servers:
+                p.kill()
+                p.wait()
+        return journal
+
+    def check(self, journal, *options):
+        return self.crash("check", "--recover", f"'{self.log}' recover {{}}", "-n", "16",
+                          *options, journal)
+
+    def rules(self, journal):
+        """Where flushes are READs, one for visibility shows only if data stays in a cache."""
+        return [] if "FLUSH for visibility" in self.crash("show", journal).stdout else ["--ddio"]
+
+
+def correct(t):
+    journal = t.record("correct", "one", "two")
+    got = t.check(journal)
+    t.want("the correct log passes", got.returncode == 0 and "passes" in got.stdout,
+           got.stdout + got.stderr)
+    got = t.check(journal, "--random", "8", "--seed", "7")
+    t.want("it passes random images", got.returncode == 0, got.stdout + got.stderr)
+    got = t.check(journal, "--json")
+    t.want("it passes in JSON", json.loads(got.stdout)["broken"] is False, got.stdout)
+    got = t.crash("images", journal, t.dir, "--at", "3")
+    t.want("its images", got.returncode == 0 and os.path.isdir(t.path("image-0")),
+           got.stdout + got.stderr)
+    got = t.crash("check", "--recover", "exit 3 # {}", journal)
+    t.want("a check that always fails", got.returncode == 1 and "(exit 3)" in got.stdout,
+           got.stdout + got.stderr)
+    got = t.crash("check", "--recover", "kill -9 $$ # {}", journal)
+    t.want("one that dies", got.returncode == 1 and "(signal 9)" in got.stdout, got.stdout)
+    got = t.crash("check", "--recover", "sleep 1000 # {}", "--timeout", "1", "--at", "2", journal)
+    t.want("one that hangs", got.returncode == 1 and "did not end" in got.stdout, got.stdout)
+    got = t.crash("check", "--recover", "no-such-command {}", journal)
+    t.want("one that is not there", got.returncode == 1 and "cannot run" in got.stderr, got.stderr)
+    got = t.crash("run", "-j", journal, "--", "true")
+    t.want("a journal is not overwritten", got.returncode == 1 and "--add" in got.stderr)
+    return journal
+
+
+def by_owner(t):
+    """What the owner of the memory makes durable itself, and that a crash before it may lose."""
+    journal = t.path("owner")
+    got = t.crash("run", "-j", journal, "--size", "1", "--", t.owner, t.path("pmem"))
+    t.want("the owner runs", got.returncode == 0, got.stdout + got.stderr)
+    records = json.loads(t.crash("show", "--json", journal).stdout)
+    t.want("the owner's records",
+           [(r["kind"], r.get("offset"), r["length"]) for r in records] ==
+           [("region", 0, 8192), ("write", 0, 8), ("persist", 0, 4096), ("persist", 0, 8192),
+            ("persist", 0, 8192), ("persist", 64, 16), ("mark", None, 0), ("mark", None, 0)],
+           records)
+    whole = "test $(od -An -tu1 -N1 {}) = 7 && test $(od -An -tu1 -j200 -N1 {}) = 1"
+    got = t.crash("check", "--recover", whole, "--at", "7", journal)
+    t.want("all is durable", got.returncode == 0, got.stdout + got.stderr)
+    got = t.crash("check", "--recover", whole, "--at", "2", journal)
+    t.want("a write before that is not", got.returncode == 1, got.stdout + got.stderr)
+    got = t.crash("check", "--recover", whole, "--json", "--at", "3", journal)
+    found = json.loads(got.stdout)
+    t.want("nor in the middle of msync", found["broken"] and found["during"], found)
+
+
+def lost_and_kept(t, journal, *options):
+    got = t.check(journal, "--json", *options)
+    t.want("it is broken", got.returncode == 1, got.stdout + got.stderr)
+    found = json.loads(got.stdout)
+    return found, found.get("lost", []), found.get("kept", [])
+
+
+def mutants(t):
+    journal = t.record("no-flush", "one", "two")
+    found, lost, kept = lost_and_kept(t, journal)
+    t.want("no-flush: the record is lost", [r["length"] for r in lost] == [64], lost)
+    t.want("no-flush: as little as is enough", lost and lost[0]["lost_words"] == 1, lost)
+    t.want("no-flush: the word is kept",
+           "ATOMIC WRITE" in [r["operation"] for r in kept], kept)
+    t.want("no-flush: whose it is",
+           lost and lost[0]["name"] == "replog" and lost[0]["wr_id"] == 1, lost)
+    text = t.check(journal, "--keep", t.path("bad")).stdout
+    t.want("no-flush: in words", "record 1 is not whole" in text and "RDMA WRITE of 64" in text,
+           text)
+    again = subprocess.run([t.log, "recover", t.path("bad")], check=False,
+                           stdout=subprocess.DEVNULL).returncode
+    t.want("no-flush: the image is kept", again == 1)
+
+    journal = t.record("visibility", "one", "two")
+    found, lost, kept = lost_and_kept(t, journal, *t.rules(journal))
+    t.want("visibility: one write is enough", len(lost) == 1, lost)
+
+    journal = t.record("no-fence", "one", "two")
+    found, lost, kept = lost_and_kept(t, journal)
+    t.want("no-fence: what it overtook is lost", [r["length"] for r in lost] == [64], lost)
+    t.want("no-fence: it is told", found.get("overtakes"), found)
+    return journal
+
+
+def ends(t, journal):
+    got = t.crash("mark", journal, "the end")
+    t.want("mark", got.returncode == 0, got.stderr)
+    got = t.crash("now", journal)
+    t.want("now", got.returncode == 0 and "failed after record" in got.stdout, got.stdout)
+    shown = t.crash("show", journal).stdout
+    t.want("the mark is shown", "mark" in shown and "the end" in shown, shown)
+    t.want("the end is shown", "here the power failed" in shown, shown)
+    t.want("no mark after the end", t.crash("mark", journal, "late").returncode == 1)
+    t.want("nothing is added after the end",
+           t.crash("run", "-j", journal, "--add", "--", "true").returncode == 1)
+    got = t.check(journal)
+    t.want("the end alone is looked at", "1 crash points" in got.stdout, got.stdout)
+    t.want("unless asked otherwise", t.check(journal, "--everywhere").returncode == 1)
+    with open(t.path("plain"), "wb") as f:
+        f.write(b"x" * 2000000)
+    got = t.crash("show", t.path("plain"))
+    t.want("no journal", got.returncode == 1 and "is no journal" in got.stderr, got.stderr)
+    t.want("usage", t.crash("check", journal).returncode == 2)
+    t.want("usage of now", t.crash("now").returncode == 2)
+    t.want("an unknown command", t.crash("later").returncode == 2)
+
+
+def main():
+    # With AddressSanitizer: what is preloaded comes before its runtime, which does not matter.
+    os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
+    build, log, owner = (os.path.abspath(a) for a in sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="weft-crash-") as scratch:
+        t = Test(build, log, owner, scratch)
+        correct(t)
+        by_owner(t)
+        ends(t, mutants(t))
+    print(f"{t.failed} failed")
+    sys.exit(1 if t.failed else 0)
+
+
+main()
