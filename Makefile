@@ -39,7 +39,7 @@ demo: setup-demo
 
 check: configure
 	$(MAKE) all
-	$(RUN_TESTS) unit:2 model:2 prog
+	$(RUN_TESTS) unit:2 model:2 prog:2
 
 test: setup-test
 	$(MAKE) configure
