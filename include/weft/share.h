@@ -2,9 +2,9 @@
 /*
  * Memory of one process in the address space of another, on one machine: what a soft HCA can do
  * and an adapter cannot.  The functions are in Weft's libibverbs.so.1 (version node WEFT_1.0); they
- * are declared weak, so that a program linked with any libibverbs runs on any: where
- * weft_share_there() is 0 there is nothing of this, and the program does without.  weft_share(3)
- * says the same at length.
+ * are declared weak, so that a program linked with the system's libibverbs runs on either: where
+ * weft_share_there() is 0 there is nothing of this, and the program does without.  (One linked with
+ * Weft's names the node, and runs on Weft's alone.)  weft_share(3) says the same at length.
  *
  * The owner exports a range and sends the handle to its peer as it likes; the peer, a process of
  * the same user and fabric, maps it, all or a part, as often as it wants.  Loads, stores and
