@@ -16,18 +16,14 @@ int ops_post(struct rpma_conn *conn, struct request *r, int flags, const void *o
 
 	r->wr.wr_id = (uintptr_t)op_context;
 	r->wr.send_flags |= ops_send_flags(flags);
-	if (r->sge.length) {
-		r->wr.sg_list = &r->sge;
-		r->wr.num_sge = 1;
-	}
+	ops_attach(r);
 	err = ibv_post_send(conn->link.id->qp, &r->wr, &bad);
 	return err ? PROVIDER_FAILED("ibv_post_send()", err) : 0;
 }
 
 /* ---- reads and writes ---- */
 
-/* A transfer between two regions, or of nothing between none. */
-static int fill_transfer(struct request *r, const struct rpma_mr_local *local, size_t local_offset,
+int ops_transfer(struct request *r, const struct rpma_mr_local *local, size_t local_offset,
 	const struct rpma_mr_remote *remote, size_t remote_offset, size_t len)
 {
 	if (!local != !remote || mr_local_range(local, local_offset, len, &r->sge))
@@ -42,7 +38,7 @@ int rpma_read(struct rpma_conn *conn, struct rpma_mr_local *dst, size_t dst_offs
 {
 	struct request r = {.wr = {.opcode = IBV_WR_RDMA_READ}};
 
-	if (!conn || !flags || fill_transfer(&r, dst, dst_offset, src, src_offset, len))
+	if (!conn || !flags || ops_transfer(&r, dst, dst_offset, src, src_offset, len))
 		return RPMA_E_INVAL;
 	return ops_post(conn, &r, flags, op_context);
 }
@@ -54,7 +50,7 @@ int rpma_write(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 {
 	struct request r = {.wr = {.opcode = IBV_WR_RDMA_WRITE}};
 
-	if (!conn || !flags || fill_transfer(&r, src, src_offset, dst, dst_offset, len))
+	if (!conn || !flags || ops_transfer(&r, src, src_offset, dst, dst_offset, len))
 		return RPMA_E_INVAL;
 	return ops_post(conn, &r, flags, op_context);
 }
@@ -66,7 +62,7 @@ int rpma_write_with_imm(struct rpma_conn *conn, struct rpma_mr_remote *dst, size
 {
 	struct request r = {.wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(imm)}};
 
-	if (!conn || !flags || fill_transfer(&r, src, src_offset, dst, dst_offset, len))
+	if (!conn || !flags || ops_transfer(&r, src, src_offset, dst, dst_offset, len))
 		return RPMA_E_INVAL;
 	return ops_post(conn, &r, flags, op_context);
 }

@@ -9,6 +9,7 @@
 
 #pragma GCC visibility push(default)
 #include "include/librpma.h"
+#include "include/weft/rpma_list.h"
 #pragma GCC visibility pop
 
 #include "rpma/versions.h"
