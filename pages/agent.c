@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "base/spin.h"
 #include "pages/copy.h"
 
 enum {
@@ -24,7 +25,7 @@ uint64_t agent_spin_ns(void)
 		n = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
 		atomic_store_explicit(&cpus, n, memory_order_relaxed);
 	}
-	return n > 1 ? SPIN_NS : 0;
+	return n > 1 ? spin_limit_ns(SPIN_NS) : 0;
 }
 
 /* A transfer under way. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
 #include "scif/bell.h"
 #include "scif/cm.h"
 #include "scif/half.h"
@@ -276,10 +277,10 @@ static int sleep_on(struct scif_ep *ep, uint32_t value, uint64_t until)
 static uint64_t spin_begins(struct scif_ep *ep)
 {
 	if (!ep->long_spin)
-		return SPIN_NS;
+		return spin_limit_ns(SPIN_NS);
 	if (++ep->spin_wins > FAMILIAR)
 		ep->spin_fails = 0;
-	return LONG_SPIN_NS;
+	return spin_limit_ns(LONG_SPIN_NS);
 }
 
 static void spin_ended(struct scif_ep *ep)

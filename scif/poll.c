@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
 #include "scif/bell.h"
 #include "scif/link.h"
 #include "scif/service.h"
@@ -199,6 +200,6 @@ int poll_fds(struct pollfd *fds, unsigned n, long timeout)
 		return ret;
 	do
 		ret = look(fds, n, false);
-	while (!ret && service_may_spin() && timeout && clock_ns() - start < SPIN_NS);
+	while (!ret && service_may_spin() && timeout && clock_ns() - start < spin_limit_ns(SPIN_NS));
 	return ret || !timeout ? ret : wait_for(fds, n, until);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/spin.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { MAX_US = 1000000 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint64_t limit_ns = UINT64_MAX; /* that: none was set */
+
+static void read_limit(void)
+{
+	const char *text = getenv("WEFT_SPIN_US");
+	char *end;
+	long us;
+
+	if (!text || !*text)
+		return;
+	us = strtol(text, &end, 10);
+	if (end == text || *end || us < 0 || us > MAX_US)
+		log_line(LOG_LVL_WARN,
+			"WEFT_SPIN_US=%.40s is no number of microseconds from 0 to %d; correct or "
+			"unset it",
+			text, MAX_US);
+	else
+		limit_ns = us * (uint64_t)NSEC_PER_USEC;
+}
+
+uint64_t spin_limit_ns(uint64_t usual)
+{
+	pthread_once(&once, read_limit);
+	return limit_ns == UINT64_MAX ? usual : limit_ns;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+#include <stdint.h>
+
+/*
+ * For how many nanoseconds a thread that waits for another process spins before it sleeps: usual,
+ * or what WEFT_SPIN_US says, which is read once; a bad value is logged and counts as not there.
+ */
+uint64_t spin_limit_ns(uint64_t usual);
