@@ -200,6 +200,7 @@ int poll_fds(struct pollfd *fds, unsigned n, long timeout)
 		return ret;
 	do
 		ret = look(fds, n, false);
-	while (!ret && service_may_spin() && timeout && clock_ns() - start < spin_limit_ns(SPIN_NS));
+	while (!ret && service_may_spin() && timeout &&
+		clock_ns() - start < spin_limit_ns(SPIN_NS));
 	return ret || !timeout ? ret : wait_for(fds, n, until);
 }
