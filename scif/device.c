@@ -448,7 +448,7 @@ static int device_close(int fd)
 {
 	int err = errno;
 
-	return ep_forking() ? -ENOTTY : (int)result(scif_close(fd), err);
+	return ep_is_open(fd) ? (int)result(scif_close(fd), err) : -ENOTTY;
 }
 
 __attribute__((visibility("default"))) const struct scif_device *weft_scif_device(void)

@@ -211,6 +211,29 @@ bool ep_any(void)
 	return false;
 }
 
+bool ep_is_open(int fd)
+{
+	const struct scif_ep *ep = NULL;
+	int err = errno;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+		errno = err;
+		return false;
+	}
+	while (!lock_try(&table.lock)) {
+		/* Who forks may wait for a lock that is held around this close of something else.
+		 */
+		if (atomic_load_explicit(&forking, memory_order_relaxed))
+			return false;
+		sched_yield();
+	}
+	for (ep = table.bucket[st.st_ino % BUCKETS]; ep && ep->ino != st.st_ino;)
+		ep = ep->next;
+	lock_drop(&table.lock);
+	return ep;
+}
+
 void ep_before_fork(void)
 {
 	lock_take(&table.lock);

@@ -219,3 +219,8 @@ void ep_parent_forked(void);
 void ep_child_forked(void);
 /* Is this thread between two of them?  Then the table is locked, by itself. */
 bool ep_forking(void);
+/*
+ * Is fd an endpoint?  For close(2), which the libraries below call, too, with locks that a fork
+ * takes: while one is under way, no.
+ */
+bool ep_is_open(int fd);

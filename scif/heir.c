@@ -65,8 +65,8 @@ void heir_end(int sock)
 			break;
 		}
 	}
-	close(sock);
 	lock_drop(&heir.children_lock);
+	close(sock); /* without the lock, which is held over a fork: the shim may look for it */
 }
 
 void heir_child_forked(void)

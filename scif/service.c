@@ -249,7 +249,9 @@ struct rdma_event_channel *service_cm(void)
 	return service.cm;
 }
 
-struct ibv_comp_channel *service_channel(struct ibv_context *verbs)
+/* The channel of that context; made, if there is none, when one is given and finds a place. */
+static struct ibv_comp_channel *enter_channel(
+	struct ibv_context *verbs, struct ibv_comp_channel *made)
 {
 	struct ibv_comp_channel *channel = NULL;
 	int i;
@@ -261,14 +263,26 @@ struct ibv_comp_channel *service_channel(struct ibv_context *verbs)
 			break;
 		}
 	}
-	if (!channel && i < MAX_CONTEXTS) {
-		channel = ibv_create_comp_channel(verbs);
-		if (channel && !set_nonblock(channel->fd)) {
-			service.channels[i] = channel;
-			watch(channel->fd, EPOLLIN, IS_CHANNEL | i);
-		}
+	if (!channel && made && i < MAX_CONTEXTS) {
+		channel = service.channels[i] = made;
+		watch(channel->fd, EPOLLIN, IS_CHANNEL | i);
 	}
 	lock_drop(&service.lock);
+	return channel;
+}
+
+struct ibv_comp_channel *service_channel(struct ibv_context *verbs)
+{
+	struct ibv_comp_channel *channel = enter_channel(verbs, NULL), *made;
+
+	if (channel)
+		return channel;
+	/* Without the lock, which a fork takes, perhaps after those of the libraries below. */
+	made = ibv_create_comp_channel(verbs);
+	if (made && !set_nonblock(made->fd))
+		channel = enter_channel(verbs, made);
+	if (made && channel != made)
+		ibv_destroy_comp_channel(made);
 	return channel;
 }
 
