@@ -35,6 +35,16 @@ uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
 	return v;
 }
 
+uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max)
+{
+	uint64_t v = crash_number(state, text, max);
+
+	if (!v)
+		argp_error(
+			state, "'%s' is no number from 1 to %llu", text, (unsigned long long)max);
+	return v;
+}
+
 /* ---- run ---- */
 
 struct run {

@@ -18,6 +18,8 @@ int crash_open(struct journal *j, const char *path, bool writable);
 
 /* Parses a number from 0 to max, or ends the program with a usage error. */
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max);
+/* The same from 1 on. */
+uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max);
 
 /* ---- crash_show.c ---- */
 
@@ -45,3 +47,5 @@ int crash_write_marks(const struct journal *j, uint64_t n, const char *path);
  * `output`.  Its exit status, 128 + signal, -ETIME if it took longer than that, another -errno.
  */
 int crash_run_check(const char *command, const char *where, const char *output, unsigned seconds);
+/* Ends the check that runs, if one does; for a handler of signals. */
+void crash_end_check(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash check: runs the recovery check on images, and tells what breaks it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ enum {
 	NOT_RUNNABLE = 126, /* and one more: the shell's */
 	RANGES_MAX = 4,
 	LINE_MAX_BYTES = 200,
+	OUTPUT_LINES = 40,
 	WORD_BYTES = 8,
 };
 
@@ -34,7 +36,7 @@ struct check {
 	const char *journal, *command, *keep_path;
 	uint64_t at, images, random, seed;
 	unsigned seconds;
-	bool exhaustive, everywhere, json;
+	bool exhaustive, everywhere, has_images, json;
 	struct crash_rules rules;
 	/* at work */
 	struct journal j;
@@ -53,6 +55,19 @@ struct finding {
 	uint8_t *keep;
 };
 
+static void check_options(const struct check *c, struct argp_state *state)
+{
+	if (!c->journal || !c->command || !*c->command)
+		argp_error(state, "which journal, and which command (--recover)?");
+	else if (c->exhaustive && (c->has_images || c->random))
+		argp_error(state, "--all, or some (--images, --random)?");
+	else if (c->at && (c->everywhere || c->random))
+		argp_error(state, "after one record (--at), or after many?");
+	else if (!strstr(c->command, "{}"))
+		fputs("weft: the recovery check does not look at the image: there is no {} in it\n",
+			stderr);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct check *c = state->input;
@@ -62,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->command = arg;
 		return 0;
 	case KEY_AT:
-		c->at = crash_number(state, arg, UINT32_MAX);
+		c->at = crash_positive(state, arg, UINT32_MAX);
 		return 0;
 	case KEY_DDIO:
 		c->rules.ddio = true;
@@ -74,13 +89,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->everywhere = true;
 		return 0;
 	case KEY_RANDOM:
-		c->random = crash_number(state, arg, UINT32_MAX);
+		c->random = crash_positive(state, arg, UINT32_MAX);
 		return 0;
 	case KEY_SEED:
 		c->seed = crash_number(state, arg, UINT64_MAX);
 		return 0;
 	case KEY_TIMEOUT:
-		c->seconds = crash_number(state, arg, SECONDS_MAX);
+		c->seconds = crash_positive(state, arg, SECONDS_MAX);
 		return 0;
 	case KEY_KEEP:
 		c->keep_path = arg;
@@ -89,7 +104,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->json = true;
 		return 0;
 	case 'n':
-		c->images = crash_number(state, arg, CRASH_EXHAUSTIVE_MAX);
+		c->images = crash_positive(state, arg, CRASH_EXHAUSTIVE_MAX);
+		c->has_images = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->journal)
@@ -97,8 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->journal = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!c->journal || !c->command)
-			argp_error(state, "which journal, and which command (--recover)?");
+		check_options(c, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -131,6 +146,44 @@ static void remove_dir(const struct check *c)
 	unlink(c->output);
 	unlink(c->marks);
 	rmdir(c->dir);
+}
+
+/* Ended by a signal, it leaves nothing behind: no directory, no check that runs on. */
+static const struct check *volatile ending;
+
+static void ended(int sig)
+{
+	const struct check *c = ending;
+
+	crash_end_check();
+	if (c)
+		remove_dir(c);
+	_exit(128 + sig);
+}
+
+static void clean_up_on_signals(const struct check *c)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	struct sigaction sa = {.sa_handler = ended};
+
+	ending = c;
+	for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
+		sigaction(signals[i], &sa, NULL);
+}
+
+/* The check may be a program that is linked with our libraries: it finds them, as by weft run. */
+static int become_launcher(void)
+{
+	const struct launch launch = {.no_paths = true};
+	struct launch_var vars[LAUNCH_VARS];
+	int rc = launch_vars(&launch, vars);
+
+	for (int i = 0; !rc && i < LAUNCH_VARS; i++)
+		if (vars[i].value && setenv(vars[i].name, vars[i].value, 1))
+			rc = cli_fail("out of memory");
+	if (!rc)
+		launch_free(vars);
+	return rc;
 }
 
 static void progress(struct check *c, struct crash_point at)
@@ -273,11 +326,17 @@ static void print_output(const struct check *c)
 {
 	FILE *out = fopen(c->output, "re");
 	char line[LINE_MAX_BYTES];
+	unsigned n = 0;
 
 	if (!out)
 		return;
-	while (fgets(line, sizeof line, out))
+	for (; n < OUTPUT_LINES && fgets(line, sizeof line, out); n++) {
+		if (!n)
+			puts("The recovery check says:");
 		printf("  | %s%s", line, strchr(line, '\n') ? "" : "\n");
+	}
+	if (n == OUTPUT_LINES && fgetc(out) != EOF)
+		puts("  | ... and more");
 	fclose(out);
 }
 
@@ -312,7 +371,9 @@ static void report(const struct check *c, const struct finding *f)
 	if (f->late)
 		puts("The last request is not fenced: it may overtake the READ or FLUSH before "
 		     "it.");
-	puts("The recovery check says:");
+	if (!f->s->n_pending)
+		puts("It fails where nothing is lost and all is durable: is the check itself "
+		     "right?");
 	print_output(c);
 	if (c->keep_path)
 		printf("The image is in %s.\n", c->keep_path);
@@ -505,8 +566,9 @@ static int finish(struct check *c, int rc)
 		return cli_fail(
 			"a point has more than %d images; leave out --all", CRASH_EXHAUSTIVE_MAX);
 	if (rc < 0)
-		return cli_fail(
-			"cannot check an image: %s; is there room in %s?", strerror(-rc), c->dir);
+		return cli_fail("cannot check an image: %s; is there room in %s, and did the check "
+				"leave it alone?",
+			strerror(-rc), c->dir);
 	if (rc)
 		return rc;
 	if (!c->q.points)
@@ -515,8 +577,9 @@ static int finish(struct check *c, int rc)
 			"see weft-crash(1) for which is");
 	if (c->json)
 		return report_json(c, NULL);
-	printf("%llu crash points, %llu images%s: the recovery check passes\n",
-		(unsigned long long)c->q.points, (unsigned long long)c->q.checked,
+	printf("%llu crash point%s, %llu image%s%s: the recovery check passes\n",
+		(unsigned long long)c->q.points, c->q.points == 1 ? "" : "s",
+		(unsigned long long)c->q.checked, c->q.checked == 1 ? "" : "s",
 		c->q.sampled ? " of more that are possible" : ", which are all");
 	return cli_written();
 }
@@ -553,8 +616,12 @@ int crash_cmd_check(int argc, char **argv)
 	if (rc)
 		return rc;
 	rc = make_dir(&c);
+	if (!rc)
+		rc = become_launcher();
 	if (!rc) {
+		clean_up_on_signals(&c);
 		rc = finish(&c, search(&c));
+		ending = NULL;
 		remove_dir(&c);
 	}
 	crash_search_end(&c.q);

@@ -148,6 +148,14 @@ static void become(const char *text, const char *output)
 	_exit(127);
 }
 
+static volatile pid_t running; /* the group of the check; 0: none */
+
+void crash_end_check(void)
+{
+	if (running)
+		kill(-running, SIGKILL);
+}
+
 /* Its status, or -ETIME after ending it and what it started. */
 static int await(pid_t pid, unsigned seconds)
 {
@@ -163,6 +171,7 @@ static int await(pid_t pid, unsigned seconds)
 		kill(-pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	kill(-pid, SIGKILL); /* what it left running in the background */
 	if (n == 0)
 		return -ETIME;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -172,6 +181,7 @@ int crash_run_check(const char *command, const char *where, const char *output, 
 {
 	char *text = fill_in(command, where);
 	pid_t pid;
+	int rc;
 
 	if (!text)
 		return -ENOMEM;
@@ -182,7 +192,10 @@ int crash_run_check(const char *command, const char *where, const char *output, 
 	if (pid < 0)
 		return -errno;
 	setpgid(pid, pid);
-	return await(pid, seconds);
+	running = pid;
+	rc = await(pid, seconds);
+	running = 0;
+	return rc;
 }
 
 /* ---- weft crash images ---- */
@@ -202,14 +215,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_AT:
-		o->at = crash_number(state, arg, UINT32_MAX);
+		o->at = crash_positive(state, arg, UINT32_MAX);
 		o->has_at = true;
 		return 0;
 	case KEY_DDIO:
 		o->rules.ddio = true;
 		return 0;
 	case 'n':
-		o->max = crash_number(state, arg, CRASH_EXHAUSTIVE_MAX);
+		o->max = crash_positive(state, arg, CRASH_EXHAUSTIVE_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!o->journal)
@@ -244,6 +257,15 @@ static int write_one(
 	return crash_write_image(s, keep, path);
 }
 
+/* Is there an image in that directory already? */
+static bool has_images(const char *dir)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/image-0", dir);
+	return access(path, F_OK) == 0;
+}
+
 static int write_images(const struct images *o, struct journal *j)
 {
 	uint64_t n = journal_count(j), at = o->has_at && o->at < n ? o->at : n;
@@ -254,6 +276,11 @@ static int write_images(const struct images *o, struct journal *j)
 	uint8_t *keep;
 	int rc;
 
+	if (o->has_at && o->at > n)
+		return cli_fail("there is no record %llu, the last one is %llu",
+			(unsigned long long)o->at, (unsigned long long)n);
+	if (has_images(o->dir))
+		return cli_fail("%s has images of another time; give an empty directory", o->dir);
 	if (!at)
 		return cli_fail("the journal is empty; did the program register memory?");
 	rc = crash_state_at(&s, j, &o->rules, p, crash_overtakes(j, p.record));
@@ -269,7 +296,8 @@ static int write_images(const struct images *o, struct journal *j)
 	if (rc)
 		return cli_fail("cannot write images to %s: %s; give an empty directory with room",
 			o->dir, strerror(-rc));
-	printf("%u images%s\n", w.n, q.sampled ? ", of more that are possible (-n)" : "");
+	printf("%u image%s%s\n", w.n, w.n == 1 ? "" : "s",
+		q.sampled ? ", of more that are possible (-n)" : "");
 	return cli_written();
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400 };
+enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400, TRIES = 8 };
 
 /* ---- images that were found good ---- */
 
@@ -89,7 +89,7 @@ struct point {
 	uint8_t *keep;     /* the image in work */
 	uint64_t *records; /* that have words pending, the latest first */
 	uint64_t n_records;
-	uint64_t tried;
+	uint64_t tried, fresh; /* images, and those that were not known */
 	uint64_t random;
 };
 
@@ -137,6 +137,7 @@ static int look(struct point *p, const uint8_t *keep)
 	if (set_has(p->q->set, key))
 		return 0;
 	p->q->checked++;
+	p->fresh++;
 	rc = p->q->check(p->q->arg, p->s, p->at, keep);
 	return rc ? rc : set_add(p->q->set, key);
 }
@@ -162,26 +163,47 @@ static bool same_word(const struct crash_state *s, uint64_t a, uint64_t b)
 	       s->pending[a].word == s->pending[b].word;
 }
 
-/* The pending words in the order of their places; to be freed. */
-static uint64_t *sorted(const struct crash_state *s)
+static uint64_t durable_value(const struct crash_state *s, uint64_t i)
 {
-	uint64_t *order = malloc((s->n_pending + 1) * sizeof *order);
+	return s->regions[s->pending[i].region].durable[s->pending[i].word];
+}
 
-	for (uint64_t i = 0; order && i < s->n_pending; i++)
+/*
+ * The pending words that change something, in the order of their places; to be freed.  One that
+ * has the value that was there before it makes no other image, whether it is kept or lost.
+ */
+static uint64_t *sorted(const struct crash_state *s, uint64_t *count)
+{
+	uint64_t *order = malloc((s->n_pending + 1) * sizeof *order), n = 0;
+
+	*count = 0;
+	if (!order)
+		return NULL;
+	for (uint64_t i = 0; i < s->n_pending; i++)
 		order[i] = i;
-	if (order)
-		qsort_r(order, s->n_pending, sizeof *order, by_word, (void *)s);
+	qsort_r(order, s->n_pending, sizeof *order, by_word, (void *)s);
+	for (uint64_t i = 0; i < s->n_pending; i++) {
+		bool first = !i || !same_word(s, order[i - 1], order[i]);
+		/* The last one before it of that word that changed something, or else what is
+		 * durable. */
+		uint64_t before = !first && n && same_word(s, order[n - 1], order[i])
+					  ? s->pending[order[n - 1]].value
+					  : durable_value(s, order[i]);
+		if (s->pending[order[i]].value != before)
+			order[n++] = order[i];
+	}
+	*count = n;
 	return order;
 }
 
-static uint64_t count_images(const struct crash_state *s, const uint64_t *order)
+static uint64_t count_images(const struct crash_state *s, const uint64_t *order, uint64_t count)
 {
 	uint64_t total = 1;
 
-	for (uint64_t i = 0; i < s->n_pending;) {
+	for (uint64_t i = 0; i < count;) {
 		uint64_t n = i;
 
-		while (n < s->n_pending && same_word(s, order[i], order[n]))
+		while (n < count && same_word(s, order[i], order[n]))
 			n++;
 		if (total > UINT64_MAX / (n - i + 1))
 			return UINT64_MAX;
@@ -193,22 +215,23 @@ static uint64_t count_images(const struct crash_state *s, const uint64_t *order)
 
 uint64_t crash_images(struct crash_state *s)
 {
-	uint64_t *order = sorted(s);
-	uint64_t n = order ? count_images(s, order) : UINT64_MAX;
+	uint64_t count, *order = sorted(s, &count);
+	uint64_t n = order ? count_images(s, order, count) : UINT64_MAX;
 
 	free(order);
 	return n;
 }
 
 /* Image number `which`: each word has as many digits as values. */
-static void nth_image(struct point *p, const uint64_t *order, uint64_t which)
+static void nth_image(struct point *p, const uint64_t *order, uint64_t count, uint64_t which)
 {
 	const struct crash_state *s = p->s;
 
-	for (uint64_t i = 0; i < s->n_pending;) {
+	memset(p->keep, 0, s->n_pending);
+	for (uint64_t i = 0; i < count;) {
 		uint64_t n = i, chosen;
 
-		while (n < s->n_pending && same_word(s, order[i], order[n]))
+		while (n < count && same_word(s, order[i], order[n]))
 			n++;
 		chosen = which % (n - i + 1);
 		which /= n - i + 1;
@@ -217,12 +240,12 @@ static void nth_image(struct point *p, const uint64_t *order, uint64_t which)
 	}
 }
 
-static int all_images(struct point *p, const uint64_t *order, uint64_t n)
+static int all_images(struct point *p, const uint64_t *order, uint64_t count, uint64_t n)
 {
 	int rc = 0;
 
 	for (uint64_t i = 0; !rc && i < n; i++) {
-		nth_image(p, order, i);
+		nth_image(p, order, count, i);
 		rc = look(p, p->keep);
 	}
 	return rc;
@@ -266,7 +289,7 @@ static int random_images(struct point *p)
 	int rc = 0;
 
 	p->q->sampled = true;
-	while (!rc && p->tried < p->q->images) {
+	while (!rc && p->fresh < p->q->images && p->tried < TRIES * p->q->images) {
 		random_image(p);
 		rc = look(p, p->keep);
 	}
@@ -284,7 +307,7 @@ static int some_images(struct point *p)
 	set_all(p, true);
 	if (!rc)
 		rc = look(p, p->keep);
-	for (uint64_t i = 0; !rc && i < p->n_records && p->tried < p->q->images / 2; i++) {
+	for (uint64_t i = 0; !rc && i < p->n_records && p->fresh < p->q->images / 2; i++) {
 		set_all(p, false);
 		set_record(p, p->records[i], true);
 		rc = look(p, p->keep);
@@ -422,17 +445,17 @@ static int list_records(struct point *p)
 
 static int search(struct point *p)
 {
-	uint64_t *order, n;
+	uint64_t *order, count, n;
 	int rc = -ENOMEM;
 
 	if (p->q->random)
 		return random_images(p);
-	order = sorted(p->s);
+	order = sorted(p->s, &count);
 	if (!order)
 		return rc;
-	n = count_images(p->s, order);
+	n = count_images(p->s, order, count);
 	if (n <= (p->q->exhaustive ? CRASH_EXHAUSTIVE_MAX : p->q->images))
-		rc = all_images(p, order, n);
+		rc = all_images(p, order, count, n);
 	else
 		rc = p->q->exhaustive ? -E2BIG : some_images(p);
 	free(order);

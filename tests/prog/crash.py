@@ -8,9 +8,11 @@ LOG: the example examples/crash/replog; OWNER: crash_owner, which is beside this
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 SECONDS = 100
 PORTS = "7521", "7522"
@@ -75,6 +77,62 @@ class Test:
         return [] if "FLUSH for visibility" in self.crash("show", journal).stdout else ["--ddio"]
 
 
+def options(t, journal):
+    for bad in (["-n", "0"], ["--timeout", "0"], ["--at", "0"], ["--random", "0"],
+                ["--all", "--random", "3"], ["--at", "1", "--random", "2"],
+                ["--at", "1", "--everywhere"]):
+        t.want(f"usage: {bad}", t.crash("check", "--recover", "true {}", *bad,
+                                        journal).returncode == 2)
+    t.want("usage: no command", t.crash("check", "--recover", "", journal).returncode == 2)
+    got = t.crash("check", "--recover", "true", journal)
+    t.want("a check that does not look", got.returncode == 0 and "no {}" in got.stderr, got.stderr)
+    got = t.crash("images", journal, t.dir)
+    t.want("images of another time", got.returncode == 1 and "empty" in got.stderr, got.stderr)
+    got = t.crash("images", "--at", "99999", journal, t.dir)
+    t.want("no such record", got.returncode == 1 and "no record" in got.stderr, got.stderr)
+    libraries = os.environ.pop("LD_LIBRARY_PATH", None)
+    got = t.crash("check", "--recover", "ls $LD_LIBRARY_PATH/libibverbs.so.1 # {}", journal)
+    t.want("a check finds our libraries", got.returncode == 0, got.stdout + got.stderr)
+    if libraries:
+        os.environ["LD_LIBRARY_PATH"] = libraries
+
+
+def leftovers(t, journal):
+    """What a check leaves running, and what is there when weft itself is ended."""
+    pids = t.path("pids")
+    got = t.crash("check", "--recover", f"sleep 997 & echo $! >>{pids} # {{}}", journal)
+    t.want("a check with a child", got.returncode == 0, got.stdout + got.stderr)
+    tmp = t.path("tmp")
+    os.mkdir(tmp)
+    p = subprocess.Popen([t.weft, "crash", "check", "--recover", f"echo $$ >>{pids}; sleep 998 # {{}}",
+                          "--timeout", "60", journal], env={**os.environ, "TMPDIR": tmp},
+                         stdout=subprocess.DEVNULL)
+    before = os.path.getsize(pids)
+    until = time.time() + SECONDS
+    while os.path.getsize(pids) == before and time.time() < until:
+        time.sleep(0.02)
+    p.terminate()
+    t.want("ended by a signal", p.wait() == 128 + signal.SIGTERM)
+    t.want("nothing is left", not os.listdir(tmp), os.listdir(tmp))
+    with open(pids, encoding="ascii") as f:
+        for pid in f.read().split():
+            t.want(f"{pid} is ended", gone(int(pid)))
+
+
+def gone(pid):
+    """Soon there is no such process, or but a zombie that nobody waits for."""
+    until = time.time() + SECONDS
+    while time.time() < until:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+                if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
 def correct(t):
     journal = t.record("correct", "one", "two")
     got = t.check(journal)
@@ -96,6 +154,8 @@ def correct(t):
     t.want("one that hangs", got.returncode == 1 and "did not end" in got.stdout, got.stdout)
     got = t.crash("check", "--recover", "no-such-command {}", journal)
     t.want("one that is not there", got.returncode == 1 and "cannot run" in got.stderr, got.stderr)
+    options(t, journal)
+    leftovers(t, journal)
     got = t.crash("run", "-j", journal, "--", "true")
     t.want("a journal is not overwritten", got.returncode == 1 and "--add" in got.stderr)
     return journal
@@ -168,7 +228,7 @@ def ends(t, journal):
     t.want("nothing is added after the end",
            t.crash("run", "-j", journal, "--add", "--", "true").returncode == 1)
     got = t.check(journal)
-    t.want("the end alone is looked at", "1 crash points" in got.stdout, got.stdout)
+    t.want("the end alone is looked at", "1 crash point," in got.stdout, got.stdout)
     t.want("unless asked otherwise", t.check(journal, "--everywhere").returncode == 1)
     with open(t.path("plain"), "wb") as f:
         f.write(b"x" * 2000000)

@@ -475,10 +475,31 @@ static void too_many_for_all(void **state)
 
 	(void)state;
 	region();
-	write_words(QP, 0, 0, 12, 0);
-	write_words(QP, 1, 0, 12, 0);
-	write_words(QP, 2, 0, 12, 0); /* 4 to the power of 12 */
+	write_words(QP, 0, 0, 12, 1);
+	write_words(QP, 1, 0, 12, 2);
+	write_words(QP, 2, 0, 12, 3); /* 4 to the power of 12 */
 	assert_int_equal(search(&q, &calls, &keep, &s), -E2BIG);
+	crash_state_free(&s);
+	crash_search_end(&q);
+}
+
+/* The same value again makes no other image, and so does not count. */
+static void the_same_again(void **state)
+{
+	struct crash_search q = {.images = 8};
+	unsigned calls = 0;
+	struct crash_state s;
+	uint8_t *keep;
+
+	(void)state;
+	region();
+	write_words(QP, 0, 1, 3, 0); /* what is there */
+	write_words(QP, 1, 1, 3, 7);
+	write_words(QP, 2, 1, 3, 7);
+	assert_int_equal(search(&q, &calls, &keep, &s), 0);
+	assert_int_equal(crash_images(&s), 8);
+	assert_int_equal(calls, 8);
+	assert_false(q.sampled);
 	crash_state_free(&s);
 	crash_search_end(&q);
 }
@@ -603,6 +624,7 @@ int main(void)
 		RULE(all_images_once),
 		RULE(the_correct_order_passes),
 		RULE(too_many_for_all),
+		RULE(the_same_again),
 		RULE(a_full_journal_ends),
 		RULE(damaged_files_are_refused),
 		RULE(nonsense_is_passed_over),
