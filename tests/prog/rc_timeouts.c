@@ -18,7 +18,7 @@
 enum {
 	RNR_CODE = 24, /* 40.96 ms */
 	ACK_CODE = 13, /* 33.55 ms */
-	SLACK_MS = 20,
+	SLACK_MS = 60,
 };
 
 static const double rnr_ms = 40.96, ack_ms = 33.55;
