@@ -157,9 +157,11 @@ void rdma_destroy_qp(struct rdma_cm_id *rdma_id)
 {
 	struct ident *id = to_ident(rdma_id);
 
+	lock_take(&id->qp_lock);
 	if (rdma_id->qp)
 		ibv_destroy_qp(rdma_id->qp);
 	rdma_id->qp = NULL;
+	lock_drop(&id->qp_lock);
 	destroy_send_cq(id);
 	if (!rdma_id->srq)
 		destroy_recv_cq(id);
@@ -278,8 +280,10 @@ void qp_to_error(struct ident *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
+	lock_take(&id->qp_lock);
 	if (id->id.qp && id->id.qp_type != IBV_QPT_UD)
 		(void)ibv_modify_qp(id->id.qp, &attr, IBV_QP_STATE);
+	lock_drop(&id->qp_lock);
 }
 
 /* ---- shared receive queues ---- */

@@ -99,6 +99,7 @@ struct ident {
 	size_t connect_len;
 	struct ident *by_handle, *next, *prev;
 
+	struct lock qp_lock; /* an event moves the QP to ERR while a call destroys it */
 	pthread_mutex_t mutex;
 	pthread_cond_t acked;
 	uint32_t n_events, n_acked;
