@@ -141,10 +141,6 @@ static int cmd_run_crash(int argc, char **argv)
 	if (!realpath(run.journal, path))
 		return cli_fail("cannot find %s: %s; is its directory there?", run.journal,
 			strerror(errno));
-	if (strlen(path) >= SEG_JOURNAL_PATH)
-		return cli_fail("the path %.40s... of the journal is too long; use --journal with "
-				"one of less than %d bytes",
-			path, SEG_JOURNAL_PATH);
 	setenv(JOURNAL_ENV, path, 1);
 	if (run.all)
 		setenv(CRASH_REGIONS_ENV, "all", 1);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/hash.h"
 
 enum { DATA_ALIGN = 64 };
 
@@ -65,6 +66,13 @@ static bool head_valid(const struct journal_head *h, uint64_t size)
 	return h->records_max == want.records_max && h->data_off == want.data_off;
 }
 
+static uint64_t id_of(const struct stat *st)
+{
+	uint64_t id = hash_mix(hash_mix(st->st_dev) ^ st->st_ino);
+
+	return id ? id : 1;
+}
+
 int journal_open(struct journal *j, const char *path, bool writable)
 {
 	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -95,6 +103,7 @@ int journal_open(struct journal *j, const char *path, bool writable)
 		return rc;
 	j->records_max = j->head->records_max;
 	j->data_off = j->head->data_off;
+	j->id = id_of(&st);
 	return 0;
 }
 

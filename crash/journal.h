@@ -94,6 +94,7 @@ struct journal {
 	struct journal_head *head;
 	uint64_t size, data_off;
 	uint32_t records_max;
+	uint64_t id; /* of the file, by device and inode; never 0 */
 };
 
 /*

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400, TRIES = 8 };
 
 /* ---- images that were found good ---- */
@@ -13,14 +15,6 @@ struct crash_set {
 	uint64_t *slots; /* 0 = free */
 	uint64_t n, size;
 };
-
-static uint64_t mix(uint64_t v)
-{
-	v += 0x9e3779b97f4a7c15ull;
-	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
-	v = (v ^ v >> 27) * 0x94d049bb133111ebull;
-	return v ^ v >> 31;
-}
 
 static bool set_has(const struct crash_set *set, uint64_t key)
 {
@@ -95,12 +89,12 @@ struct point {
 
 static uint64_t hash_word(const struct crash_region *r, uint64_t word, uint64_t value)
 {
-	return mix(mix(r->base + word) ^ mix(r->owner) ^ value);
+	return hash_mix(hash_mix(r->base + word) ^ hash_mix(r->owner) ^ value);
 }
 
 static uint64_t hash_durable(const struct crash_state *s)
 {
-	uint64_t h = mix(s->marks);
+	uint64_t h = hash_mix(s->marks);
 
 	for (unsigned i = 0; i < s->n_regions; i++)
 		for (uint64_t w = 0; w < s->regions[i].words; w++)
@@ -267,7 +261,7 @@ static void set_all(struct point *p, bool kept)
 
 static uint64_t draw(struct point *p)
 {
-	p->random = mix(p->random);
+	p->random = hash_mix(p->random);
 	return p->random;
 }
 
@@ -474,7 +468,7 @@ int crash_search_point(
 	if (!rc) {
 		q->points++;
 		p.base = hash_durable(s);
-		p.random = mix(q->seed ^ mix(at.record));
+		p.random = hash_mix(q->seed ^ hash_mix(at.record));
 		rc = search(&p);
 	}
 	if (rc == 1 && (rc = shrink(&p)) >= 0)

@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 5 };
+enum { SEG_VERSION = 6 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -38,7 +38,6 @@ enum {
 	SEG_GUESTS = 1 << 14,
 	SEG_MEMBERS = 1 << 13,
 	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
-	SEG_JOURNAL_PATH = 512,
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -131,11 +130,10 @@ struct seg_header {
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
 
 	/*
-	 * The owner, at attach: the journal of writes into its persistent memory, an absolute path;
-	 * 0 = none (hca/crash.h)
+	 * The owner, at attach: in which journal writes into its persistent memory are to be noted
+	 * (struct journal.id); 0 = none (hca/crash.h)
 	 */
-	_Alignas(CACHE_LINE) _Atomic uint32_t has_journal;
-	char journal[SEG_JOURNAL_PATH];
+	_Alignas(CACHE_LINE) _Atomic uint64_t journal_id;
 };
 
 /*
