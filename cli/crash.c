@@ -112,6 +112,35 @@ static int make_journal(const struct run *run)
 	return rc;
 }
 
+/* It was made for a program that could not be started; another one may use it already. */
+static void remove_unused(const char *path)
+{
+	struct journal j;
+	bool unused;
+
+	if (journal_open(&j, path, false))
+		return;
+	unused = !journal_count(&j);
+	journal_close(&j);
+	if (unused)
+		unlink(path);
+}
+
+/* Becomes the program; returns only if that fails. */
+static int become(struct run *run)
+{
+	char path[PATH_MAX];
+
+	if (!realpath(run->journal, path))
+		return cli_fail("cannot find %s: %s; is its directory there?", run->journal,
+			strerror(errno));
+	setenv(JOURNAL_ENV, path, 1);
+	if (run->all)
+		setenv(CRASH_REGIONS_ENV, "all", 1);
+	run->launch.crash = true;
+	return launch_exec(&run->launch, run->cmd);
+}
+
 static int cmd_run_crash(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
@@ -131,21 +160,16 @@ static int cmd_run_crash(int argc, char **argv)
 		       "memory.",
 		.children = children};
 	struct run run = {.journal = "weft-crash.journal", .mib = DEFAULT_MIB};
-	char path[PATH_MAX];
 	int rc;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 	rc = make_journal(&run);
 	if (rc)
 		return rc;
-	if (!realpath(run.journal, path))
-		return cli_fail("cannot find %s: %s; is its directory there?", run.journal,
-			strerror(errno));
-	setenv(JOURNAL_ENV, path, 1);
-	if (run.all)
-		setenv(CRASH_REGIONS_ENV, "all", 1);
-	run.launch.crash = true;
-	return launch_exec(&run.launch, run.cmd);
+	rc = become(&run);
+	if (!run.add)
+		remove_unused(run.journal);
+	return rc;
 }
 
 /* ---- now, mark ---- */

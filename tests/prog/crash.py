@@ -239,6 +239,18 @@ def ends(t, journal):
     t.want("an unknown command", t.crash("later").returncode == 2)
 
 
+def not_started(t):
+    """A program that cannot be started leaves no journal, but for one that was there."""
+    journal = t.path("unused")
+    for program, status in (("no-such-program", 127), (t.dir, 126)):
+        got = t.crash("run", "-j", journal, "--", program)
+        t.want(f"{program} is not run", got.returncode == status, got.stderr)
+        t.want("no journal is left", not os.path.exists(journal))
+    t.want("a program runs", t.crash("run", "-j", journal, "--", "true").returncode == 0)
+    t.crash("run", "-j", journal, "--add", "--", "no-such-program")
+    t.want("a journal that was there stays", os.path.exists(journal))
+
+
 def main():
     # With AddressSanitizer: what is preloaded comes before its runtime, which does not matter.
     os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")
@@ -247,6 +259,7 @@ def main():
         t = Test(build, log, owner, scratch)
         correct(t)
         by_owner(t)
+        not_started(t)
         ends(t, mutants(t))
     print(f"{t.failed} failed")
     sys.exit(1 if t.failed else 0)
