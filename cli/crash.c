@@ -14,12 +14,22 @@ enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MI
 int crash_open(struct journal *j, const char *path, bool writable)
 {
 	int rc = journal_open(j, path, writable);
+	struct journal_damage d;
 
 	if (rc == -EPROTO)
 		return cli_fail("%s is no journal; weft crash run makes one", path);
-	return rc ? cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
-			    strerror(-rc))
-		  : EXIT_OK;
+	if (rc == -EBADMSG)
+		return cli_fail("%s is damaged: it has %llu bytes, and its head (from byte 0 on) "
+				"does not fit that; was it cut short?  Record it again",
+			path, (unsigned long long)j->size);
+	if (rc)
+		return cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
+			strerror(-rc));
+	if (writable || !journal_verify(j, &d))
+		return EXIT_OK;
+	journal_close(j);
+	return cli_fail("%s is damaged at byte %llu: %s; record it again", path,
+		(unsigned long long)d.at, d.what);
 }
 
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)

@@ -216,6 +216,23 @@ def mutants(t):
     return journal
 
 
+def damaged(t, journal):
+    """A journal that was cut short or changed by accident is refused, and where is told."""
+    with open(journal, "rb") as f:
+        whole = f.read()
+    bad = t.path("damaged")
+    at = 4096 + 128 + 60  # in the second record
+    for data, told in ((whole[:-5], f"{len(whole) - 5} bytes"), (whole[:5000], "5000 bytes"),
+                       (whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:], f"byte {4096 + 128}")):
+        with open(bad, "wb") as f:
+            f.write(data)
+        for args in (("show", bad), ("check", "--recover", "true {}", bad),
+                     ("images", bad, t.path("nowhere"))):
+            got = t.crash(*args)
+            t.want(f"damaged: {args[0]}", got.returncode == 1 and "is damaged" in got.stderr and
+                   told in got.stderr, got.stderr)
+
+
 def ends(t, journal):
     got = t.crash("mark", journal, "the end")
     t.want("mark", got.returncode == 0, got.stderr)
@@ -234,6 +251,7 @@ def ends(t, journal):
         f.write(b"x" * 2000000)
     got = t.crash("show", t.path("plain"))
     t.want("no journal", got.returncode == 1 and "is no journal" in got.stderr, got.stderr)
+    damaged(t, journal)
     t.want("usage", t.crash("check", journal).returncode == 2)
     t.want("usage of now", t.crash("now").returncode == 2)
     t.want("an unknown command", t.crash("later").returncode == 2)
