@@ -194,8 +194,9 @@ def mutants(t):
     found, lost, kept = lost_and_kept(t, journal)
     t.want("no-flush: the record is lost", [r["length"] for r in lost] == [64], lost)
     t.want("no-flush: as little as is enough", lost and lost[0]["lost_words"] == 1, lost)
-    t.want("no-flush: the word is kept",
-           "ATOMIC WRITE" in [r["operation"] for r in kept], kept)
+    t.want("no-flush: the word is kept, and nothing else",
+           [r["operation"] for r in kept] == ["ATOMIC WRITE"], kept)
+    t.want("no-flush: what makes no difference", isinstance(found.get("either"), list), found)
     t.want("no-flush: whose it is",
            lost and lost[0]["name"] == "replog" and lost[0]["wr_id"] == 1, lost)
     text = t.check(journal, "--keep", t.path("bad")).stdout

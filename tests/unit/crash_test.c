@@ -421,6 +421,39 @@ static void the_search_finds_the_least(void **state)
 		assert_in_range(s.pending[i].word, 1, 4);
 	}
 	assert_int_equal(lost, 1);
+	for (uint64_t i = 0; i < s.n_pending; i++) {
+		if (s.pending[i].word >= 8)
+			assert_int_equal(keep[i], CRASH_EITHER);
+		if (s.pending[i].word == 0)
+			assert_int_equal(keep[i], CRASH_KEPT);
+	}
+	free(keep);
+	crash_state_free(&s);
+	crash_search_end(&q);
+}
+
+/* One write stays hidden under another, which alone is needed. */
+static void what_is_hidden_need_not_be_kept(void **state)
+{
+	struct crash_search q = {.images = 64};
+	unsigned calls = 0, kept = 0;
+	struct crash_state s;
+	uint8_t *keep;
+
+	(void)state;
+	region();
+	write_words(QP, 0, 1, 4, 5);
+	write_words(QP, 1, 0, 1, 1);
+	write_words(QP, 2, 0, 1, 2);
+	for (unsigned w = 8; w < WORDS; w++)
+		write_words(QP, w, w, 1, 7);
+	assert_int_equal(search(&q, &calls, &keep, &s), 1);
+	for (uint64_t i = 0; i < s.n_pending; i++) {
+		kept += keep[i] == CRASH_KEPT && s.pending[i].word == 0;
+		if (s.pending[i].word >= 8)
+			assert_int_equal(keep[i], CRASH_EITHER);
+	}
+	assert_int_equal(kept, 1);
 	free(keep);
 	crash_state_free(&s);
 	crash_search_end(&q);
@@ -732,6 +765,7 @@ int main(void)
 		RULE(a_fence_in_between_counts),
 		RULE(regions_that_overlap_are_one),
 		RULE(the_search_finds_the_least),
+		RULE(what_is_hidden_need_not_be_kept),
 		RULE(all_images_once),
 		RULE(the_correct_order_passes),
 		RULE(too_many_for_all),
