@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "hca/crash.h"
 
 enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
@@ -58,11 +59,10 @@ uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max
 /* ---- run ---- */
 
 struct run {
-	struct launch launch;
+	struct program program;
 	const char *journal;
 	uint64_t mib;
 	bool add, all;
-	char **cmd;
 };
 
 static error_t parse_run(int key, char *arg, struct argp_state *state)
@@ -71,7 +71,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &run->launch;
+		state->child_inputs[0] = &run->program;
 		return 0;
 	case 'j':
 		run->journal = arg;
@@ -86,13 +86,6 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ALL:
 		run->all = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		run->cmd = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -147,8 +140,8 @@ static int become(struct run *run)
 	setenv(JOURNAL_ENV, path, 1);
 	if (run->all)
 		setenv(CRASH_REGIONS_ENV, "all", 1);
-	run->launch.crash = true;
-	return launch_exec(&run->launch, run->cmd);
+	run->program.launch.crash = true;
+	return launch_exec(&run->program.launch, run->program.cmd);
 }
 
 static int cmd_run_crash(int argc, char **argv)
@@ -162,7 +155,7 @@ static int cmd_run_crash(int argc, char **argv)
 			"files and what is registered for persistent flushes",
 			0},
 		{0}};
-	static const struct argp_child children[] = {{&launch_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&program_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse_run,
 		.args_doc = "[--] PROGRAM [ARGUMENT...]",
@@ -229,72 +222,21 @@ static int cmd_mark(int argc, char **argv)
 
 /* ---- the command ---- */
 
-static const struct command {
-	const char *name, *summary;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{"run", "run a program and keep a journal", cmd_run_crash},
-	{"now", "let the power fail now", cmd_now},
-	{"mark", "note a text in the journal", cmd_mark},
-	{"show", "print the journal", crash_cmd_show},
-	{"images", "write out what may be left after a crash", crash_cmd_images},
-	{"check", "run a recovery check on what may be left", crash_cmd_check},
-};
-
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	int *first = state->input;
-
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_ARG:
-		*first = state->next - 1;
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static char *with_commands(int key, const char *text, void *input)
-{
-	char *list = NULL;
-	size_t size;
-	FILE *out;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC || !(out = open_memstream(&list, &size)))
-		return (char *)text;
-	fputs("Commands:\n", out);
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	fputs("\nEach has --help.  See weft-crash(1).\n", out);
-	fclose(out);
-	return list;
-}
-
 int cmd_crash(int argc, char **argv)
 {
-	static const struct argp argp = {.parser = parse,
-		.args_doc = "COMMAND [ARGUMENT...]",
+	static const struct command list[] = {
+		{"run", "run a program and keep a journal", cmd_run_crash},
+		{"now", "let the power fail now", cmd_now},
+		{"mark", "note a text in the journal", cmd_mark},
+		{"show", "print the journal", crash_cmd_show},
+		{"images", "write out what may be left after a crash", crash_cmd_images},
+		{"check", "run a recovery check on what may be left", crash_cmd_check},
+		{0},
+	};
+	static const struct commands commands = {.name = "weft crash",
 		.doc = "Simulates power failures of machines with remote persistent memory.\v",
-		.help_filter = with_commands};
-	char title[64];
-	int first = 0;
+		.see = "weft-crash(1)",
+		.list = list};
 
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(argv[first], commands[i].name))
-			continue;
-		snprintf(title, sizeof title, "weft crash %s", commands[i].name);
-		argv[first] = title;
-		return commands[i].run(argc - first, argv + first);
-	}
-	cli_fail("unknown command 'crash %s'; try 'weft crash --help'", argv[first]);
-	return EXIT_USAGE;
+	return commands_run(&commands, argc, argv);
 }
