@@ -39,7 +39,6 @@ enum {
 	SEG_MEMBERS = 1 << 13,
 	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
 	SEG_BACKINGS = 64,     /* objects by which a process shares memory of itself */
-	SEG_JOURNAL_PATH = 512,
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -135,11 +134,10 @@ struct seg_header {
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
 
 	/*
-	 * The owner, at attach: the journal of writes into its persistent memory, an absolute path;
-	 * 0 = none (hca/crash.h)
+	 * The owner, at attach: in which journal writes into its persistent memory are to be noted
+	 * (struct journal.id); 0 = none (hca/crash.h)
 	 */
-	_Alignas(CACHE_LINE) _Atomic uint32_t has_journal;
-	char journal[SEG_JOURNAL_PATH];
+	_Alignas(CACHE_LINE) _Atomic uint64_t journal_id;
 };
 
 /*
