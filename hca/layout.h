@@ -123,6 +123,8 @@ struct seg_header {
 	_Atomic uint64_t mapped_bytes, conversions;
 	_Atomic uint32_t n_backings;                /* objects of the program's that they map */
 	_Atomic uint64_t backed_bytes;              /* of regions in these, each for itself */
+	_Atomic uint32_t n_quarantined; /* regions that went while a stopped peer was using one */
+	_Atomic uint64_t quarantined_bytes;         /* of their places in the arena */
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
 	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
 
@@ -179,6 +181,7 @@ enum seg_counter {
 	CTR_CQ_OVERRUN,
 	CTR_CMA_REFUSED,  /* EPERM from process_vm */
 	CTR_WAIT_STOPPED, /* invalidations that had to wait for a stopped peer */
+	CTR_PASS_STOPPED, /* ... and those that did not wait for one */
 	CTR_DROP_NO_QP,   /* datagrams and UC messages dropped: no such QP, or not ready */
 	CTR_DROP_QKEY,    /* ... a wrong Q_Key */
 	CTR_DROP_NO_RECV, /* ... no receive posted */

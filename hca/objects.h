@@ -185,6 +185,7 @@ struct hca_qp {
 	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */
 	uint32_t max_sge, max_inline, sq_depth;
 	bool sig_all;
+	_Atomic bool one_sided; /* what was posted last; a guess at what is queued */
 	/* hot: receiving */
 	struct lock rq_lock;
 	uint32_t rq_tail;
@@ -264,7 +265,7 @@ void progress_slow(void);
 
 /*
  * Looks, every 10 ms at most, whether weftd has died, and goes to its successor: peers that look
- * for us ask that one.  Blocks only to start it.
+ * for us ask that one.  Ends quarantines that are over.  Blocks only to start weftd.
  */
 void progress_weftd(void);
 
