@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 5 };
+enum { SEG_VERSION = 6 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -215,7 +215,7 @@ enum seg_mr_flags {
 /* seg_mr.share: how a peer reaches a region's memory. */
 enum mr_share {
 	MR_COPY,   /* by a system call that copies, or by the owner's agent */
-	MR_MAPPED, /* in the arena, at the offset that is its address */
+	MR_MAPPED, /* in the arena, at the offset that is its address + shift */
 	MR_BUSY,   /* it is changing over: come back soon */
 };
 
@@ -234,7 +234,10 @@ struct seg_mr {
 	uint64_t iova;  /* the address that work requests use */
 	uint64_t length;
 	uint64_t addr; /* where it is in the owner's memory */
-	uint64_t sink; /* MR_NULL: where writes go */
+	union {
+		uint64_t sink;  /* MR_NULL: where writes go */
+		uint64_t shift; /* of others, MR_MAPPED: 0 unless it is a second mapping */
+	};
 	union {
 		struct {                        /* of a region */
 			_Atomic uint32_t share; /* enum mr_share */

@@ -137,18 +137,38 @@ static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t l
 	return true;
 }
 
+/*
+ * From addresses to offsets in the arena, the same for all regions; false: it is not, or one is
+ * not mapped.
+ */
+static bool shift_of(const struct held *h, unsigned first, uint64_t *shift)
+{
+	bool any = false;
+
+	for (unsigned i = first; i < h->n; i++) {
+		const struct seg_mr *mr = h->mr[i].mr;
+
+		if (h->mr[i].share == HELD_NO_PAGES)
+			continue;
+		if (h->mr[i].share != MR_MAPPED || (any && mr->shift != *shift))
+			return false;
+		*shift = mr->shift;
+		any = true;
+	}
+	return any;
+}
+
 bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l)
 {
+	uint64_t shift;
 	struct sgl here;
 
-	for (unsigned i = first; i < h->n; i++)
-		if (h->mr[i].share != MR_MAPPED && h->mr[i].share != HELD_NO_PAGES)
-			return false;
-	if (!v->arena || first == h->n)
+	if (!v->arena || !shift_of(h, first, &shift))
 		return false;
 	sgl_reset(&here);
 	for (unsigned i = 0; i < l->n; i++)
-		if (!add_mapped(v->arena, &here, (uintptr_t)l->v[i].iov_base, l->v[i].iov_len))
+		if (!add_mapped(
+			    v->arena, &here, (uintptr_t)l->v[i].iov_base + shift, l->v[i].iov_len))
 			return false;
 	l->n = here.n;
 	memcpy(l->v, here.v, here.n * sizeof *l->v);

@@ -15,6 +15,7 @@
 #include "scif/cm.h"
 #include "scif/half.h"
 #include "scif/heir.h"
+#include "scif/hold.h"
 #include "scif/link.h"
 #include "scif/map.h"
 #include "scif/poll.h"
@@ -185,6 +186,7 @@ static void child_forked(void)
 	poll_forked();
 	bell_forked();
 	map_forked();
+	hold_forked();
 	client_forked();
 	cm_forked();
 	if (service.epoll >= 0)
