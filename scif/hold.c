@@ -11,15 +11,21 @@
 
 static _Atomic uint32_t forks;
 
+/* What of the pages may be asked for. */
+static int rights(const struct hold *h)
+{
+	return PROT_READ | (h->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
+}
+
 int hold_export(struct hold *h, struct ibv_context *verbs)
 {
-	int prot = PROT_READ | (h->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0), err = errno, ret;
+	int err = errno, ret;
 
-	if (h->share)
+	if (h->share || h->imported)
 		return 0;
 	if (!weft_share_there())
 		return -EOPNOTSUPP;
-	h->share = weft_share_export(verbs, h->addr, h->len, prot, &h->handle);
+	h->share = weft_share_export(verbs, h->addr, h->len, rights(h), &h->handle);
 	ret = h->share ? 0 : -errno;
 	errno = err;
 	if (ret && ret != -EFAULT)
@@ -31,10 +37,8 @@ int hold_export(struct hold *h, struct ibv_context *verbs)
 /* A second mapping of what is exported, or of what is shared memory anyway; NULL: neither. */
 static void *map_again(struct hold *h, struct ibv_context *verbs)
 {
-	int prot = PROT_READ | (h->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
-
 	if (h->share)
-		return weft_share_map(verbs, &h->handle, 0, h->len, prot, 0, NULL);
+		return weft_share_map(verbs, &h->handle, 0, h->len, rights(h), 0, NULL);
 	return weft_share_second ? weft_share_second(verbs, h->addr, h->len) : NULL;
 }
 
@@ -67,6 +71,31 @@ int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, str
 			addr);
 	}
 	errno = err;
+	*out = h;
+	return 0;
+}
+
+int hold_import(struct ibv_context *verbs, const struct weft_share_handle *handle, size_t len,
+	int prot, struct hold **out)
+{
+	struct hold *h = calloc(1, sizeof(*h));
+	int err = errno;
+
+	if (!h)
+		return -ENOMEM;
+	h->refs = 1;
+	h->forks = atomic_load_explicit(&forks, memory_order_relaxed);
+	h->len = len;
+	h->prot = prot;
+	h->imported = true;
+	h->handle = *handle;
+	h->at = weft_share_there() ? weft_share_map(verbs, handle, 0, len, rights(h), 0, NULL)
+				   : NULL;
+	errno = err;
+	if (!h->at) {
+		free(h);
+		return -EOPNOTSUPP;
+	}
 	*out = h;
 	return 0;
 }

@@ -23,6 +23,7 @@ struct hold {
 	int prot;                 /* SCIF_PROT_* */
 	bool shared;              /* held as the shared memory that they are, not by an export */
 	struct weft_share *share; /* exported, so that peers can map them; NULL: not */
+	bool imported;            /* another process exports them: addr is NULL */
 	struct weft_share_handle handle;
 };
 
@@ -31,6 +32,9 @@ struct hold {
  * all there.
  */
 int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, struct hold **out);
+/* The same for what another process exports: -EOPNOTSUPP if it cannot be mapped. */
+int hold_import(struct ibv_context *verbs, const struct weft_share_handle *handle, size_t len,
+	int prot, struct hold **out);
 void hold_get(struct hold *h);
 /* The last one lets the pages go; peers that have them mapped keep them.  h may be NULL. */
 void hold_put(struct hold *h);

@@ -107,7 +107,7 @@ void reg_drop(struct window *w)
 	w->hold = NULL;
 }
 
-static int check_args(const void *addr, size_t len, int64_t off, int prot, int flags)
+int reg_check(const void *addr, size_t len, int64_t off, int prot, int flags)
 {
 	if (flags & ~SCIF_MAP_FIXED)
 		check_why("map_flags has bits other than SCIF_MAP_FIXED");
@@ -185,6 +185,7 @@ struct wish {
 	size_t len;
 	int prot;
 	struct hold *pages;
+	const struct weft_share_handle *import; /* of memory of another process */
 };
 
 /* Where the window goes. */
@@ -210,6 +211,9 @@ static int take_pages(struct scif_ep *ep, struct window *w, const struct wish *w
 	w->hold = wish->pages;
 	if (w->hold)
 		hold_get(w->hold);
+	else if (wish->import)
+		ret = hold_import(
+			ep->link.pd->context, wish->import, wish->len, wish->prot, &w->hold);
 	else
 		ret = hold_new(ep->link.pd->context, wish->addr, wish->len, wish->prot, &w->hold);
 	if (ret)
@@ -262,7 +266,16 @@ static int64_t open_window(struct scif_ep *ep, const struct wish *wish, int64_t 
 int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, int prot, int flags)
 {
 	const struct wish wish = {.addr = addr, .len = len, .prot = prot};
-	int64_t ret = check_args(addr, len, off, prot, flags);
+	int64_t ret = reg_check(addr, len, off, prot, flags);
+
+	return ret ? ret : open_window(ep, &wish, off, flags);
+}
+
+int64_t reg_import(struct scif_ep *ep, const struct weft_share_handle *handle, size_t len,
+	int64_t off, int prot, int flags)
+{
+	const struct wish wish = {.len = len, .prot = prot, .import = handle};
+	int64_t ret = reg_check(NULL, len, off, prot, flags);
 
 	return ret ? ret : open_window(ep, &wish, off, flags);
 }
@@ -282,7 +295,7 @@ int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t
 	if (!hold)
 		return -EINVAL;
 	wish = (struct wish){hold->addr, hold->len, hold->prot, hold};
-	ret = check_args(hold->addr, hold->len, off, hold->prot, flags);
+	ret = reg_check(hold->addr, hold->len, off, hold->prot, flags);
 	if (!ret)
 		ret = open_window(ep, &wish, off, flags);
 	hold_put(hold);

@@ -141,7 +141,7 @@ static void *run(void *arg)
 
 /* ---- starting ---- */
 
-static int start_thread(void)
+int service_thread(void *(*fn)(void *arg), void *arg)
 {
 	pthread_t thread;
 	sigset_t all, before;
@@ -149,7 +149,7 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = -pthread_create(&thread, NULL, run, NULL);
+	ret = -pthread_create(&thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		return ret;
@@ -230,7 +230,7 @@ static int start(void)
 		if (ret)
 			return ret;
 	}
-	ret = start_thread();
+	ret = service_thread(run, NULL);
 	service.running = !ret;
 	return ret;
 }
