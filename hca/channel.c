@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -136,32 +138,41 @@ static void fire_untold(struct hca_channel *ch)
 	lock_drop(&ch->lock);
 }
 
+/* How a sleeper looks after weftd. */
+struct vigil {
+	uint32_t hub_id;      /* of the weftd that was there last */
+	uint64_t alert_until; /* peers that die before this may not have come to the next weftd */
+};
+
 /* What only weftd would have done, were it not down; true if there may be more of it soon. */
-static bool look_after(struct hca_channel *ch, uint64_t *alert_until)
+static bool look_after(struct hca_channel *ch, struct vigil *v)
 {
 	uint64_t now = clock_coarse_ns();
-	uint32_t hub = proc_at()->hub_id;
 	bool more;
+	int cancel;
 
+	/* The program may cancel a thread that waits for events, but not with our locks held. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	progress_slow();
 	progress_weftd();
 	more = progress_stalled();
 	fire_untold(ch);
-	/* Peers that die soon may not have come to the next weftd. */
-	if (rdv_socket() < 0 || proc_at()->hub_id != hub)
-		*alert_until = now + ALERT_NS;
-	return more || now < *alert_until;
+	if (rdv_socket() < 0 || proc_at()->hub_id != v->hub_id) {
+		v->hub_id = proc_at()->hub_id;
+		v->alert_until = now + ALERT_NS;
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return more || now < v->alert_until;
 }
 
 /*
  * Waits until the channel can be read, and looks after what waits for time and after weftd, which
- * looks after the rest, meanwhile.  If the program made reading not wait, does not wait.  0 or
- * -EINTR.
+ * looks after the rest, meanwhile.  0, -EAGAIN if the program made reading not wait, or -EINTR.
  */
 static int wait_readable(struct hca_channel *ch)
 {
 	struct pollfd p[2] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
-	uint64_t alert_until = 0;
+	struct vigil vigil = {.hub_id = proc_at()->hub_id};
 	bool busy = true;
 
 	while (!(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
@@ -176,23 +187,45 @@ static int wait_readable(struct hca_channel *ch)
 			return 0;
 		if (n > 0 && poll(p, 1, WEFTD_GONE_MS) > 0)
 			return 0;
-		busy = look_after(ch, &alert_until);
+		busy = look_after(ch, &vigil);
 	}
-	return 0;
+	return -EAGAIN;
+}
+
+/*
+ * Takes one count from the channel without waiting, whatever its flags say: another thread may
+ * have taken the one that poll() saw.  0, -EAGAIN or another error of read(2).
+ */
+static int take_count(struct hca_channel *ch)
+{
+	uint64_t one;
+	struct iovec iov = {.iov_base = &one, .iov_len = sizeof one};
+	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+
+	if (preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return -errno;
+	/* Emulators lack the flag. */
+	if (poll(&p, 1, 0) == 0)
+		return -EAGAIN;
+	return read(ch->fd, &one, sizeof one) < 0 ? -errno : 0;
 }
 
 int hca_channel_get(struct hca_channel *ch, void **cookie)
 {
 	struct hca_cq *cq;
-	uint64_t one;
 
 	for (;;) {
-		int rc = wait_readable(ch);
+		int rc = take_count(ch);
 
+		if (rc == -EAGAIN) {
+			rc = wait_readable(ch);
+			if (!rc)
+				continue;
+		}
 		if (rc)
 			return rc;
-		if (read(ch->fd, &one, sizeof one) < 0)
-			return -errno;
 		/* An event without a CQ comes from a producer that fired twice: legal, dropped. */
 		cq = find_fired(ch);
 		if (cq) {

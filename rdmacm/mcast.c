@@ -230,7 +230,7 @@ static int leave_group(struct ident *id, const struct sockaddr *addr)
 	}
 	channel_sift(to_channel(id->id.channel), NULL, about_join, &name);
 	pthread_mutex_lock(&id->mutex);
-	while (j->n_acked < j->n_events)
+	while (j->n_acked < j->n_events && !id->inherited)
 		pthread_cond_wait(&id->acked, &id->mutex);
 	pthread_mutex_unlock(&id->mutex);
 	if (j->attached && id->id.qp && !is_needed(id, &group))

@@ -80,6 +80,7 @@ struct ident {
 	bool own_send_cq, own_recv_cq;
 	bool has_port;    /* ours, as weftd knows or will learn */
 	bool known;       /* weftd may know the id */
+	bool inherited;   /* by fork: its events are the parent's to acknowledge */
 	uint32_t loan;    /* which lent port it has, 0: none */
 	uint64_t left_at; /* when it disconnected, ns; 0: it did not */
 	uint32_t flags;   /* enum cm_flags */

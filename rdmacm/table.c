@@ -114,10 +114,23 @@ static int publish(int (*send)(void *, struct proto_msg *, const void *, size_t)
 	return ret;
 }
 
+/* What the parent's other threads held or waited for, nobody does here. */
+static void ident_inherit(struct ident *id)
+{
+	id->inherited = true;
+	atomic_store_explicit(&id->qp_lock.word, 0, memory_order_relaxed);
+	pthread_mutex_init(&id->mutex, NULL);
+	pthread_cond_init(&id->acked, NULL);
+}
+
 /* The parent's ids are not the child's; it may only destroy what it inherited. */
 static void forked_child(void)
 {
 	ports_forked_child();
+	for (struct ident *id = table.idents; id; id = id->next)
+		ident_inherit(id);
+	for (struct event_channel *ch = table.channels; ch; ch = ch->next)
+		atomic_store_explicit(&ch->lock.word, 0, memory_order_relaxed);
 	memset(&table.by_handle, 0, sizeof table.by_handle);
 	table.idents = NULL;
 	table.channels = NULL;
@@ -186,7 +199,7 @@ void ident_remove(struct ident *id)
 void ident_free(struct ident *id)
 {
 	pthread_mutex_lock(&id->mutex);
-	while (id->n_acked < id->n_events)
+	while (id->n_acked < id->n_events && !id->inherited)
 		pthread_cond_wait(&id->acked, &id->mutex);
 	pthread_mutex_unlock(&id->mutex);
 	pthread_mutex_destroy(&id->mutex);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
@@ -45,6 +46,29 @@ static void fd_is_real(void)
 	CHECK(cm_readable(ach, 0));
 	cm_end(id);
 	CHECK(!cm_readable(ach, 0));
+}
+
+/* A child need not acknowledge what its parent has not. */
+static void inherited(void)
+{
+	struct rdma_cm_id *id = cm_id(ach);
+	struct rdma_cm_event *e;
+	int status;
+	pid_t pid;
+
+	check_case("inherited");
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(1), 100), 0);
+	CHECK_EQ(rdma_get_cm_event(ach, &e), 0);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		_exit(rdma_destroy_id(id) ? 1 : 0);
+	}
+	CHECK(pid > 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(rdma_ack_cm_event(e), 0);
+	cm_end(id);
 }
 
 static void life(bool qp)
@@ -513,6 +537,7 @@ int main(void)
 	ach = cm_channel();
 	pch = cm_channel();
 	fd_is_real();
+	inherited();
 	life(true);
 	life(false);
 	private_data();
