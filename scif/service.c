@@ -93,11 +93,17 @@ static void look_at_fd(uint64_t ino)
 	ep_put(ep);
 }
 
-/* A child uses an endpoint that it inherited, or is gone. */
+/*
+ * A child uses an endpoint that it inherited, or is gone.  Closing the socket does not end the
+ * watch while a child that was forked just now has it too: the number would then be taken for the
+ * socket when it is something else.
+ */
 static void serve_heir(int sock)
 {
-	if (!heir_asked(sock))
-		heir_end(sock);
+	if (heir_asked(sock))
+		return;
+	epoll_ctl(service.epoll, EPOLL_CTL_DEL, sock, NULL);
+	heir_end(sock);
 }
 
 /* How long the thread may sleep. */
