@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 6 };
+enum { SEG_VERSION = 7 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -121,8 +121,8 @@ struct seg_header {
 	_Atomic uint32_t share_mode; /* enum share_mode */
 	_Atomic uint32_t n_mapped;   /* regions */
 	_Atomic uint64_t mapped_bytes, conversions;
-	_Atomic uint32_t n_backings;                /* objects of the program's that they map */
-	_Atomic uint64_t backed_bytes;              /* of regions in these, each for itself */
+	_Atomic uint32_t n_backings;    /* objects of the program's that they map */
+	_Atomic uint64_t backed_bytes;  /* of regions in these, each for itself */
 	_Atomic uint32_t n_quarantined; /* regions that went while a stopped peer was using one */
 	_Atomic uint64_t quarantined_bytes;         /* of their places in the arena */
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
@@ -220,7 +220,7 @@ enum seg_mr_flags {
 /* seg_mr.share: how a peer reaches a region's memory. */
 enum mr_share {
 	MR_COPY,   /* by a system call that copies, or by the owner's agent */
-	MR_MAPPED, /* in the arena, at the offset that is its address */
+	MR_MAPPED, /* in the arena, at the offset that is its address + shift */
 	MR_BUSY,   /* it is changing over: come back soon */
 	MR_BACKED, /* in an object that the program shares by itself: seg_mr.backing, .offset */
 };
@@ -243,6 +243,7 @@ struct seg_mr {
 	union {
 		uint64_t sink;   /* MR_NULL: where writes go */
 		uint64_t offset; /* MR_BACKED: of addr in the backing */
+		uint64_t shift;  /* MR_MAPPED: 0 unless it is a second mapping */
 	};
 	union {
 		struct {                        /* of a region */

@@ -51,7 +51,9 @@ struct hca_mr {
 	/* share.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;
-	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
+	uint64_t lo, hi, top; /* whole pages, in the arena; top: the highest hi below this node */
+	uint64_t shift;       /* of a second mapping: from addresses to the arena; else 0 */
+	bool second;          /* over an import of our own arena: its pages stay there */
 	bool in_set, mapped, remap;
 	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
 	uint32_t born;        /* the key of an export, which the field above does not have */

@@ -39,20 +39,18 @@ struct scif_ep *ep_new(void)
 	if (!ep)
 		return NULL;
 	ep->refs = 1;
-	ep->sock = -1;
+	ep->sock = ep->maker = -1;
 	ep->connect_result = 1;
 	ep->requests_end = &ep->requests;
 	ep->link.after_end = &ep->link.after;
 	return ep;
 }
 
-int ep_open(struct scif_ep *ep)
+/* The table has a reference. */
+static void enter(struct scif_ep *ep)
 {
 	struct scif_ep **head;
-	int fd, ret = ready_open(ep, &fd);
 
-	if (ret)
-		return ret;
 	lock_take(&table.lock);
 	head = &table.bucket[ep->ino % BUCKETS];
 	ep->next = *head;
@@ -60,6 +58,34 @@ int ep_open(struct scif_ep *ep)
 	ep_get(ep);
 	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 	lock_drop(&table.lock);
+}
+
+int ep_inherit(int fd, int maker)
+{
+	struct scif_ep *ep;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	ep = ep_new();
+	if (!ep)
+		return -ENOMEM;
+	ep->state = EP_INHERITED;
+	ep->inherited = true;
+	ep->maker = maker;
+	ep->ino = st.st_ino;
+	enter(ep);
+	ep_put(ep);
+	return 0;
+}
+
+int ep_open(struct scif_ep *ep)
+{
+	int fd, ret = ready_open(ep, &fd);
+
+	if (ret)
+		return ret;
+	enter(ep);
 	ret = service_watch(ep);
 	if (!ret)
 		return fd;
@@ -206,8 +232,9 @@ bool ep_forking(void)
 bool ep_any(void)
 {
 	for (int i = 0; i < BUCKETS; i++)
-		if (table.bucket[i])
-			return true;
+		for (const struct scif_ep *ep = table.bucket[i]; ep; ep = ep->next)
+			if (!ep->inherited)
+				return true;
 	return false;
 }
 
@@ -429,6 +456,7 @@ void ep_close(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	if (ep->state == EP_INHERITED) {
 		lock_drop(&ep->lock);
+		heir_forget(ep);
 		atomic_store_explicit(&ep->gone, 1, memory_order_release);
 		return;
 	}

@@ -139,7 +139,7 @@ struct scif_ep {
 	bool filled; /* the fd is not writable */
 	bool hung_up;
 	bool inherited; /* EP_INHERITED: since the fork, whatever the state */
-	bool orphan;    /* ... and nobody can be asked for it */
+	int maker;      /* ... the socket to the process that made it, -1: none (heir.h) */
 
 	struct scif_port *port; /* NULL: unbound */
 	struct scif_id peer;
@@ -156,12 +156,15 @@ struct scif_ep {
 	struct ep_check check;
 	struct windows own;    /* ours, with their regions */
 	struct windows theirs; /* the peer's, with their keys */
+	struct windows lent;   /* inherited: of its windows, those over memory of ours */
 };
 
 /* A new endpoint in state EP_UNBOUND with one reference and no fd; NULL: no memory. */
 struct scif_ep *ep_new(void);
 /* Gives it its fd, close-on-exec, which is returned, and enters it into the table. */
 int ep_open(struct scif_ep *ep);
+/* Enters one that another process made and passed to us, who is asked by that socket. */
+int ep_inherit(int fd, int maker);
 /* Takes a reference; gives it back, the last one frees. */
 void ep_get(struct scif_ep *ep);
 void ep_put(struct scif_ep *ep);
@@ -211,7 +214,7 @@ void ep_reset(struct scif_ep *ep);
 /* The errno of a call that needs a connection, 0 if there is one.  Under the lock. */
 int ep_connected(const struct scif_ep *ep);
 
-/* Is there any in the table?  With the table's lock, as before a fork. */
+/* Is there any of our own in the table?  With the table's lock, as before a fork. */
 bool ep_any(void);
 /* Around fork(). */
 void ep_before_fork(void);
