@@ -51,6 +51,12 @@ int stream_send(struct scif_ep *ep, int fd, const uint8_t *msg, int len, bool bl
 		if (ret)
 			break;
 		done += send_some(ep, fd, msg + done, len - done);
+		if (done < len && link_tx_room(ep)) {
+			/* it was read just now: nobody will wake us for it */
+			lock_drop(&ep->lock);
+			lock_take(&ep->lock);
+			continue;
+		}
 		if (done == len || !block)
 			break;
 		ret = ep_wait(ep, &spin, 0);
