@@ -23,8 +23,8 @@ static void read_limit(void)
 	us = strtol(text, &end, 10);
 	if (end == text || *end || us < 0 || us > MAX_US)
 		log_line(LOG_LVL_WARN,
-			"WEFT_SPIN_US=%.40s is no number of microseconds from 0 to %d; correct or "
-			"unset it",
+			"WEFT_SPIN_US=%.40s is no number of microseconds from 0 to %d, and counts "
+			"as not set; correct or unset it",
 			text, MAX_US);
 	else
 		limit_ns = us * (uint64_t)NSEC_PER_USEC;

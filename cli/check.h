@@ -24,7 +24,10 @@ void check_nofile(struct check *c);
 void check_memlock(struct check *c);
 void check_other_rdma(struct check *c);
 
-/* This installation (check_weft.c).  Each may block for some seconds if weftd does not answer. */
+/*
+ * This installation (check_weft.c).  check_weftd_runs() blocks for 5 seconds if weftd does not
+ * answer; those after it then say that they need it.
+ */
 void check_runtime_dir(struct check *c);
 void check_weftd_file(struct check *c);
 void check_weftd_runs(struct check *c);

@@ -142,12 +142,23 @@ static bool autostart(void)
 	return !value || strcmp(value, "0");
 }
 
+/* weftd did not answer: the checks that need it need not wait for it once more each. */
+static bool silent;
+
+static bool needs_silent(struct check *c)
+{
+	if (silent)
+		check_set(c, CHECK_WARN, NULL, "not checked: weftd does not answer");
+	return silent;
+}
+
 void check_weftd_runs(struct check *c)
 {
 	const char *fabric = cli_fabric_name(NULL);
 	int32_t pid = 0;
 	int rc = rdv_ping(NULL, &pid);
 
+	silent = rc == -ETIMEDOUT;
 	if (!rc)
 		check_set(c, CHECK_OK, NULL, "'%s' is served by weftd, pid %d", fabric, pid);
 	else if (rc == -ENOTCONN && autostart())
@@ -207,7 +218,7 @@ void check_libibverbs(struct check *c)
 	struct cli_dirs dirs;
 	char path[PATH_MAX + 32], answer[ANSWER];
 
-	if (cli_find_dirs(&dirs))
+	if (needs_silent(c) || cli_find_dirs(&dirs))
 		return;
 	snprintf(path, sizeof path, "%s/libibverbs.so.1", dirs.lib);
 	ask_library(path, answer);
@@ -230,7 +241,7 @@ void check_device_files(struct check *c)
 	struct cli_dirs dirs;
 	char *argv[] = {dirs.self, "run", "--", "/bin/sh", "-c", script, NULL};
 
-	if (cli_find_dirs(&dirs))
+	if (needs_silent(c) || cli_find_dirs(&dirs))
 		return;
 	if (!autostart() && rdv_ping(NULL, NULL)) {
 		check_set(c, CHECK_WARN, "run 'weft up'", "not checked: no weftd");

@@ -52,6 +52,15 @@ struct launch {
 /* Parser of these options; its input is a struct launch. */
 extern const struct argp launch_argp;
 
+/* The program to be started, behind such options. */
+struct program {
+	struct launch launch;
+	char **cmd; /* its arguments, until NULL */
+};
+
+/* Parser of both; its input is a struct program.  No program is wrong usage. */
+extern const struct argp program_argp;
+
 struct launch_var {
 	const char *name;
 	char *value; /* NULL: leave the variable alone; else the owner frees it */

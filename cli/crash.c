@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "hca/crash.h"
 
 enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
@@ -14,12 +15,22 @@ enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MI
 int crash_open(struct journal *j, const char *path, bool writable)
 {
 	int rc = journal_open(j, path, writable);
+	struct journal_damage d;
 
 	if (rc == -EPROTO)
 		return cli_fail("%s is no journal; weft crash run makes one", path);
-	return rc ? cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
-			    strerror(-rc))
-		  : EXIT_OK;
+	if (rc == -EBADMSG)
+		return cli_fail("%s is damaged: it has %llu bytes, and its head (from byte 0 on) "
+				"does not fit that; was it cut short?  Record it again",
+			path, (unsigned long long)j->size);
+	if (rc)
+		return cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
+			strerror(-rc));
+	if (writable || !journal_verify(j, &d))
+		return EXIT_OK;
+	journal_close(j);
+	return cli_fail("%s is damaged at byte %llu: %s; record it again", path,
+		(unsigned long long)d.at, d.what);
 }
 
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
@@ -48,11 +59,10 @@ uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max
 /* ---- run ---- */
 
 struct run {
-	struct launch launch;
+	struct program program;
 	const char *journal;
 	uint64_t mib;
 	bool add, all;
-	char **cmd;
 };
 
 static error_t parse_run(int key, char *arg, struct argp_state *state)
@@ -61,7 +71,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &run->launch;
+		state->child_inputs[0] = &run->program;
 		return 0;
 	case 'j':
 		run->journal = arg;
@@ -76,13 +86,6 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ALL:
 		run->all = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		run->cmd = &state->argv[state->next - 1];
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -112,6 +115,35 @@ static int make_journal(const struct run *run)
 	return rc;
 }
 
+/* It was made for a program that could not be started; another one may use it already. */
+static void remove_unused(const char *path)
+{
+	struct journal j;
+	bool unused;
+
+	if (journal_open(&j, path, false))
+		return;
+	unused = !journal_count(&j);
+	journal_close(&j);
+	if (unused)
+		unlink(path);
+}
+
+/* Becomes the program; returns only if that fails. */
+static int become(struct run *run)
+{
+	char path[PATH_MAX];
+
+	if (!realpath(run->journal, path))
+		return cli_fail("cannot find %s: %s; is its directory there?", run->journal,
+			strerror(errno));
+	setenv(JOURNAL_ENV, path, 1);
+	if (run->all)
+		setenv(CRASH_REGIONS_ENV, "all", 1);
+	run->program.launch.crash = true;
+	return launch_exec(&run->program.launch, run->program.cmd);
+}
+
 static int cmd_run_crash(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
@@ -123,7 +155,7 @@ static int cmd_run_crash(int argc, char **argv)
 			"files and what is registered for persistent flushes",
 			0},
 		{0}};
-	static const struct argp_child children[] = {{&launch_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&program_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse_run,
 		.args_doc = "[--] PROGRAM [ARGUMENT...]",
@@ -131,25 +163,16 @@ static int cmd_run_crash(int argc, char **argv)
 		       "memory.",
 		.children = children};
 	struct run run = {.journal = "weft-crash.journal", .mib = DEFAULT_MIB};
-	char path[PATH_MAX];
 	int rc;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
 	rc = make_journal(&run);
 	if (rc)
 		return rc;
-	if (!realpath(run.journal, path))
-		return cli_fail("cannot find %s: %s; is its directory there?", run.journal,
-			strerror(errno));
-	if (strlen(path) >= SEG_JOURNAL_PATH)
-		return cli_fail("the path %.40s... of the journal is too long; use --journal with "
-				"one of less than %d bytes",
-			path, SEG_JOURNAL_PATH);
-	setenv(JOURNAL_ENV, path, 1);
-	if (run.all)
-		setenv(CRASH_REGIONS_ENV, "all", 1);
-	run.launch.crash = true;
-	return launch_exec(&run.launch, run.cmd);
+	rc = become(&run);
+	if (!run.add)
+		remove_unused(run.journal);
+	return rc;
 }
 
 /* ---- now, mark ---- */
@@ -199,72 +222,21 @@ static int cmd_mark(int argc, char **argv)
 
 /* ---- the command ---- */
 
-static const struct command {
-	const char *name, *summary;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{"run", "run a program and keep a journal", cmd_run_crash},
-	{"now", "let the power fail now", cmd_now},
-	{"mark", "note a text in the journal", cmd_mark},
-	{"show", "print the journal", crash_cmd_show},
-	{"images", "write out what may be left after a crash", crash_cmd_images},
-	{"check", "run a recovery check on what may be left", crash_cmd_check},
-};
-
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	int *first = state->input;
-
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_ARG:
-		*first = state->next - 1;
-		state->next = state->argc;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_usage(state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static char *with_commands(int key, const char *text, void *input)
-{
-	char *list = NULL;
-	size_t size;
-	FILE *out;
-
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC || !(out = open_memstream(&list, &size)))
-		return (char *)text;
-	fputs("Commands:\n", out);
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-	fputs("\nEach has --help.  See weft-crash(1).\n", out);
-	fclose(out);
-	return list;
-}
-
 int cmd_crash(int argc, char **argv)
 {
-	static const struct argp argp = {.parser = parse,
-		.args_doc = "COMMAND [ARGUMENT...]",
+	static const struct command list[] = {
+		{"run", "run a program and keep a journal", cmd_run_crash},
+		{"now", "let the power fail now", cmd_now},
+		{"mark", "note a text in the journal", cmd_mark},
+		{"show", "print the journal", crash_cmd_show},
+		{"images", "write out what may be left after a crash", crash_cmd_images},
+		{"check", "run a recovery check on what may be left", crash_cmd_check},
+		{0},
+	};
+	static const struct commands commands = {.name = "weft crash",
 		.doc = "Simulates power failures of machines with remote persistent memory.\v",
-		.help_filter = with_commands};
-	char title[64];
-	int first = 0;
+		.see = "weft-crash(1)",
+		.list = list};
 
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first);
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(argv[first], commands[i].name))
-			continue;
-		snprintf(title, sizeof title, "weft crash %s", commands[i].name);
-		argv[first] = title;
-		return commands[i].run(argc - first, argv + first);
-	}
-	cli_fail("unknown command 'crash %s'; try 'weft crash --help'", argv[first]);
-	return EXIT_USAGE;
+	return commands_run(&commands, argc, argv);
 }

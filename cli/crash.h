@@ -13,7 +13,10 @@ int crash_cmd_show(int argc, char **argv);
 int crash_cmd_images(int argc, char **argv);
 int crash_cmd_check(int argc, char **argv);
 
-/* Opens a journal, or prints why not and returns EXIT_FAILED. */
+/*
+ * Opens a journal, or prints why not and returns EXIT_FAILED; to read it, only if it is all as it
+ * was written.
+ */
 int crash_open(struct journal *j, const char *path, bool writable);
 
 /* Parses a number from 0 to max, or ends the program with a usage error. */

@@ -224,9 +224,9 @@ static int check_image(
 
 /* ---- the report ---- */
 
-/* Lost words of one record. */
+/* Lost words of one record, and of the others how many have to be kept. */
 struct loss {
-	uint64_t lost, words;
+	uint64_t lost, words, kept;
 	unsigned n;
 	struct {
 		uint64_t addr, end;
@@ -254,6 +254,7 @@ static struct loss loss_of(const struct finding *f, uint64_t record)
 		if (p->record != record)
 			continue;
 		l.words++;
+		l.kept += f->keep[i] == CRASH_KEPT;
 		if (!crash_is_lost(f->s, f->keep, i))
 			continue;
 		l.lost++;
@@ -284,7 +285,7 @@ struct print {
 	const struct check *c;
 	const struct finding *f;
 	bool lost;
-	unsigned n;
+	unsigned n, either;
 };
 
 static void print_words(const struct crash_state *s, const struct loss *l)
@@ -314,6 +315,10 @@ static void print_record(uint64_t record, const struct loss *l, void *arg)
 
 	if (p->lost != !!l->lost)
 		return;
+	if (!l->lost && !l->kept) {
+		p->either++;
+		return;
+	}
 	printf("  #%llu ", (unsigned long long)record + 1);
 	crash_describe(stdout, p->f->s, journal_at(&p->c->j, record));
 	if (l->lost && l->lost < l->words)
@@ -368,6 +373,9 @@ static void report(const struct check *c, const struct finding *f)
 	each_pending(f, print_record, &p);
 	if (!p.n)
 		puts("  nothing");
+	if (p.either)
+		printf("%u other%s may be kept or lost: it breaks all the same.\n", p.either,
+			p.either == 1 ? "" : "s");
 	if (f->late)
 		puts("The last request is not fenced: it may overtake the READ or FLUSH before "
 		     "it.");
@@ -382,7 +390,7 @@ static void report(const struct check *c, const struct finding *f)
 struct json_lists {
 	const struct check *c;
 	const struct finding *f;
-	json_t *lost, *kept;
+	json_t *lost, *kept, *either;
 };
 
 static void add_json(uint64_t record, const struct loss *l, void *arg)
@@ -398,7 +406,7 @@ static void add_json(uint64_t record, const struct loss *l, void *arg)
 	json_object_set_new(o, "words", json_integer((json_int_t)l->words));
 	json_object_set_new(o, "lost_words", json_integer((json_int_t)l->lost));
 	json_object_set_new(o, "lost_ranges", ranges);
-	json_array_append_new(l->lost ? lists->lost : lists->kept, o);
+	json_array_append_new(l->lost ? lists->lost : l->kept ? lists->kept : lists->either, o);
 }
 
 static int report_json(const struct check *c, const struct finding *f)
@@ -406,7 +414,8 @@ static int report_json(const struct check *c, const struct finding *f)
 	json_t *o = json_pack("{sb sI sI sb sb}", "broken", !!f, "points", (json_int_t)c->q.points,
 		"images", (json_int_t)c->q.checked, "sampled", c->q.sampled, "ended_early",
 		!!(atomic_load_explicit(&c->j.head->flags, memory_order_relaxed) & JOURNAL_FULL));
-	struct json_lists lists = {.c = c, .f = f, .lost = json_array(), .kept = json_array()};
+	struct json_lists lists = {
+		.c = c, .f = f, .lost = json_array(), .kept = json_array(), .either = json_array()};
 
 	if (f) {
 		each_pending(f, add_json, &lists);
@@ -416,9 +425,11 @@ static int report_json(const struct check *c, const struct finding *f)
 		json_object_set_new(o, "status", json_integer(c->status));
 		json_object_set(o, "lost", lists.lost);
 		json_object_set(o, "kept", lists.kept);
+		json_object_set(o, "either", lists.either);
 	}
 	json_decref(lists.lost);
 	json_decref(lists.kept);
+	json_decref(lists.either);
 	json_dumpf(o, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(o);

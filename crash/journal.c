@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/hash.h"
 
 enum { DATA_ALIGN = 64 };
 
@@ -65,36 +66,53 @@ static bool head_valid(const struct journal_head *h, uint64_t size)
 	return h->records_max == want.records_max && h->data_off == want.data_off;
 }
 
+static int check_magic(int fd)
+{
+	uint64_t magic;
+
+	if (pread(fd, &magic, sizeof magic, 0) != (ssize_t)sizeof magic)
+		return -EPROTO;
+	return magic == JOURNAL_MAGIC ? 0 : -EPROTO;
+}
+
+static uint64_t id_of(const struct stat *st)
+{
+	uint64_t id = hash_mix(hash_mix(st->st_dev) ^ st->st_ino);
+
+	return id ? id : 1;
+}
+
 int journal_open(struct journal *j, const char *path, bool writable)
 {
 	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	struct stat st;
-	int rc = 0;
+	int rc;
 
 	*j = (struct journal){0};
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st))
-		rc = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_size < JOURNAL_SIZE_MIN)
-		rc = -EPROTO;
+	rc = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? check_magic(fd) : -EPROTO;
 	if (!rc) {
-		void *at = mmap(NULL, st.st_size, prot, MAP_SHARED, fd, 0);
+		j->size = st.st_size;
+		rc = j->size < JOURNAL_SIZE_MIN ? -EBADMSG : 0;
+	}
+	if (!rc) {
+		void *at = mmap(NULL, j->size, prot, MAP_SHARED, fd, 0);
 
 		rc = at == MAP_FAILED ? -errno : 0;
 		j->head = rc ? NULL : at;
-		j->size = st.st_size;
 	}
 	close(fd);
 	if (!rc && !head_valid(j->head, j->size)) {
 		journal_close(j);
-		rc = -EPROTO;
+		rc = -EBADMSG;
 	}
 	if (rc)
 		return rc;
 	j->records_max = j->head->records_max;
 	j->data_off = j->head->data_off;
+	j->id = id_of(&st);
 	return 0;
 }
 
@@ -158,11 +176,32 @@ void journal_unroom(struct journal *j, uint64_t data, uint64_t len)
 		&j->head->data, &end, data, memory_order_acq_rel, memory_order_relaxed);
 }
 
+static uint64_t record_sum(const struct journal_record *r, uint64_t i)
+{
+	return hash_bytes((const char *)r + sizeof r->state,
+		offsetof(struct journal_record, sum) - sizeof r->state, i);
+}
+
+static uint64_t data_sum(const uint8_t *bytes, uint32_t len)
+{
+	return bytes ? hash_bytes(bytes, len, 0) : 0;
+}
+
+/* A copy of *r with the sum of its bytes, which takes longer than to fill in a record. */
+static struct journal_record with_data_sum(const struct journal *j, const struct journal_record *r)
+{
+	struct journal_record copy = *r;
+
+	copy.data_sum = data_sum(journal_bytes(j, r), r->data_len);
+	return copy;
+}
+
 static struct journal_record *fill(
-	struct journal *j, uint64_t i, const struct journal_record *r, enum journal_state state)
+	struct journal *j, uint64_t i, struct journal_record *r, enum journal_state state)
 {
 	struct journal_record *to = slot(j, i);
 
+	r->sum = record_sum(r, i);
 	/* What ended it may have come since, and what follows is not noted any more. */
 	if (journal_ended(j))
 		return NULL;
@@ -175,13 +214,15 @@ static struct journal_record *fill(
 struct journal_record *journal_add(
 	struct journal *j, const struct journal_record *r, enum journal_state state)
 {
+	struct journal_record copy;
 	uint64_t i;
 
 	if (journal_ended(j))
 		return NULL;
+	copy = with_data_sum(j, r);
 	i = reserve(&j->head->records, 1, j->records_max);
 	if (i != UINT64_MAX)
-		return fill(j, i, r, state);
+		return fill(j, i, &copy, state);
 	end_full(j);
 	return NULL;
 }
@@ -189,14 +230,17 @@ struct journal_record *journal_add(
 struct journal_record *journal_add_as(
 	struct journal *j, const struct journal_record *r, enum journal_state state, uint64_t as)
 {
+	struct journal_record copy;
+
 	if (as >= j->records_max) {
 		end_full(j);
 		return NULL;
 	}
+	copy = with_data_sum(j, r);
 	if (journal_ended(j) || !atomic_compare_exchange_strong_explicit(&j->head->records, &as,
 					as + 1, memory_order_acq_rel, memory_order_relaxed))
 		return NULL;
-	return fill(j, as, r, state);
+	return fill(j, as, &copy, state);
 }
 
 void journal_settle(struct journal_record *r, enum journal_state state)
@@ -266,7 +310,9 @@ const struct journal_record *journal_at(const struct journal *j, uint64_t i)
 
 bool journal_settled(const struct journal *j, uint64_t i)
 {
-	return atomic_load_explicit(&slot(j, i)->state, memory_order_acquire) >= JOURNAL_DONE;
+	uint32_t state = atomic_load_explicit(&slot(j, i)->state, memory_order_acquire);
+
+	return state == JOURNAL_DONE || state == JOURNAL_VOID;
 }
 
 const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r)
@@ -275,4 +321,98 @@ const uint8_t *journal_bytes(const struct journal *j, const struct journal_recor
 		r->data_len > j->size - r->data)
 		return NULL;
 	return journal_data(j, r->data);
+}
+
+/* ---- is it what was written? ---- */
+
+static int damaged(struct journal_damage *d, uint64_t at, const char *what)
+{
+	*d = (struct journal_damage){at, what};
+	return -EBADMSG;
+}
+
+static int verify_head(const struct journal *j, struct journal_damage *d)
+{
+	uint32_t flags = atomic_load_explicit(&j->head->flags, memory_order_relaxed);
+	uint64_t data = atomic_load_explicit(&j->head->data, memory_order_relaxed);
+
+	if (flags && flags != JOURNAL_FULL && flags != JOURNAL_STOPPED &&
+		flags != (JOURNAL_FULL | JOURNAL_STOPPED))
+		return damaged(d, offsetof(struct journal_head, flags), "its flags are none");
+	if (atomic_load_explicit(&j->head->records, memory_order_relaxed) > j->records_max)
+		return damaged(d, offsetof(struct journal_head, records),
+			"it counts more records than fit");
+	if (data < j->data_off || data > j->size)
+		return damaged(d, offsetof(struct journal_head, data),
+			"the end of its bytes lies outside");
+	return 0;
+}
+
+static int verify_bytes(
+	const struct journal *j, const struct journal_record *r, struct journal_damage *d)
+{
+	const uint8_t *bytes = journal_bytes(j, r);
+
+	if (!r->data_len)
+		return 0;
+	if (bytes &&
+		r->data + r->data_len > atomic_load_explicit(&j->head->data, memory_order_relaxed))
+		return damaged(d, offsetof(struct journal_head, data),
+			"its bytes end before those of a record");
+	if (bytes && data_sum(bytes, r->data_len) == r->data_sum)
+		return 0;
+	/* Others may use the room of one that came to nothing meanwhile. */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&r->state, memory_order_relaxed) == JOURNAL_VOID)
+		return 0;
+	return damaged(d, bytes ? r->data : (uint64_t)((const char *)r - (const char *)j->head),
+		"the bytes of a record are not those that were noted");
+}
+
+static int verify_record(const struct journal *j, uint64_t i, struct journal_damage *d)
+{
+	const struct journal_record *r = slot(j, i);
+	uint64_t at = (uint64_t)((const char *)r - (const char *)j->head);
+
+	switch (atomic_load_explicit(&r->state, memory_order_acquire)) {
+	case JOURNAL_EMPTY:
+		return 0;
+	case JOURNAL_BEGUN:
+	case JOURNAL_DONE:
+	case JOURNAL_VOID:
+		if (record_sum(r, i) != r->sum)
+			return damaged(d, at, "a record is not what was noted");
+		break;
+	default:
+		return damaged(d, at, "a record has no state that there is");
+	}
+	return atomic_load_explicit(&r->state, memory_order_acquire) == JOURNAL_VOID
+		       ? 0
+		       : verify_bytes(j, r, d);
+}
+
+/* Nothing is behind the last record, which may just have come. */
+static int verify_rest(const struct journal *j, uint64_t i, struct journal_damage *d)
+{
+	static const struct journal_record none;
+
+	for (; i < j->records_max; i++) {
+		if (!memcmp(slot(j, i), &none, sizeof none))
+			continue;
+		atomic_thread_fence(memory_order_acquire);
+		if (i >= journal_count(j))
+			return damaged(d, JOURNAL_HEAD_BYTES + i * sizeof none,
+				"there is a record behind the last one");
+	}
+	return 0;
+}
+
+int journal_verify(const struct journal *j, struct journal_damage *d)
+{
+	uint64_t n = journal_count(j);
+	int rc = verify_head(j, d);
+
+	for (uint64_t i = 0; !rc && i < n; i++)
+		rc = verify_record(j, i, d);
+	return rc ? rc : verify_rest(j, n, d);
 }

@@ -9,7 +9,8 @@
  * never filled, since its process died, is passed over.  It is of one size and bounded: when it
  * is full, JOURNAL_FULL is set and nothing more is written, so that what it holds has no holes.
  *
- * Whoever reads it trusts nothing that it says.
+ * A record has a sum of itself and one of its bytes, so that a reader notices if the file was
+ * changed by accident.  Else he trusts nothing that it says, for who writes may be hostile.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 #include "base/atomic.h"
 
-#define JOURNAL_MAGIC 0x314c4e4a54464557ull /* as bytes: "WEFTJNL1" */
+#define JOURNAL_MAGIC 0x324c4e4a54464557ull /* as bytes: "WEFTJNL2" */
 #define JOURNAL_ENV   "WEFT_CRASH"          /* the journal of this process: an absolute path */
 
 enum {
@@ -30,9 +31,10 @@ enum {
 	JOURNAL_TEXT_MAX = 256, /* of a mark */
 };
 
+/* Of several bits each, and so are the states: a byte that was changed makes none of another. */
 enum journal_flags {
-	JOURNAL_FULL = 1 << 0,    /* something did not fit: the record ends before it */
-	JOURNAL_STOPPED = 1 << 1, /* the power failed (weft crash now): nothing counts after it */
+	JOURNAL_FULL = 0x33333333,    /* something did not fit: the record ends before it */
+	JOURNAL_STOPPED = 0x44444444, /* the power failed (weft crash now): nothing counts after */
 };
 
 enum journal_kind {
@@ -46,9 +48,9 @@ enum journal_kind {
 
 enum journal_state {
 	JOURNAL_EMPTY,
-	JOURNAL_BEGUN, /* filled; the write itself is under way, or its process died in it */
-	JOURNAL_DONE,
-	JOURNAL_VOID, /* nothing came of it */
+	JOURNAL_BEGUN = 0x11111111, /* filled; the write is under way, or its process died in it */
+	JOURNAL_DONE = 0x22222222,
+	JOURNAL_VOID = 0x44444444, /* nothing came of it */
 };
 
 /* struct journal_record.push */
@@ -74,7 +76,9 @@ struct journal_record {
 	uint32_t pos;        /* W P: number of the request in its send queue */
 	uint32_t seen;       /* W P: completions of requests before this number had been polled */
 	char name[JOURNAL_NAME]; /* of the process */
-	uint8_t room[32];
+	uint64_t data_sum;       /* of its bytes */
+	uint8_t room[16];
+	uint64_t sum; /* of its number and all of the above but the state */
 };
 
 _Static_assert(sizeof(struct journal_record) == 128, "two lines");
@@ -94,6 +98,7 @@ struct journal {
 	struct journal_head *head;
 	uint64_t size, data_off;
 	uint32_t records_max;
+	uint64_t id; /* of the file, by device and inode; never 0 */
 };
 
 /*
@@ -103,8 +108,9 @@ struct journal {
 int journal_create(const char *path, uint64_t size);
 
 /*
- * Maps a journal, to add to it or to read it.  -EPROTO: it is none, or a damaged one; another
- * negative errno.  journal_close() unmaps it.
+ * Maps a journal, to add to it or to read it.  -EPROTO: it is none; -EBADMSG: one that was cut
+ * short or whose head is damaged, and j->size is the size of the file; another negative errno.
+ * journal_close() unmaps it.
  */
 int journal_open(struct journal *j, const char *path, bool writable);
 void journal_close(struct journal *j);
@@ -148,6 +154,18 @@ int journal_mark(struct journal *j, const char *text);
 uint64_t journal_count(const struct journal *j);
 const struct journal_record *journal_at(const struct journal *j, uint64_t i);
 const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r);
+
+/* Where a journal is not what was written: at which byte of the file, and what is wrong. */
+struct journal_damage {
+	uint64_t at;
+	const char *what;
+};
+
+/*
+ * Reads all of it.  0, or -EBADMSG: it is damaged, and *d says where.  Somebody may be adding to it
+ * meanwhile.  A record of which nothing is left counts as one that was never filled.
+ */
+int journal_verify(const struct journal *j, struct journal_damage *d);
 
 /* Is the record of that number filled, and what it tells of over? */
 bool journal_settled(const struct journal *j, uint64_t i);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400, TRIES = 8 };
+#include "base/hash.h"
+
+enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400, KEPT_CHECKS = 100, TRIES = 8 };
 
 /* ---- images that were found good ---- */
 
@@ -13,14 +15,6 @@ struct crash_set {
 	uint64_t *slots; /* 0 = free */
 	uint64_t n, size;
 };
-
-static uint64_t mix(uint64_t v)
-{
-	v += 0x9e3779b97f4a7c15ull;
-	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
-	v = (v ^ v >> 27) * 0x94d049bb133111ebull;
-	return v ^ v >> 31;
-}
 
 static bool set_has(const struct crash_set *set, uint64_t key)
 {
@@ -95,12 +89,12 @@ struct point {
 
 static uint64_t hash_word(const struct crash_region *r, uint64_t word, uint64_t value)
 {
-	return mix(mix(r->base + word) ^ mix(r->owner) ^ value);
+	return hash_mix(hash_mix(r->base + word) ^ hash_mix(r->owner) ^ value);
 }
 
 static uint64_t hash_durable(const struct crash_state *s)
 {
-	uint64_t h = mix(s->marks);
+	uint64_t h = hash_mix(s->marks);
 
 	for (unsigned i = 0; i < s->n_regions; i++)
 		for (uint64_t w = 0; w < s->regions[i].words; w++)
@@ -267,7 +261,7 @@ static void set_all(struct point *p, bool kept)
 
 static uint64_t draw(struct point *p)
 {
-	p->random = mix(p->random);
+	p->random = hash_mix(p->random);
 	return p->random;
 }
 
@@ -428,6 +422,86 @@ static int shrink(struct point *p)
 	return rc;
 }
 
+/* ---- the least that has to be kept ---- */
+
+/* Marks the pending words that are lost, as crash_is_lost() says. */
+static void find_lost(struct point *p, uint8_t *lost)
+{
+	struct crash_state *s = p->s;
+
+	s->stamp++;
+	for (uint64_t i = s->n_pending; i-- > 0;) {
+		uint64_t *mark = &s->regions[s->pending[i].region].mark[s->pending[i].word];
+
+		if (p->keep[i])
+			*mark = s->stamp;
+		lost[i] = !p->keep[i] && *mark != s->stamp;
+	}
+}
+
+/* Puts the records of which nothing is lost first in p->records; how many they are. */
+static uint64_t untouched(struct point *p, const uint8_t *lost)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < p->n_records; i++) {
+		uint64_t record = p->records[i];
+		bool any = false;
+
+		for (uint64_t k = 0; !any && k < p->s->n_pending; k++)
+			any = lost[k] && p->s->pending[k].record == record;
+		if (any)
+			continue;
+		p->records[i] = p->records[n];
+		p->records[n++] = record;
+	}
+	return n;
+}
+
+/* Does it break as well if records [at, end) are lost too?  Then keep[] says so. */
+static int lose(struct point *p, uint8_t *keep, uint64_t at, uint64_t end)
+{
+	uint64_t n = p->s->n_pending;
+	uint8_t *was = malloc(n + 1);
+	int rc;
+
+	if (!was)
+		return -ENOMEM;
+	memcpy(was, keep, n);
+	for (; at < end; at++)
+		for (uint64_t i = 0; i < n; i++)
+			if (p->s->pending[i].record == p->records[at])
+				keep[i] = CRASH_NOT_KEPT;
+	rc = memcmp(was, keep, n) ? look(p, keep) : 0;
+	if (rc != 1)
+		memcpy(keep, was, n);
+	free(was);
+	return rc < 0 ? rc : 0;
+}
+
+/* p->keep is broken, and stays as it is; what need not be kept is CRASH_EITHER afterwards. */
+static int mark_needless(struct point *p)
+{
+	uint64_t n = p->s->n_pending, end = p->tried + KEPT_CHECKS, records;
+	uint8_t *lost = calloc(1, n + 1), *keep = malloc(n + 1);
+	int rc = lost && keep ? 0 : -ENOMEM;
+
+	if (!rc) {
+		memcpy(keep, p->keep, n);
+		find_lost(p, lost);
+		records = untouched(p, lost);
+		for (uint64_t chunk = records; !rc && chunk; chunk /= 2)
+			for (uint64_t at = 0; !rc && at < records && p->tried < end; at += chunk)
+				rc = lose(p, keep, at, at + chunk < records ? at + chunk : records);
+		for (uint64_t i = 0; i < n; i++)
+			if (p->keep[i] && !keep[i])
+				p->keep[i] = CRASH_EITHER;
+	}
+	free(lost);
+	free(keep);
+	return rc;
+}
+
 /* ---- a point ---- */
 
 static int list_records(struct point *p)
@@ -474,10 +548,10 @@ int crash_search_point(
 	if (!rc) {
 		q->points++;
 		p.base = hash_durable(s);
-		p.random = mix(q->seed ^ mix(at.record));
+		p.random = hash_mix(q->seed ^ hash_mix(at.record));
 		rc = search(&p);
 	}
-	if (rc == 1 && (rc = shrink(&p)) >= 0)
+	if (rc == 1 && (rc = shrink(&p)) >= 0 && (rc = mark_needless(&p)) >= 0)
 		rc = 1;
 	free(p.records);
 	if (rc == 1)

@@ -28,10 +28,18 @@ struct crash_search {
 	struct crash_set *set; /* images that were found good; crash_search_end() frees it */
 };
 
+/* What becomes of a pending word in the image that crash_search_point() finds. */
+enum crash_keep {
+	CRASH_NOT_KEPT, /* lost, or hidden by a later one of that word */
+	CRASH_KEPT,
+	CRASH_EITHER, /* kept; with all the words lost that are so marked, it breaks as well */
+};
+
 /*
- * Looks at images of s, the state at point `at`.  1: *keep (to be freed by the caller) is one from
- * which the program does not recover, with as few writes lost, and of these as few words, as was
- * found.  0: none.  -E2BIG, -ENOMEM, or what check() answered.
+ * Looks at images of s, the state at point `at`.  1: *keep (to be freed by the caller), of enum
+ * crash_keep, is one from which the program does not recover, with as few writes lost, and of these
+ * as few words, as was found; and of the other writes as few that have to be kept.  0: none.
+ * -E2BIG, -ENOMEM, or what check() answered.
  */
 int crash_search_point(
 	struct crash_search *q, struct crash_state *s, struct crash_point at, uint8_t **keep);

@@ -282,7 +282,7 @@ static void release(struct server *s, struct process *p)
 {
 	for (uint32_t i = 0; i < p->n_channels; i++)
 		close(p->channels[i].fd);
-	s->n_channels -= p->n_channels;
+	s->n_channels -= process_n_channels(p);
 	free(p->channels);
 	close(p->async_fd);
 	close(p->seg_fd);
@@ -340,7 +340,7 @@ int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd
 		p->channels_room = room;
 	}
 	p->channels[p->n_channels++] = (struct channel){id, fd};
-	s->n_channels++;
+	s->n_channels += !(id & PROTO_BACKING);
 	return 0;
 }
 
@@ -352,8 +352,17 @@ int process_del_channel(struct server *s, struct process *p, uint32_t id)
 		return -ENOENT;
 	close(p->channels[i].fd);
 	p->channels[i] = p->channels[--p->n_channels];
-	s->n_channels--;
+	s->n_channels -= !(id & PROTO_BACKING);
 	return 0;
+}
+
+uint32_t process_n_channels(const struct process *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_channels; i++)
+		n += !(p->channels[i].id & PROTO_BACKING);
+	return n;
 }
 
 int process_channel(const struct process *p, uint32_t id)
@@ -371,8 +380,8 @@ void process_fire(struct server *s, struct process *p, uint32_t id)
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 	uint64_t one = 1;
 
-	if (fd < 0)
-		return; /* destroyed since */
+	if (fd < 0 || id & PROTO_BACKING)
+		return; /* destroyed since; or it never was one */
 	/* The owner may have made it blocking; we may not wait for him to read. */
 	if (poll(&pfd, 1, 0) != 1 || write(fd, &one, sizeof one) != sizeof one)
 		server_refuse(s, REF_CHANNEL_FULL);

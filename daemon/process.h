@@ -10,7 +10,7 @@ struct session;
 
 struct channel {
 	uint32_t id;
-	int fd; /* our duplicate of the eventfd */
+	int fd; /* our duplicate of the eventfd, or (PROTO_BACKING) of the memfd */
 };
 
 struct process {
@@ -64,5 +64,7 @@ int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd
 int process_del_channel(struct server *s, struct process *p, uint32_t id);
 /* The eventfd of channel id (0: of async events), -1 if there is none. */
 int process_channel(const struct process *p, uint32_t id);
+/* How many channels it has, less what only bears such an id (PROTO_BACKING). */
+uint32_t process_n_channels(const struct process *p);
 /* Writes that eventfd; never blocks. */
 void process_fire(struct server *s, struct process *p, uint32_t id);

@@ -14,6 +14,7 @@
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "daemon/status.h"
+#include "pages/backing.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -208,13 +209,21 @@ static bool is_eventfd(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
+static bool is_backing(int fd)
+{
+	const struct backing b = {.kind = BACKING_MEMFD, .fd = fd};
+
+	return backing_bytes(&b) > 0;
+}
+
 static int do_add_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	int ret;
 
 	(void)r;
-	/* On anything else our write might block. */
-	if (in->msg.id == 0 || !is_eventfd(in->fds[0]))
+	/* On anything else our write might block, and peers would not map it. */
+	if (in->msg.id & PROTO_BACKING ? !is_backing(in->fds[0])
+				       : in->msg.id == 0 || !is_eventfd(in->fds[0]))
 		return refused(s, REF_BAD_FDS, -EINVAL);
 	ret = process_add_channel(s, c->process, in->msg.id, in->fds[0]);
 	if (!ret)

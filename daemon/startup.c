@@ -27,7 +27,8 @@
 #include "rdv/conn.h"
 
 enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
-enum { ENOUGH_FDS = 65536 };
+/* Fewer do not serve a single process. */
+enum { ENOUGH_FDS = 65536, FEWEST_FDS = 20 };
 /* Who starts us must have time to connect. */
 static const double min_idle_s = 0.2;
 
@@ -85,6 +86,18 @@ static void raise_limits(void)
 	raise_limit(RLIMIT_NOFILE, enough_fds());
 	raise_limit(RLIMIT_FSIZE, RLIM_INFINITY);
 	raise_limit(RLIMIT_CPU, RLIM_INFINITY);
+}
+
+static int check_limits(const struct failure *f)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0 && rl.rlim_cur < FEWEST_FDS)
+		return fail(f, -EMFILE,
+			"it may have but %llu open files (ulimit -n); run \"weft up\" in a shell "
+			"that allows more",
+			(unsigned long long)rl.rlim_cur);
+	return 0;
 }
 
 /* The pid that the weftd which holds the lock wrote beside its epoch; 0 if it cannot be seen. */
@@ -303,6 +316,9 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 
 	umask(077);
 	raise_limits();
+	ret = check_limits(&f);
+	if (ret)
+		return ret;
 	ret = rdv_paths_open(&s->paths, fabric);
 	if (ret)
 		return fail(&f, ret, "no usable runtime directory or fabric name");

@@ -118,6 +118,7 @@ static const char *const share_reasons[SHARE_REASONS] = {
 	[SHARE_KERNEL] = "kernel_refused",
 	[SHARE_LEFT_BEHIND] = "left_behind",
 	[SHARE_JOURNALED] = "journaled",
+	[SHARE_NO_FD] = "no_descriptor",
 };
 
 /* How peers reach its memory: what is mapped, and how often and why a region was not. */
@@ -130,6 +131,8 @@ static json_t *share(const struct seg_header *h)
 		o, "mode", json_string(share_modes[mode <= SHARE_ALWAYS ? mode : SHARE_UNSET]));
 	set_int(o, "regions", atomic_load(&h->n_mapped));
 	set_int(o, "bytes", atomic_load(&h->mapped_bytes));
+	set_int(o, "shared_objects", atomic_load(&h->n_backings));
+	set_int(o, "shared_bytes", atomic_load(&h->backed_bytes));
 	set_int(o, "conversions", atomic_load(&h->conversions));
 	set_int(o, "exports", atomic_load(&h->n_exports));
 	for (int i = 0; i < SHARE_REASONS; i++)
@@ -162,7 +165,7 @@ static json_t *one_process(const struct process *p)
 	set_int(o, "n_mr", atomic_load(&h->n_mr));
 	set_int(o, "n_cq", atomic_load(&h->n_cq));
 	set_int(o, "n_qp", atomic_load(&h->n_qp));
-	set_int(o, "channels", p->n_channels);
+	set_int(o, "channels", process_n_channels(p));
 	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
 	json_object_set_new(o, "cma", json_string(cma_name(atomic_load(&h->reach))));
 	json_object_set_new(o, "share", share(h));

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "daemon/server.h"
+#include "rdv/spawn.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -76,7 +77,8 @@ static int relay(int fd)
 	line[n > 0 ? n : 0] = '\0';
 	if (strcmp(line, "ok") == 0)
 		return 0;
-	fprintf(stderr, "weftd: %s\n", *line ? line : "ended without a word");
+	fprintf(stderr, "weftd: %s\n",
+		*line ? line + strspn(line, READY_ERROR_CHARS) : "ended without a word");
 	return 1;
 }
 
@@ -110,13 +112,17 @@ static int detach(struct options *o)
 	return 0;
 }
 
-static void tell(const struct options *o, const char *word)
+/* How the start went, in the form that rdv/spawn.h says. */
+static void tell(const struct options *o, int err, const char *why)
 {
 	if (o->ready_fd >= 0) {
-		(void)!write(o->ready_fd, word, strlen(word));
+		if (err)
+			dprintf(o->ready_fd, "%d %s", -err, why);
+		else
+			(void)!write(o->ready_fd, "ok", strlen("ok"));
 		close(o->ready_fd);
-	} else if (strcmp(word, "ok") != 0) {
-		fprintf(stderr, "weftd: %s\n", word);
+	} else if (err) {
+		fprintf(stderr, "weftd: %s\n", why);
 	}
 }
 
@@ -129,7 +135,7 @@ static int serve(const struct options *o)
 	server.stay = o->stay;
 	(void)log_enabled(LOG_LVL_ERROR); /* opens it now: status counts what fds come later */
 	ret = server_start(&server, o->fabric, why, sizeof why);
-	tell(o, ret ? why : "ok");
+	tell(o, ret, *why ? why : strerror(-ret));
 	if (ret)
 		return EXIT_FAILURE;
 	if (chdir("/") < 0) /* else we would keep a file system from being unmounted */

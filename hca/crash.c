@@ -1,112 +1,83 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/crash.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/proc.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/vma.h"
 
-/* A journal that this process has open, by whose it is; they are never closed. */
-struct known {
-	struct known *next;
-	uint32_t attach;
-	struct journal journal;
-	bool usable;
-};
-
-static struct known *_Atomic known;
-static _Atomic bool journaled;
+/* The journal that our environment names; once open, it is never closed. */
+static struct journal own;
+static _Atomic bool journaled; /* it is open, and our segment says so */
 static bool all_regions;
 
 void crash_forked_child(void)
 {
-	/* Attach ids are the parent's; the mappings stay, and cost nothing. */
-	atomic_store_explicit(&known, NULL, memory_order_relaxed);
+	/* The mapping stays, for when the child attaches. */
 	atomic_store_explicit(&journaled, false, memory_order_relaxed);
 }
 
-/* ---- finding a journal ---- */
+/* ---- whose journal is ours ---- */
 
-static struct known *look_up(uint32_t attach)
+static void tell_foreign(const struct view *v)
 {
-	struct known *k = atomic_load_explicit(&known, memory_order_acquire);
+	static _Atomic uint32_t told;
 
-	while (k && k->attach != attach)
-		k = k->next;
-	return k;
+	if (atomic_exchange_explicit(&told, v->attach, memory_order_relaxed) == v->attach)
+		return;
+	log_line(LOG_LVL_ERROR,
+		"process %d is under weft crash, and what is written into its memory would be "
+		"missing in its journal: run this program by weft crash run --add with the same "
+		"journal",
+		v->pid);
 }
 
-static struct known *open_new(const char *path, uint32_t attach)
+int crash_journal(const struct view *v, struct journal **j)
 {
-	struct known *k = calloc(1, sizeof *k);
-	int rc;
+	bool on = atomic_load_explicit(&journaled, memory_order_acquire);
+	uint64_t id;
 
-	if (!k)
-		return NULL;
-	rc = journal_open(&k->journal, path, true);
-	if (rc)
-		log_line(LOG_LVL_ERROR,
-			"cannot open the journal %s: %s; what is written into the memory under the "
-			"power-failure simulator is missing there",
-			path, strerror(-rc));
-	k->attach = attach;
-	k->usable = !rc;
-	k->next = atomic_load_explicit(&known, memory_order_relaxed);
-	/* Two threads may add the same one: the later is found first, and both are right. */
-	while (!atomic_compare_exchange_weak_explicit(
-		&known, &k->next, k, memory_order_release, memory_order_relaxed))
-		;
-	return k;
-}
-
-struct journal *crash_journal(const struct view *v)
-{
-	struct known *k = look_up(v->attach);
-	char path[SEG_JOURNAL_PATH];
-
-	if (!k) {
-		if (!atomic_load_explicit(&v->seg->hdr.has_journal, memory_order_acquire))
-			return NULL;
-		/* It is the peer's to write: any name, of any length. */
-		memcpy(path, v->seg->hdr.journal, sizeof path);
-		path[sizeof path - 1] = '\0';
-		k = open_new(path, v->attach);
+	*j = NULL;
+	if (v->pid) {
+		id = atomic_load_explicit(&v->seg->hdr.journal_id, memory_order_acquire);
+		if (id && (!on || id != own.id)) {
+			tell_foreign(v);
+			return -EXDEV;
+		}
+		on = id;
 	}
-	return k && k->usable ? &k->journal : NULL;
+	if (on)
+		*j = &own;
+	return 0;
 }
 
 /* ---- the owner ---- */
 
+static bool open_own(const char *path)
+{
+	int rc = path[0] == '/' ? journal_open(&own, path, true) : -EINVAL;
+
+	if (rc == -EINVAL)
+		log_line(LOG_LVL_ERROR, JOURNAL_ENV "=%.80s is no absolute path; nothing is noted",
+			path);
+	else if (rc)
+		log_line(LOG_LVL_ERROR, "cannot open the journal %.200s: %s; nothing is noted",
+			path, strerror(-rc));
+	return !rc;
+}
+
 void crash_attach(struct seg *seg)
 {
 	const char *path = getenv(JOURNAL_ENV), *which = getenv(CRASH_REGIONS_ENV);
-	struct journal j;
-	int rc;
 
-	atomic_store_explicit(&journaled, false, memory_order_relaxed);
-	if (!path || !*path)
+	if (!path || !*path || (!own.head && !open_own(path)))
 		return;
-	if (path[0] != '/' || strlen(path) >= SEG_JOURNAL_PATH) {
-		log_line(LOG_LVL_ERROR,
-			JOURNAL_ENV "=%.80s is no absolute path of less than %d bytes; nothing is "
-				    "noted",
-			path, SEG_JOURNAL_PATH);
-		return;
-	}
-	rc = journal_open(&j, path, true);
-	if (rc) {
-		log_line(LOG_LVL_ERROR, "cannot open the journal %s: %s; nothing is noted", path,
-			strerror(-rc));
-		return;
-	}
-	journal_close(&j);
 	all_regions = which && !strcmp(which, "all");
-	strcpy(seg->hdr.journal, path);
-	atomic_store_explicit(&seg->hdr.has_journal, 1, memory_order_release);
+	atomic_store_explicit(&seg->hdr.journal_id, own.id, memory_order_release);
 	atomic_store_explicit(&journaled, true, memory_order_release);
 }
 
@@ -153,18 +124,12 @@ static bool counts(const struct hca_mr *mr)
 uint32_t crash_region(const struct hca_mr *mr, uint32_t flags)
 {
 	struct journal_record r = {.kind = JOURNAL_REGION, .owner = getpid()};
-	struct view v;
-	struct journal *j;
 
 	if (!atomic_load_explicit(&journaled, memory_order_acquire) || flags || !counts(mr))
 		return 0;
-	v = proc_view();
-	j = crash_journal(&v);
-	if (!j)
-		return 0;
 	r.addr = mr->addr;
 	r.len = r.data_len = mr->length;
-	r.data = journal_room(j, r.len);
+	r.data = journal_room(&own, r.len);
 	if (!r.data) {
 		log_line(LOG_LVL_ERROR,
 			"the journal has no room for the %llu bytes of a region, which is not put "
@@ -172,7 +137,7 @@ uint32_t crash_region(const struct hca_mr *mr, uint32_t flags)
 			(unsigned long long)r.len);
 		return 0;
 	}
-	memcpy(journal_data(j, r.data), (const void *)(uintptr_t)r.addr, r.len);
+	memcpy(journal_data(&own, r.data), (const void *)(uintptr_t)r.addr, r.len);
 	journal_sign(&r, r.owner);
-	return journal_add(j, &r, JOURNAL_DONE) ? MR_JOURNALED : 0;
+	return journal_add(&own, &r, JOURNAL_DONE) ? MR_JOURNALED : 0;
 }

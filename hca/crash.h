@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory under the power-failure simulator (weft-crash(1)): the side of the process whose it is,
- * and finding its journal.  A process that is started with JOURNAL_ENV set names the journal in its
- * segment, and marks its queue pairs and the regions whose writes count, so that whoever executes
- * requests for them notes what he does (hca/exec_crash.h).  Others pay for it by bits of words that
- * they read anyway.
+ * and its journal.  A process opens the journal that JOURNAL_ENV names, and no other: a file that a
+ * peer chose could be made shorter under us.  Its segment says which one it is, and its queue pairs
+ * and the regions whose writes count are marked, so that whoever executes requests for them notes
+ * what he does (hca/exec_crash.h) if he keeps the same journal, and is refused if not.  Others pay
+ * for it by bits of words that they read anyway.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 /* Which regions: all that peers may write, or those that can be persistent (the default). */
 #define CRASH_REGIONS_ENV "WEFT_CRASH_REGIONS"
 
-/* This process attached: names its journal in the segment, if it is to keep one. */
+/* This process attached: opens its journal, if it is to keep one, and says so in the segment. */
 void crash_attach(struct seg *seg);
 
 /* In a forked child. */
@@ -31,7 +32,7 @@ uint32_t crash_region(const struct hca_mr *mr, uint32_t flags);
 uint32_t crash_qp_access(void);
 
 /*
- * The journal of v's process, which lives as long as we do; NULL if it has none or it cannot be
- * opened, which the log says once.  May block to open a file.
+ * 0, and in *j the journal of v's process, which lives as long as we do, or NULL: it has none.
+ * -EXDEV: it has one that is not ours, so that we cannot note what we do; the log says so.
  */
-struct journal *crash_journal(const struct view *v);
+int crash_journal(const struct view *v, struct journal **j);

@@ -252,6 +252,7 @@ static bool find_payload(struct datagram *d, struct held *held)
 {
 	struct work *w = d->w;
 
+	/* Of an empty payload no byte is read: any pointer that is not NULL will do. */
 	d->bytes = w->length ? work_source_plain(w) : w;
 	return d->bytes || work_source(w, &d->payload, held);
 }

@@ -116,13 +116,15 @@ static enum move_result apply(struct work *w, struct journal *j, uint64_t data, 
 enum move_result exec_crash_write(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
-	struct journal *j = crash_journal(&w->mem->view);
 	uint64_t len = src->l.left, data;
 	struct payload here;
+	struct journal *j;
 	enum move_result moved;
 
 	if (held->busy)
 		return carry_busy(w);
+	if (crash_journal(&w->mem->view, &j))
+		return MOVE_REFUSED;
 	/* Whatever can be refused is refused before there is a record. */
 	if (view_by_agent(&w->mem->view) && exec_agent_later(w))
 		return MOVE_LATER;
@@ -203,9 +205,11 @@ static enum move_result update_by_agent(struct work *w, struct journal *j, struc
 enum move_result exec_crash_atomic(
 	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
 {
-	struct journal *j = crash_journal(&w->mem->view);
+	struct journal *j;
 	enum move_result moved;
 
+	if (crash_journal(&w->mem->view, &j))
+		return MOVE_REFUSED;
 	if (view_by_agent(&w->mem->view))
 		return update_by_agent(w, j, target, held, before);
 	if (!atomic_op_begin(w->x, w->mem->view.seg))
@@ -239,10 +243,10 @@ static void fill_range(const struct work *w, struct journal_record *r)
 
 void exec_crash_note_push(struct work *w)
 {
-	struct journal *j = crash_journal(&w->mem->view);
 	struct journal_record r;
+	struct journal *j;
 
-	if (!j)
+	if (crash_journal(&w->mem->view, &j) || !j)
 		return;
 	r = describe(w, JOURNAL_PUSH);
 	r.push = push_kind(w);

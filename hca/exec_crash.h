@@ -3,7 +3,8 @@
  * The executor where the memory is under the power-failure simulator: what is written there is
  * noted first, and so are the READs and FLUSHes that may make it durable.  All that changes one
  * process's memory is done under its atomic token, so that the order of the records is that of the
- * writes.
+ * writes.  Who does not keep that process's journal is refused what he would have to note
+ * (MOVE_REFUSED); his READs and FLUSHes go on, and make nothing durable.
  */
 #pragma once
 

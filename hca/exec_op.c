@@ -224,10 +224,10 @@ static void note_use(struct seg_mr *mr)
 		atomic_store_explicit(&mr->ops, ops + 1, memory_order_relaxed);
 }
 
-/* How the pages of the range that was resolved last are reached: enum mr_share. */
-static uint32_t range_share(const struct held *held)
+/* Are the pages of the range that was resolved last reached by loads and stores? */
+static bool range_is_mapped(const struct held *held)
 {
-	return held->mr[held->n - 1].share;
+	return share_is_mapped(held->mr[held->n - 1].share);
 }
 
 /* Memory of the responder, none of it yet. */
@@ -250,7 +250,7 @@ static bool remote_range(
 		return true;
 	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, need, &p->l, held))
 		return false;
-	if (range_share(held) == MR_MAPPED)
+	if (range_is_mapped(held))
 		note_use(held->mr[held->n - 1].mr);
 	carry_reach(w->mem, p, held);
 	return true;
@@ -383,7 +383,7 @@ static enum move_result update(
 		return carry_busy(w);
 	if (exec_crash_covers(w, target, held))
 		return exec_crash_atomic(w, target, held, before);
-	if (range_share(held) == MR_MAPPED) {
+	if (range_is_mapped(held)) {
 		moved = mapped_word(w, target, &word);
 		if (moved == MOVE_OK)
 			*before = atomic_op_mapped(w, word);
@@ -458,7 +458,7 @@ static enum move_result store_word(
 		payload_of_bytes(&here, &word, sizeof(uint64_t));
 		return exec_crash_carry(w, &here, target, held);
 	}
-	if (range_share(held) == MR_MAPPED) {
+	if (range_is_mapped(held)) {
 		moved = mapped_word(w, target, &there);
 		if (moved == MOVE_OK)
 			atomic_store_explicit(there, word, memory_order_seq_cst);

@@ -38,7 +38,7 @@ enum {
 	SEG_GUESTS = 1 << 14,
 	SEG_MEMBERS = 1 << 13,
 	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
-	SEG_JOURNAL_PATH = 512,
+	SEG_BACKINGS = 64,     /* objects by which a process shares memory of itself */
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -59,8 +59,8 @@ enum share_reason {
 	SHARE_NOT_PRIVATE, /* a hole, or shared memory of a kind that cannot be told */
 	SHARE_RIGHTS,      /* not readable and writable, or executable */
 	SHARE_FILE,        /* of a file, private or shared, on whatever file system */
-	SHARE_MEMFD,
-	SHARE_SYSV,
+	SHARE_MEMFD,       /* ... that can become shorter, or that peers cannot write */
+	SHARE_SYSV,        /* ... that we ourselves may not look at, or that has huge pages */
 	SHARE_SHARED_ANON, /* mmap(MAP_SHARED | MAP_ANONYMOUS) */
 	SHARE_STACK,       /* a stack, or the thread's own data */
 	SHARE_HUGETLB,
@@ -76,6 +76,7 @@ enum share_reason {
 	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
 	SHARE_JOURNALED,     /* its writes go into a journal (hca/crash.h) */
+	SHARE_NO_FD,         /* a memfd of which no descriptor was found, or could be passed on */
 	SHARE_REASONS
 };
 
@@ -120,6 +121,8 @@ struct seg_header {
 	_Atomic uint32_t share_mode; /* enum share_mode */
 	_Atomic uint32_t n_mapped;   /* regions */
 	_Atomic uint64_t mapped_bytes, conversions;
+	_Atomic uint32_t n_backings;                /* objects of the program's that they map */
+	_Atomic uint64_t backed_bytes;              /* of regions in these, each for itself */
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
 	_Atomic uint64_t not_mapped[SHARE_REASONS]; /* by enum share_reason */
 
@@ -131,11 +134,10 @@ struct seg_header {
 	_Atomic uint32_t imports_used; /* an importer: of import[] */
 
 	/*
-	 * The owner, at attach: the journal of writes into its persistent memory, an absolute path;
-	 * 0 = none (hca/crash.h)
+	 * The owner, at attach: in which journal writes into its persistent memory are to be noted
+	 * (struct journal.id); 0 = none (hca/crash.h)
 	 */
-	_Alignas(CACHE_LINE) _Atomic uint32_t has_journal;
-	char journal[SEG_JOURNAL_PATH];
+	_Alignas(CACHE_LINE) _Atomic uint64_t journal_id;
 };
 
 /*
@@ -217,6 +219,7 @@ enum mr_share {
 	MR_COPY,   /* by a system call that copies, or by the owner's agent */
 	MR_MAPPED, /* in the arena, at the offset that is its address */
 	MR_BUSY,   /* it is changing over: come back soon */
+	MR_BACKED, /* in an object that the program shares by itself: seg_mr.backing, .offset */
 };
 
 enum { MR_OPS_ENOUGH = 64 };
@@ -234,7 +237,10 @@ struct seg_mr {
 	uint64_t iova;  /* the address that work requests use */
 	uint64_t length;
 	uint64_t addr; /* where it is in the owner's memory */
-	uint64_t sink; /* MR_NULL: where writes go */
+	union {
+		uint64_t sink;   /* MR_NULL: where writes go */
+		uint64_t offset; /* MR_BACKED: of addr in the backing */
+	};
 	union {
 		struct {                        /* of a region */
 			_Atomic uint32_t share; /* enum mr_share */
@@ -247,7 +253,21 @@ struct seg_mr {
 			uint32_t qpn;   /* MR_WINDOW_QP: whose it is while it is bound */
 		};
 	};
-	uint32_t inv_qpn, inv_pos; /* of a window: the request that invalidated it last */
+	union {
+		struct {
+			uint32_t inv_qpn, inv_pos; /* of a window: who invalidated it last */
+		};
+		uint32_t backing; /* MR_BACKED: id in struct seg_backing */
+	};
+};
+
+/* An object by which a process shares memory of its own (pages/backing.h). */
+struct seg_backing {
+	_Atomic uint32_t id; /* n * SEG_BACKINGS + its index, never used again; 0: none */
+	uint32_t kind;       /* enum backing_kind; a memfd weftd gives by PROTO_BACKING | id */
+	int32_t shmid;
+	uint32_t pad0;
+	uint64_t ipc_ns;
 };
 
 /* seg_qp.state: low 4 bits enum ibv_qp_state, then flags, generation above. */
@@ -552,6 +572,7 @@ struct seg {
 	_Alignas(4096) struct seg_member member[SEG_MEMBERS];
 	/* who maps exports of this process: key of the export << 24 | attach id */
 	_Alignas(4096) _Atomic uint64_t import[SEG_IMPORTS];
+	_Alignas(4096) struct seg_backing backing[SEG_BACKINGS];
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];
 	_Alignas(4096) struct seg_cq cq[SEG_CQS];

@@ -13,6 +13,7 @@
 #include "hca/mapped.h"
 #include "hca/mr_persist.h"
 #include "hca/objects.h"
+#include "hca/peer.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
 #include "hca/share.h"
@@ -233,6 +234,7 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	if (pd->epoch != proc_epoch())
 		return -EINVAL; /* of the process we were forked from */
 	agent_look();
+	peers_sweep();
 	rc = mr_new(&mr);
 	if (rc)
 		return rc;
@@ -382,6 +384,7 @@ int hca_mr_dereg(struct hca_mr *mr)
 		withdraw(mr);
 		end_durable(mr);
 		share_dereg(mr);
+		peers_sweep();
 		table_del_mr(mr->index);
 		mr->key = 0;
 		if (mr->dm)

@@ -114,6 +114,7 @@ int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, 
 	if (rc)
 		return rc;
 	r.addr = (uintptr_t)p;
+	r.mappable = true;
 	rc = mr_add(pd, &r, out);
 	if (rc) {
 		munmap(m.at, m.len);

@@ -53,6 +53,7 @@ struct hca_mr {
 	uint32_t prio;
 	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
 	bool in_set, mapped, remap;
+	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
 	uint32_t born;        /* the key of an export, which the field above does not have */
 	bool exported;        /* an export (export.c), and no region */
 	struct hca_mr *ghost; /* the next that is closed, but still mapped by somebody */

@@ -12,6 +12,7 @@
 #include "hca/proc.h"
 #include "hca/reach.h"
 #include "hca/token.h"
+#include "hca/view_backing.h"
 #include "hca/wake.h"
 
 struct channel_fd {
@@ -85,6 +86,7 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	p->arena_fd = own_fd(info->arena_fd);
 	if (info->arena_fd >= 0 && arena_open(&p->arena, p->arena_fd.fd) == 0)
 		p->view.arena = &p->arena;
+	p->view.backings = &p->backings;
 	p->view.attach = info->attach_id;
 	p->view.pid = info->pid ? info->pid : -1;
 	find_paths(p, info->same_pid_ns && info->pid);
@@ -228,6 +230,7 @@ static void unmap(struct peer *p)
 		agent_drop();
 	rdv_unmap_segment(p->view.seg);
 	arena_close(&p->arena);
+	backing_close(&p->backings);
 	close_fds(p);
 	while (p->channels) {
 		struct channel_fd *c = p->channels;
@@ -451,6 +454,18 @@ void peers_each(void (*fn)(struct peer *p, void *arg), void *arg)
 	for (struct peer *p = peers.first; p; p = p->next)
 		fn(p, arg);
 	lock_drop(&peers.control);
+}
+
+static void sweep(struct peer *p, void *arg)
+{
+	(void)arg;
+	view_backing_sweep(&p->view);
+}
+
+void peers_sweep(void)
+{
+	if (view_backing_any())
+		peers_each(sweep, NULL);
 }
 
 static void free_if_dead(struct peer *p, void *arg)

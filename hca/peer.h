@@ -17,6 +17,7 @@ struct peer {
 	struct own_fd async_fd;
 	struct own_fd arena_fd;
 	struct arena arena;
+	struct backing_map backings;
 	bool self;
 	uint32_t greeted;            /* our entry in its list of guests + 1 */
 	bool guest;                  /* it is in ours: one reference is for that */
@@ -58,6 +59,9 @@ bool peer_fire(uint32_t attach, uint32_t id);
  * p->refs to keep the peer beyond the call, to be dropped by peer_put().
  */
 void peers_each(void (*fn)(struct peer *p, void *arg), void *arg);
+
+/* Lets go of memory that peers do not share any more, and that we still have mapped. */
+void peers_sweep(void);
 
 /*
  * Frees a token that a process holds which we know and which is dead; weftd does the same, where

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/log.h"
+#include "base/spin.h"
 #include "hca/agent.h"
 #include "hca/crash.h"
 #include "hca/datagram.h"
@@ -46,8 +48,21 @@ static void thread_ends(void *arg)
 	t->epoch = 0;
 }
 
+/* Bad values are told of now, not where they would be used, which may be never. */
+static void check_environment(void)
+{
+	const char *fault = getenv("WEFT_FAULT");
+
+	(void)spin_limit_ns(0);
+	if (fault && *fault)
+		log_line(LOG_LVL_WARN,
+			"WEFT_FAULT=%.40s has no effect: faults cannot be injected yet; unset it",
+			fault);
+}
+
 static void set_up_once(void)
 {
+	check_environment();
 	pthread_key_create(&proc.key, thread_ends);
 	pthread_atfork(NULL, NULL, proc_forked_child);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/resolve.h"
 
+#include "hca/view_backing.h"
+
 /* What a window says of pages, its region says. */
 static uint32_t share_of(const struct seg_mr *mr)
 {
@@ -119,7 +121,7 @@ enum held_state held_check(const struct held *h)
 	return state;
 }
 
-/* Appends where a piece is mapped here, cut at the ends of windows. */
+/* Appends where a piece in the arena is mapped here, cut at the ends of windows. */
 static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t len)
 {
 	while (len) {
@@ -127,7 +129,7 @@ static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t l
 		void *here;
 
 		step = step < len ? step : len;
-		here = l->n < SGL_MAX ? arena_at(a, addr, step) : NULL;
+		here = a && l->n < SGL_MAX ? arena_at(a, addr, step) : NULL;
 		if (!here)
 			return false;
 		sgl_add(l, (uintptr_t)here, step);
@@ -137,19 +139,58 @@ static bool add_mapped(struct arena *a, struct sgl *l, uint64_t addr, uint64_t l
 	return true;
 }
 
+/* The same for a piece in a backing. */
+static bool add_backed(
+	const struct view *v, const struct seg_mr *mr, struct sgl *l, uint64_t addr, uint64_t len)
+{
+	uint64_t offset = mr->offset + (addr - mr->addr);
+	uint32_t id = mr->backing;
+
+	while (len) {
+		uint64_t step = BACKING_WINDOW - offset % BACKING_WINDOW;
+		void *here;
+
+		step = step < len ? step : len;
+		if (!v->backings || !id || l->n == SGL_MAX)
+			return false;
+		here = backing_at(v->backings, id, offset, step);
+		if (!here)
+			here = view_backing_reach(v, id, offset, step);
+		if (!here)
+			return false;
+		sgl_add(l, (uintptr_t)here, step);
+		offset += step;
+		len -= step;
+	}
+	return true;
+}
+
+static bool add_piece(
+	const struct view *v, const struct held_mr *under, struct sgl *l, const struct iovec *piece)
+{
+	uint64_t addr = (uintptr_t)piece->iov_base;
+
+	if (under->share == MR_MAPPED)
+		return add_mapped(v->arena, l, addr, piece->iov_len);
+	return under->share == MR_BACKED && add_backed(v, under->mr, l, addr, piece->iov_len);
+}
+
 bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l)
 {
 	struct sgl here;
 
 	for (unsigned i = first; i < h->n; i++)
-		if (h->mr[i].share != MR_MAPPED && h->mr[i].share != HELD_NO_PAGES)
+		if (!share_is_mapped(h->mr[i].share) && h->mr[i].share != HELD_NO_PAGES)
 			return false;
-	if (!v->arena || first == h->n)
+	if (first == h->n)
 		return false;
 	sgl_reset(&here);
-	for (unsigned i = 0; i < l->n; i++)
-		if (!add_mapped(v->arena, &here, (uintptr_t)l->v[i].iov_base, l->v[i].iov_len))
+	for (unsigned i = 0; i < l->n; i++, first++) {
+		while (first < h->n && h->mr[first].share == HELD_NO_PAGES)
+			first++;
+		if (first == h->n || !add_piece(v, &h->mr[first], &here, &l->v[i]))
 			return false;
+	}
 	l->n = here.n;
 	memcpy(l->v, here.v, here.n * sizeof *l->v);
 	return true;

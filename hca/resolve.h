@@ -14,12 +14,18 @@ enum { HELD_MAX = 72 };
 struct held {
 	unsigned n;
 	bool busy; /* one of them is changing over: nothing may be moved now */
-	struct {
+	struct held_mr {
 		struct seg_mr *mr;
 		uint32_t key;
 		uint32_t share; /* enum mr_share, as it was found, or HELD_NO_PAGES */
 	} mr[HELD_MAX];
 };
+
+/* Is memory in that state reached by loads and stores? */
+static inline bool share_is_mapped(uint32_t share)
+{
+	return share == MR_MAPPED || share == MR_BACKED;
+}
 
 static inline bool mr_has_key(const struct seg_mr *mr, uint32_t key)
 {
@@ -83,7 +89,7 @@ enum held_state {
 enum held_state held_check(const struct held *h);
 
 /*
- * Makes l, memory of v's process under the regions h->mr[first..], a list of this process's
- * addresses, if all of it is mapped and fits.  False: l is as it was.
+ * Makes l, memory of v's process under the regions h->mr[first..], piece by piece, a list of this
+ * process's addresses, if all of it is mapped and fits.  False: l is as it was.
  */
 bool resolve_mapped(const struct view *v, const struct held *h, unsigned first, struct sgl *l);

@@ -13,6 +13,7 @@
 #include "hca/mr_set.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
+#include "hca/share_backing.h"
 #include "hca/share_range.h"
 
 enum {
@@ -84,6 +85,29 @@ static void set_mapped(struct hca_mr *mr, bool mapped)
 	atomic_fetch_add_explicit(&hdr->n_mapped, mapped ? 1 : -1, memory_order_relaxed);
 }
 
+static void set_backed(struct hca_mr *mr, bool backed)
+{
+	struct seg_header *hdr = &proc_seg()->hdr;
+	uint64_t bytes = mr->hi - mr->lo;
+
+	atomic_fetch_add_explicit(&hdr->n_mapped, backed ? 1 : -1, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&hdr->backed_bytes, backed ? bytes : -bytes, memory_order_relaxed);
+	if (!backed)
+		share_backing_drop(mr);
+}
+
+/* Is it reached by loads and stores? */
+static bool by_loads(const struct hca_mr *mr)
+{
+	return mr->mapped || mr->backing;
+}
+
+static enum mr_share state_of(const struct hca_mr *mr)
+{
+	return mr->mapped ? MR_MAPPED : mr->backing ? MR_BACKED : MR_COPY;
+}
+
 /* ---- ranges that no mapped region covers ---- */
 
 struct gaps {
@@ -136,7 +160,7 @@ static bool make_busy(struct hca_mr *mr, void *arg)
 static bool make_ready(struct hca_mr *mr, void *arg)
 {
 	(void)arg;
-	set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+	set_state(mr, state_of(mr));
 	return true;
 }
 
@@ -199,7 +223,7 @@ static bool find_mix(struct hca_mr *other, void *arg)
 	struct mix *m = arg;
 
 	/* What others map as memory stays mapped. */
-	if (other == m->mr || other->mapped != m->mapped || (m->mapped && other->exported) ||
+	if (other == m->mr || by_loads(other) != m->mapped || (m->mapped && other->exported) ||
 		!(other->access & ATOMIC_RIGHTS) || other->addr >= m->mr->addr + m->mr->length ||
 		m->mr->addr >= other->addr + other->length)
 		return true;
@@ -231,17 +255,24 @@ static bool is_eager(const struct hca_mr *mr)
 	return mr->exported || share.mode == SHARE_ALWAYS;
 }
 
-static enum share_reason wanted(const struct hca_mr *mr)
+/* Is it one that peers would map, wherever it lies? */
+static enum share_reason fit(const struct hca_mr *mr)
 {
-	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
-	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
-
 	if (!(mr->access & REMOTE_RIGHTS))
 		return SHARE_NO_REMOTE;
 	if (entry(mr)->flags & MR_JOURNALED)
 		return SHARE_JOURNALED;
 	if (mr->access & ATOMIC_RIGHTS && (mr->addr - mr->iova) % sizeof(uint64_t))
 		return SHARE_UNALIGNED;
+	return mixed(mr, false) ? SHARE_MIXED_ATOMICS : SHARE_MAPPED;
+}
+
+/* Does moving it into the arena promise to pay? */
+static enum share_reason wanted(const struct hca_mr *mr)
+{
+	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
+	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
+
 	if (mr->hi - mr->lo > limits[limit].region)
 		return SHARE_TOO_LARGE;
 	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[limit].process)
@@ -273,14 +304,13 @@ static enum share_reason convert(const struct hca_mr *mr, const struct range_pla
 	return why;
 }
 
-static enum share_reason map_region(struct hca_mr *mr)
+/* Into the arena. */
+static enum share_reason move_region(struct hca_mr *mr)
 {
 	enum share_reason why = wanted(mr);
 	struct range_plan p;
 	uint64_t bytes;
 
-	if (why == SHARE_MAPPED && mixed(mr, false))
-		why = SHARE_MIXED_ATOMICS;
 	if (why == SHARE_MAPPED)
 		why = range_plan(&p, mr->lo, mr->hi, is_eager(mr), claimed);
 	if (why == SHARE_MAPPED)
@@ -293,6 +323,21 @@ static enum share_reason map_region(struct hca_mr *mr)
 	return why;
 }
 
+/* Where it is, if the program shares it by itself; else into the arena. */
+static enum share_reason map_region(struct hca_mr *mr)
+{
+	enum share_reason why = fit(mr);
+
+	if (why != SHARE_MAPPED)
+		return why;
+	why = mr->exported ? SHARE_REASONS : share_backing_take(mr);
+	if (why == SHARE_REASONS)
+		return move_region(mr);
+	if (why == SHARE_MAPPED)
+		set_backed(mr, true);
+	return why;
+}
+
 /* Back to copying, for the sake of another region. */
 static void unmap_region(struct hca_mr *mr)
 {
@@ -301,8 +346,12 @@ static void unmap_region(struct hca_mr *mr)
 	/* No peer may be left behind with a mapped word that others will update by copies. */
 	make_busy(mr, &any);
 	quiesce();
-	set_mapped(mr, false);
-	pages_back(mr);
+	if (mr->backing) {
+		set_backed(mr, false);
+	} else {
+		set_mapped(mr, false);
+		pages_back(mr);
+	}
 	set_state(mr, MR_COPY);
 }
 
@@ -374,7 +423,7 @@ static bool map_again(struct hca_mr *mr, void *arg)
 	if (!mr->remap || mr->mapped)
 		return true;
 	why = map_region(mr);
-	set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+	set_state(mr, state_of(mr));
 	if (why != SHARE_MAPPED)
 		count(why);
 	return true;
@@ -390,6 +439,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	range_forked_child(share.left_behind || share.ghosts);
+	share_backing_forked_child();
 	share.set.root = NULL;
 	share.ghosts = NULL;
 	share.left_behind = false;
@@ -468,11 +518,11 @@ void share_reg(struct hca_mr *mr)
 		why = map_region(mr);
 		if (why != SHARE_MAPPED)
 			count(why);
-		while (!mr->mapped && (other = mixed(mr, true))) {
+		while (!by_loads(mr) && (other = mixed(mr, true))) {
 			count(SHARE_MIXED_ATOMICS);
 			unmap_region(other);
 		}
-		set_state(mr, mr->mapped ? MR_MAPPED : MR_COPY);
+		set_state(mr, state_of(mr));
 		mr_set_add(&share.set, mr);
 		mr->in_set = true;
 	}
@@ -499,7 +549,9 @@ void share_dereg(struct hca_mr *mr)
 	lock_take(&share.lock);
 	mr_set_del(&share.set, mr);
 	mr->in_set = false;
-	if (mr->mapped) {
+	if (mr->backing) {
+		set_backed(mr, false);
+	} else if (mr->mapped) {
 		settle(mr);
 		set_mapped(mr, false);
 		pages_back(mr);

@@ -11,6 +11,7 @@
 
 #include "hca/layout.h"
 #include "pages/arena.h"
+#include "pages/backing.h"
 #include "rdv/conn.h"
 
 struct worker;
@@ -26,10 +27,11 @@ struct access_path {
 struct view {
 	struct seg *seg;
 	uint32_t attach;
-	int pid;                  /* 0: our own process, memory is reached directly */
-	struct own_fd pidfd;      /* for the slow path only */
-	struct access_path *path; /* NULL: nobody here moves bytes to or from it */
-	struct arena *arena;      /* of another process, NULL: none */
+	int pid;                      /* 0: our own process, memory is reached directly */
+	struct own_fd pidfd;          /* for the slow path only */
+	struct access_path *path;     /* NULL: nobody here moves bytes to or from it */
+	struct arena *arena;          /* of another process, NULL: none */
+	struct backing_map *backings; /* what it shares by other objects; NULL: as arena */
 };
 
 struct cq_ref {

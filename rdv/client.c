@@ -132,6 +132,21 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 	return ret;
 }
 
+/* Memory that peers cannot find any more they copy: no reason to stay away. */
+static int send_backing(struct conn *conn, const struct client_channel *ch)
+{
+	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
+	struct proto_in in;
+	int ret;
+
+	if (!own_fd_ok(&ch->fd))
+		return 0;
+	ret = conn_call(conn, &msg, &ch->fd.fd, 1, &in);
+	if (!ret)
+		proto_close(&in);
+	return ret == -EINVAL || ret == -EMFILE ? 0 : ret;
+}
+
 static int send_channel(struct conn *conn, const struct client_channel *ch)
 {
 	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
@@ -198,7 +213,8 @@ static int publish(struct client *c, struct conn *conn)
 	for (size_t i = 0; !ret && i < c->n_leases; i++)
 		ret = send_lease(conn, c->leases[i]);
 	for (size_t i = 0; !ret && i < c->n_channels; i++)
-		ret = send_channel(conn, &c->channels[i]);
+		ret = (c->channels[i].id & PROTO_BACKING ? send_backing : send_channel)(
+			conn, &c->channels[i]);
 	if (!ret)
 		ret = send_members(conn);
 	if (!ret && c->attached && c->publish_cm)

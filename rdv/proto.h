@@ -27,16 +27,17 @@ enum proto_op {
 	 * if PROTO_ARENA}.
 	 */
 	OP_ATTACH = 1,
-	OP_LEASE,       /* reply: qpn, the first of the block */
-	OP_CLAIM,       /* qpn: the process holds that block already, from an earlier weftd */
-	OP_RETURN,      /* qpn */
-	OP_FIND_QPN,    /*
-			 * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
-			 * async, arena if    PROTO_ARENA, pidfd if    any}
-			 */
-	OP_ADD_CHANNEL, /* id, fds {eventfd}; replaces one of the same id */
+	OP_LEASE,    /* reply: qpn, the first of the block */
+	OP_CLAIM,    /* qpn: the process holds that block already, from an earlier weftd */
+	OP_RETURN,   /* qpn */
+	OP_FIND_QPN, /*
+		      * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
+		      * async, arena if    PROTO_ARENA, pidfd if    any}
+		      */
+	/* id, fds {eventfd}, or with PROTO_BACKING {memfd}; replaces one of the same id */
+	OP_ADD_CHANNEL,
 	OP_DEL_CHANNEL, /* id */
-	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd} */
+	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd or memfd} */
 	OP_SET_TIMER,   /* one way: attach_id, id = QP index */
 	OP_FIRE,        /* one way: attach_id, id = channel */
 	OP_MEMBERS,     /* the list of members in the process's segment has changed */
@@ -72,6 +73,12 @@ enum proto_flags {
 	PROTO_AGAIN = 1 << 0, /* OP_ATTACH: publishes again */
 	PROTO_ARENA = 1 << 1, /* replies: an arena is among the fds */
 };
+
+/*
+ * In the id of a channel: it is none, but a memfd of which the process shares memory, and cannot
+ * become shorter (pages/backing.h).
+ */
+#define PROTO_BACKING (1u << 31)
 
 struct proto_msg {
 	uint32_t op;      /* enum proto_op; a reply repeats it */

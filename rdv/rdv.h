@@ -82,7 +82,8 @@ int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out);
 /*
  * Registers completion channel id (unique in this process, not 0): an eventfd(EFD_SEMAPHORE)
  * that peers write.  The fd stays the caller's; weftd keeps a duplicate until rdv_del_channel()
- * or our death, and after its own restart gets it again from the caller's fd.
+ * or our death, and after its own restart gets it again from the caller's fd.  With PROTO_BACKING
+ * (rdv/proto.h) in the id fd is a memfd that peers map.
  */
 int rdv_add_channel(uint32_t id, int fd);
 int rdv_del_channel(uint32_t id);

@@ -198,6 +198,7 @@ static int await_ready(int fd, const char *path, char *reason)
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 	char line[256];
 	ssize_t n;
+	int err;
 
 	do {
 		n = poll(&pfd, 1, PROTO_TIMEOUT_MS);
@@ -213,8 +214,10 @@ static int await_ready(int fd, const char *path, char *reason)
 	if (strcmp(line, "ok") == 0)
 		return 0;
 	snprintf(reason, REASON_SIZE, "%s could not start: %s", path,
-		*line ? line : "it ended without a word; run it with --foreground to see why");
-	return -ENOTCONN;
+		*line ? line + strspn(line, READY_ERROR_CHARS)
+		      : "it ended without a word; run it with --foreground to see why");
+	err = atoi(line);
+	return err == EMFILE || err == ENFILE || err == ENOMEM ? -err : -ENOTCONN;
 }
 
 static int start(const struct rdv_paths *p, bool stay, char *reason)

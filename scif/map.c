@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "scif/link.h"
 #include "scif/reg.h"
+#include "scif/share.h"
 
 enum { PAGE = 4096 };
 
@@ -46,12 +47,13 @@ void map_forked(void)
 static int export(struct scif_ep *ep, struct window *w)
 {
 	int prot = PROT_READ | (w->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
+	const struct share_calls *share = share_calls();
 
 	if (w->share)
 		return 0;
-	if (!weft_share_there())
+	if (!share)
 		return -EOPNOTSUPP;
-	w->share = weft_share_export(ep->link.pd->context, w->addr, w->len, prot, &w->handle);
+	w->share = share->export(ep->link.pd->context, w->addr, w->len, prot, &w->handle);
 	if (w->share)
 		return 0;
 	log_line(LOG_LVL_INFO, "SCIF: the window at %p cannot be mapped by its peer: %s", w->addr,
@@ -121,17 +123,19 @@ static int add_mapping(struct scif_ep *ep, uintptr_t at, uint64_t len, uint64_t 
 static int map_pieces(
 	struct scif_ep *ep, uint8_t *base, uint64_t off, uint64_t len, int prot, uint64_t *done)
 {
+	const struct share_calls *share = share_calls();
+
 	for (*done = 0; *done < len;) {
 		struct window *w = windows_holding(&ep->theirs, off + *done);
 		uint64_t in = off + *done - w->off, n = w->len - in;
 
 		if (n > len - *done)
 			n = len - *done;
-		if (!weft_share_map(ep->link.pd->context, &w->handle, in, n, prot, WEFT_SHARE_FIXED,
+		if (!share->map(ep->link.pd->context, &w->handle, in, n, prot, WEFT_SHARE_FIXED,
 			    base + *done))
 			return errno == ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 		if (add_mapping(ep, (uintptr_t)base + *done, n, off + *done)) {
-			weft_share_unmap(base + *done, n);
+			share->unmap(base + *done, n);
 			return -ENOMEM;
 		}
 		w->refs++;
@@ -181,7 +185,7 @@ int map_window(
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = check_map(ep, prot, off, whole);
-	if (!ret && !weft_share_there())
+	if (!ret && !share_calls())
 		ret = -EOPNOTSUPP;
 	if (!ret) {
 		windows_ref(&ep->theirs, off, whole, 1);
@@ -277,6 +281,7 @@ static struct mapping *cut(uintptr_t at, uintptr_t to, struct mapping *two)
 int unmap_window(void *addr, size_t len)
 {
 	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE;
+	const struct share_calls *share = share_calls();
 	struct mapping *gone, two = {.ep = NULL};
 	int err = errno, ret;
 
@@ -285,8 +290,8 @@ int unmap_window(void *addr, size_t len)
 	lock_take(&maps.lock);
 	gone = cut((uintptr_t)addr, (uintptr_t)addr + whole, &two);
 	lock_drop(&maps.lock);
-	if (weft_share_there())
-		weft_share_unmap(addr, whole);
+	if (share)
+		share->unmap(addr, whole);
 	ret = munmap(addr, whole) < 0 ? -errno : 0;
 	if (two.ep) {
 		unref(&two, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows of the peer in our address space, where the verbs library can do that (weft/share.h): the
+ * Windows of the peer in our address space, where the verbs library can do that (scif/share.h): the
  * owner exports a window when it is first mapped.  What is mapped outlives the window and
  * the connection.
  */

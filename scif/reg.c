@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/link.h"
+#include "scif/share.h"
 
 enum { PAGE = 4096, RELEASE_WAIT_S = 2 };
 
@@ -97,7 +98,7 @@ int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t
 void reg_drop(struct window *w)
 {
 	if (w->share)
-		weft_share_close(w->share); /* who has it mapped keeps it */
+		share_calls()->close(w->share); /* who has it mapped keeps it */
 	w->share = NULL;
 	if (w->mr)
 		ibv_dereg_mr(w->mr);

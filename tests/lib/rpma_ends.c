@@ -11,6 +11,36 @@ static void must(int ret, const char *what)
 		die("%s: %s", what, rpma_err_2str(ret));
 }
 
+/* ---- a device that can less ---- */
+
+static int (*real_query)(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+	struct ibv_device_attr_ex *attr, size_t size);
+static uint64_t hidden_caps;
+
+static int query_without(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+	struct ibv_device_attr_ex *attr, size_t size)
+{
+	int ret = real_query(ctx, in, attr, size);
+
+	attr->device_cap_flags_ex &= ~hidden_caps;
+	return ret;
+}
+
+void rp_hide_caps(uint64_t caps)
+{
+	struct ibv_context *ctx;
+	struct verbs_context *v;
+
+	must(rpma_utils_get_ibv_context(RP_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx), "context");
+	v = verbs_get_ctx(ctx);
+	if (!real_query)
+		real_query = v->query_device_ex;
+	hidden_caps = caps;
+	v->query_device_ex = caps ? query_without : real_query;
+}
+
+/* ---- peers and connections ---- */
+
 struct rpma_peer *rp_peer(void)
 {
 	struct ibv_context *ctx;

@@ -5,12 +5,19 @@
 #include <librpma.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { RP_WAIT_MS = 20000 };
 
 /* Every test has a fabric, and so all ports, for itself. */
 #define RP_ADDR "127.0.0.1"
 #define RP_PORT "7400"
+
+/*
+ * From now on the device says that it lacks these capabilities (enum of device_cap_flags_ex); 0: it
+ * says what it has.
+ */
+void rp_hide_caps(uint64_t caps);
 
 /* What cannot be made ends the program. */
 struct rpma_peer *rp_peer(void);

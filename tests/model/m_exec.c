@@ -188,6 +188,15 @@ void *arena_map(struct arena *a, uint64_t offset)
 	abort();
 }
 
+void *view_backing_reach(const struct view *v, uint32_t id, uint64_t offset, uint64_t len)
+{
+	(void)v;
+	(void)id;
+	(void)offset;
+	(void)len;
+	abort();
+}
+
 uint64_t atomic_op_mapped(const struct work *work, _Atomic uint64_t *word)
 {
 	(void)work;

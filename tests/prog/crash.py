@@ -194,8 +194,9 @@ def mutants(t):
     found, lost, kept = lost_and_kept(t, journal)
     t.want("no-flush: the record is lost", [r["length"] for r in lost] == [64], lost)
     t.want("no-flush: as little as is enough", lost and lost[0]["lost_words"] == 1, lost)
-    t.want("no-flush: the word is kept",
-           "ATOMIC WRITE" in [r["operation"] for r in kept], kept)
+    t.want("no-flush: the word is kept, and nothing else",
+           [r["operation"] for r in kept] == ["ATOMIC WRITE"], kept)
+    t.want("no-flush: what makes no difference", isinstance(found.get("either"), list), found)
     t.want("no-flush: whose it is",
            lost and lost[0]["name"] == "replog" and lost[0]["wr_id"] == 1, lost)
     text = t.check(journal, "--keep", t.path("bad")).stdout
@@ -216,6 +217,23 @@ def mutants(t):
     return journal
 
 
+def damaged(t, journal):
+    """A journal that was cut short or changed by accident is refused, and where is told."""
+    with open(journal, "rb") as f:
+        whole = f.read()
+    bad = t.path("damaged")
+    at = 4096 + 128 + 60  # in the second record
+    for data, told in ((whole[:-5], f"{len(whole) - 5} bytes"), (whole[:5000], "5000 bytes"),
+                       (whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:], f"byte {4096 + 128}")):
+        with open(bad, "wb") as f:
+            f.write(data)
+        for args in (("show", bad), ("check", "--recover", "true {}", bad),
+                     ("images", bad, t.path("nowhere"))):
+            got = t.crash(*args)
+            t.want(f"damaged: {args[0]}", got.returncode == 1 and "is damaged" in got.stderr and
+                   told in got.stderr, got.stderr)
+
+
 def ends(t, journal):
     got = t.crash("mark", journal, "the end")
     t.want("mark", got.returncode == 0, got.stderr)
@@ -234,9 +252,22 @@ def ends(t, journal):
         f.write(b"x" * 2000000)
     got = t.crash("show", t.path("plain"))
     t.want("no journal", got.returncode == 1 and "is no journal" in got.stderr, got.stderr)
+    damaged(t, journal)
     t.want("usage", t.crash("check", journal).returncode == 2)
     t.want("usage of now", t.crash("now").returncode == 2)
     t.want("an unknown command", t.crash("later").returncode == 2)
+
+
+def not_started(t):
+    """A program that cannot be started leaves no journal, but for one that was there."""
+    journal = t.path("unused")
+    for program, status in (("no-such-program", 127), (t.dir, 126)):
+        got = t.crash("run", "-j", journal, "--", program)
+        t.want(f"{program} is not run", got.returncode == status, got.stderr)
+        t.want("no journal is left", not os.path.exists(journal))
+    t.want("a program runs", t.crash("run", "-j", journal, "--", "true").returncode == 0)
+    t.crash("run", "-j", journal, "--add", "--", "no-such-program")
+    t.want("a journal that was there stays", os.path.exists(journal))
 
 
 def main():
@@ -247,6 +278,7 @@ def main():
         t = Test(build, log, owner, scratch)
         correct(t)
         by_owner(t)
+        not_started(t)
         ends(t, mutants(t))
     print(f"{t.failed} failed")
     sys.exit(1 if t.failed else 0)

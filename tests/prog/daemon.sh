@@ -54,6 +54,12 @@ chmod 755 "$WEFT_RUNTIME_DIR"
 rc 'doctor finds an open directory' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
 chmod 700 "$WEFT_RUNTIME_DIR"
+stopped=$(pid)
+kill -STOP "$stopped"
+rc 'doctor finds a stopped weftd' 1 "$WEFT" doctor
+kill -CONT "$stopped"
+same 'it says so once' 1 "$(grep -c '^FAIL  fabric .*stopped' "$T/out")"
+same 'and does not ask it again' 2 "$(grep -c 'not checked: weftd does not answer' "$T/out")"
 WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
 rc down 0 "$WEFT" down

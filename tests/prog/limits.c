@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
@@ -88,6 +89,27 @@ static void no_descriptors(int fd, void *arg)
 	setrlimit(RLIMIT_NOFILE, &all);
 	check_case("with all descriptors again");
 	works();
+}
+
+/* Nor does weftd get more, which is started by whoever needs it first. */
+static void no_descriptors_for_weftd(int fd, void *arg)
+{
+	char dir[256];
+	struct ibv_device **list;
+
+	(void)fd;
+	check_case("weftd under ulimit -n %d", *(int *)arg);
+	snprintf(dir, sizeof dir, "%s/of-%d", getenv("WEFT_RUNTIME_DIR"), *(int *)arg);
+	CHECK_EQ(mkdir(dir, 0700), 0);
+	setenv("WEFT_RUNTIME_DIR", dir, 1);
+	setenv("WEFT_IDLE_EXIT", "1", 1);
+	limit(RLIMIT_NOFILE, *(int *)arg);
+	errno = 0;
+	list = ibv_get_device_list(NULL);
+	if (list)
+		ibv_free_device_list(list);
+	else
+		CHECK_EQ(errno, EMFILE);
 }
 
 static void no_file_size(int fd, void *arg)
@@ -307,6 +329,11 @@ enum { LIMITS_SPACE = true };
 int main(void)
 {
 	in_child(no_descriptors);
+	for (int n = 8; n < 26; n++) {
+		struct vp_child c = vp_fork(no_descriptors_for_weftd, &n);
+
+		vp_join(&c);
+	}
 	in_child(no_file_size);
 	in_child(no_memlock);
 	if (LIMITS_SPACE)

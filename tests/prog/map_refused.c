@@ -91,6 +91,27 @@ static const char *shared_kind(const char *name)
 	return tells ? name : "not_private";
 }
 
+/* Who waits for missing pages of it would not see those that a peer maps. */
+static void watched_memfd(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	int fd = memfd_create("watched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct uffdio_register r = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	uint8_t *p;
+
+	if (uffd < 0 || fd < 0 || ftruncate(fd, LEN) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		die("userfaultfd, memfd");
+	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	r.range = (struct uffdio_range){.start = (uintptr_t)p + PAGE, .len = PAGE};
+	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &r))
+		die("userfaultfd");
+	try("a memfd that a userfaultfd watches", p, LEN, RIGHTS, "userfaultfd");
+	close(uffd);
+	munmap(p, LEN);
+	close(fd);
+}
+
 static void files(void)
 {
 	char path[] = "/tmp/weft-map-XXXXXX";
@@ -112,17 +133,30 @@ static void files(void)
 	p = get(LEN, MAP_SHARED);
 	try("shared memory", p, LEN, RIGHTS, shared_kind("shared_anonymous"));
 	munmap(p, LEN);
-	fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, LEN) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL))
+	fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, LEN))
 		die("memfd");
 	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	try("a memfd", p, LEN, RIGHTS, shared_kind("memfd"));
+	try("a memfd that can be truncated", p, LEN, RIGHTS, "memfd");
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		die("F_SEAL_SHRINK");
+	try("a memfd that cannot", p, LEN, RIGHTS, NULL);
+	try("and an odd part of it", p + 100, 3 * PAGE, RIGHTS, NULL);
+	mprotect(p + PAGE, PAGE, PROT_READ);
+	try("a part of it is not writable", p, LEN, RR, "rights");
 	munmap(p, LEN);
+	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	try("a private memfd", p, LEN, RIGHTS, shared_kind("memfd"));
+	munmap(p, LEN);
+	p = mmap(NULL, 2 * LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	try("beyond its end", p + PAGE, LEN, RIGHTS, "not_private");
+	munmap(p, 2 * LEN);
 	close(fd);
 	id = shmget(IPC_PRIVATE, LEN, IPC_CREAT | 0600);
 	p = shmat(id, NULL, 0);
 	shmctl(id, IPC_RMID, NULL);
-	try("System V memory", p, LEN, RIGHTS, shared_kind("sysv"));
+	try("System V memory", p, LEN, RIGHTS, NULL);
+	watched_memfd();
 	shmdt(p);
 }
 

@@ -191,7 +191,11 @@ static void addresses(struct rpma_peer *peer)
 	NUMBER(odp);
 	SHOW(rpma_ep_listen(peer, "192.0.2.1", PORT, &ep));
 	SHOW(rpma_ep_listen(peer, ADDR, "no such port", &ep));
+	SHOW(rpma_ep_listen(peer, ADDR, "99999", &ep));
+	SHOW(rpma_ep_shutdown(&ep));
 	SHOW(rpma_conn_req_new(peer, ADDR, "no such port", NULL, &req));
+	SHOW(rpma_conn_req_new(peer, ADDR, "99999", NULL, &req));
+	SHOW(rpma_conn_req_delete(&req));
 	SHOW(rpma_conn_req_new(peer, ADDR, PORT, NULL, &req));
 	SHOW(rpma_conn_req_connect(&req, NULL, NULL));
 	NUMBER(req != NULL);
@@ -303,6 +307,9 @@ static void operations(struct pair *p, struct rpma_srq *srq)
 	SHOW(rpma_read(p->active, mr, 2000, remote, 1000, 10, ALWAYS, buf + 2));
 	completion(cq);
 	printf("'%s' '%s'\n", buf + 1000, buf + 2000);
+	SHOW(rpma_write(p->active, remote, 1000, mr, 0, 10, 1 << 10, buf + 1));
+	SHOW(rpma_write(p->active, remote, 1000, mr, 0, 10, 1 << 10 | ALWAYS, buf + 1));
+	completion(cq);
 	SHOW(rpma_flush(p->active, remote, 1000, 10, RPMA_FLUSH_TYPE_VISIBILITY, ALWAYS, buf + 3));
 	completion(cq);
 	SHOW(rpma_peer_cfg_new(&pcfg));

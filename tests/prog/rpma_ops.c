@@ -41,32 +41,6 @@ static const int all_usage =
 	RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |
 	RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT | RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV;
 
-/* ---- an adapter without ATOMIC WRITE ---- */
-
-static int (*real_query)(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
-	struct ibv_device_attr_ex *attr, size_t size);
-
-static int query_without(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
-	struct ibv_device_attr_ex *attr, size_t size)
-{
-	int ret = real_query(ctx, in, attr, size);
-
-	attr->device_cap_flags_ex &= ~(uint64_t)IB_UVERBS_DEVICE_ATOMIC_WRITE;
-	return ret;
-}
-
-static void hide_atomic_write(bool hide)
-{
-	struct ibv_context *ctx;
-	struct verbs_context *v;
-
-	CHECK_EQ(rpma_utils_get_ibv_context(RP_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx), 0);
-	v = verbs_get_ctx(ctx);
-	if (!real_query)
-		real_query = v->query_device_ex;
-	v->query_device_ex = hide ? query_without : real_query;
-}
-
 /* ---- both ends ---- */
 
 static void make_end(struct end *e, enum variant v)
@@ -74,7 +48,7 @@ static void make_end(struct end *e, enum variant v)
 	struct rpma_srq_cfg *srq_cfg;
 
 	*e = (struct end){0};
-	hide_atomic_write(v == NO_ATOMIC);
+	rp_hide_caps(v == NO_ATOMIC ? IB_UVERBS_DEVICE_ATOMIC_WRITE : 0);
 	e->peer = rp_peer();
 	CHECK_EQ(rpma_conn_cfg_new(&e->cfg), 0);
 	CHECK_EQ(rpma_conn_cfg_set_compl_channel(e->cfg, v == SHARED || v == SHARED_RCQ), 0);
@@ -504,7 +478,7 @@ int main(void)
 {
 	for (enum variant v = 0; v < VARIANTS; v++)
 		test_variant(v);
-	hide_atomic_write(false);
+	rp_hide_caps(0);
 	no_rights();
 	odd_region();
 	beyond_4g();

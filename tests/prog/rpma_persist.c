@@ -58,31 +58,12 @@ static void *map_file(void)
 	exit(SKIP);
 }
 
-/* ---- an adapter without FLUSH ---- */
-
-static int (*real_query)(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
-	struct ibv_device_attr_ex *attr, size_t size);
-
-static int query_without(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
-	struct ibv_device_attr_ex *attr, size_t size)
-{
-	int ret = real_query(ctx, in, attr, size);
-
-	attr->device_cap_flags_ex &=
-		~(uint64_t)(IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT);
-	return ret;
-}
-
+/* An adapter with FLUSH, or without. */
 static struct rpma_peer *peer_of(bool knows_flush)
 {
-	struct ibv_context *ctx;
-	struct verbs_context *v;
-
-	CHECK_EQ(rpma_utils_get_ibv_context(RP_ADDR, RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx), 0);
-	v = verbs_get_ctx(ctx);
-	if (!real_query)
-		real_query = v->query_device_ex;
-	v->query_device_ex = knows_flush ? real_query : query_without;
+	rp_hide_caps(knows_flush
+			     ? 0
+			     : IB_UVERBS_DEVICE_FLUSH_GLOBAL | IB_UVERBS_DEVICE_FLUSH_PERSISTENT);
 	return rp_peer();
 }
 

@@ -133,6 +133,12 @@ def main():
     extra = needed - {"libc.so.6", "libibverbs.so.1", "librdmacm.so.1"}
     assert not extra, f"needs more: {extra}"
 
+    # It starts beside rdma-core's libibverbs too: our own nodes are looked up, not linked.
+    needs = run("readelf", "-W", "-V", lib).split("File: libibverbs.so.1", 1)[1]
+    nodes = re.findall(r"Name: (\S+)", needs.split("File:", 1)[0])
+    assert "IBVERBS_1.1" in nodes, nodes
+    assert not [n for n in nodes if n.startswith("WEFT")], nodes
+
     with tempfile.TemporaryDirectory() as d:
         def path(name, text=None):
             p = os.path.join(d, name)

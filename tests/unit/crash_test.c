@@ -421,6 +421,39 @@ static void the_search_finds_the_least(void **state)
 		assert_in_range(s.pending[i].word, 1, 4);
 	}
 	assert_int_equal(lost, 1);
+	for (uint64_t i = 0; i < s.n_pending; i++) {
+		if (s.pending[i].word >= 8)
+			assert_int_equal(keep[i], CRASH_EITHER);
+		if (s.pending[i].word == 0)
+			assert_int_equal(keep[i], CRASH_KEPT);
+	}
+	free(keep);
+	crash_state_free(&s);
+	crash_search_end(&q);
+}
+
+/* One write stays hidden under another, which alone is needed. */
+static void what_is_hidden_need_not_be_kept(void **state)
+{
+	struct crash_search q = {.images = 64};
+	unsigned calls = 0, kept = 0;
+	struct crash_state s;
+	uint8_t *keep;
+
+	(void)state;
+	region();
+	write_words(QP, 0, 1, 4, 5);
+	write_words(QP, 1, 0, 1, 1);
+	write_words(QP, 2, 0, 1, 2);
+	for (unsigned w = 8; w < WORDS; w++)
+		write_words(QP, w, w, 1, 7);
+	assert_int_equal(search(&q, &calls, &keep, &s), 1);
+	for (uint64_t i = 0; i < s.n_pending; i++) {
+		kept += keep[i] == CRASH_KEPT && s.pending[i].word == 0;
+		if (s.pending[i].word >= 8)
+			assert_int_equal(keep[i], CRASH_EITHER);
+	}
+	assert_int_equal(kept, 1);
 	free(keep);
 	crash_state_free(&s);
 	crash_search_end(&q);
@@ -529,15 +562,126 @@ static void damaged_files_are_refused(void **state)
 
 	(void)state;
 	j.head->data_off ^= 4096;
-	assert_int_equal(journal_open(&other, path, true), -EPROTO);
+	assert_int_equal(journal_open(&other, path, true), -EBADMSG);
 	j.head->data_off ^= 4096;
 	assert_int_equal(truncate(path, JOURNAL_SIZE_MIN + 1), 0);
-	assert_int_equal(journal_open(&other, path, false), -EPROTO);
+	assert_int_equal(journal_open(&other, path, false), -EBADMSG);
 	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(journal_open(&other, path, false), -EBADMSG);
+	assert_int_equal(truncate(path, 4), 0);
 	assert_int_equal(journal_open(&other, path, false), -EPROTO);
 	assert_int_equal(journal_open(&other, "/nonexistent", false), -ENOENT);
 	assert_int_equal(journal_create(path, JOURNAL_SIZE_MIN), -EEXIST);
 	assert_int_equal(truncate(path, JOURNAL_SIZE_MIN), 0); /* for what maps it */
+}
+
+static uint64_t next_seed(void)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return seed >> 33;
+}
+
+static void furnish(void)
+{
+	region();
+	write_words(QP, 0, 1, 3, 5);
+	push(QP, 1, JOURNAL_READ, 1, 2);
+	write_words(QP, 2, 0, 5, 6);
+	assert_int_equal(journal_mark(&j, "a mark"), 0);
+	journal_settle(
+		journal_add(&j, &(struct journal_record){.kind = JOURNAL_WRITE}, JOURNAL_BEGUN),
+		JOURNAL_VOID);
+	write_words(QP, 3, 6, 1, 7);
+}
+
+/* What a reader learns: of a journal that is damaged in that way he must learn the same. */
+static uint64_t learned(const struct journal *of)
+{
+	struct crash_point end = {.record = UINT64_MAX};
+	struct crash_state s;
+	uint64_t sum;
+
+	assert_int_equal(crash_state_at(&s, of, &direct, end, false), 0);
+	sum = s.n_regions + 7 * s.n_pending + 49 * s.marks;
+	for (unsigned i = 0; i < s.n_regions; i++)
+		for (uint64_t w = 0; w < s.regions[i].words; w++)
+			sum = sum * 31 + s.regions[i].durable[w];
+	for (uint64_t i = 0; i < s.n_pending; i++)
+		sum = sum * 31 + s.pending[i].value + s.pending[i].word * 17;
+	crash_state_free(&s);
+	return sum;
+}
+
+/* Is the journal refused, or all in it as before? */
+static bool noticed(uint64_t want)
+{
+	struct journal_damage d = {0};
+	struct journal other;
+	bool ok;
+
+	if (journal_open(&other, path, false))
+		return true;
+	if (journal_verify(&other, &d)) {
+		assert_non_null(d.what);
+		assert_true(d.at < j.size);
+		ok = true;
+	} else {
+		ok = learned(&other) == want;
+	}
+	journal_close(&other);
+	return ok;
+}
+
+static void no_changed_byte_is_believed(void **state)
+{
+	uint8_t *file = (uint8_t *)j.head;
+	struct journal_damage d;
+	uint64_t want;
+	struct {
+		uint64_t from, to;
+	} parts[] = {{0, sizeof *j.head}, {JOURNAL_HEAD_BYTES, 0}, {j.data_off, 0}};
+
+	(void)state;
+	furnish();
+	want = learned(&j);
+	assert_int_equal(journal_verify(&j, &d), 0);
+	parts[1].to = JOURNAL_HEAD_BYTES + (journal_count(&j) + 2) * sizeof(struct journal_record);
+	parts[2].to = atomic_load(&j.head->data);
+	for (unsigned i = 0; i < 3; i++) {
+		for (uint64_t at = parts[i].from; at < parts[i].to; at++) {
+			uint8_t was = file[at];
+
+			file[at] ^= 1 + next_seed() % 255;
+			if (!noticed(want))
+				fail_msg("byte %llu of the journal", (unsigned long long)at);
+			file[at] = was;
+		}
+	}
+	assert_int_equal(journal_verify(&j, &d), 0);
+}
+
+/* Where it is damaged is told. */
+static void damage_has_a_place(void **state)
+{
+	struct journal_damage d;
+	const struct journal_record *r;
+
+	(void)state;
+	furnish();
+	r = journal_at(&j, 1);
+	journal_data(&j, r->data)[20] ^= 1;
+	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
+	assert_int_equal(d.at, r->data);
+	journal_data(&j, r->data)[20] ^= 1;
+	((uint8_t *)r)[90] ^= 1;
+	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
+	assert_int_equal(d.at, JOURNAL_HEAD_BYTES + sizeof *r);
+	((uint8_t *)r)[90] ^= 1;
+	atomic_store(&j.head->records, 3);
+	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
+	assert_int_equal(d.at, JOURNAL_HEAD_BYTES + 3 * sizeof *r);
 }
 
 /* Whatever stands in the records of a hostile process. */
@@ -621,12 +765,15 @@ int main(void)
 		RULE(a_fence_in_between_counts),
 		RULE(regions_that_overlap_are_one),
 		RULE(the_search_finds_the_least),
+		RULE(what_is_hidden_need_not_be_kept),
 		RULE(all_images_once),
 		RULE(the_correct_order_passes),
 		RULE(too_many_for_all),
 		RULE(the_same_again),
 		RULE(a_full_journal_ends),
 		RULE(damaged_files_are_refused),
+		RULE(no_changed_byte_is_believed),
+		RULE(damage_has_a_place),
 		RULE(nonsense_is_passed_over),
 		RULE(the_owner_notes_its_regions),
 	};

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -94,6 +95,7 @@ static int nonsense(void)
 	struct proto_msg attach = {.op = OP_ATTACH, .flags = PROTO_AGAIN, .attach_id = 99};
 	struct proto_msg claim = {.op = OP_CLAIM, .qpn = ~0u};
 	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), pipe_fds[2];
+	int memfd = memfd_create("open", MFD_CLOEXEC);
 	struct kid a = kid_start();
 	long id = kid_do(&a, ASK_ID, 0, 0);
 	struct conn c = raw_connection();
@@ -109,6 +111,9 @@ static int nonsense(void)
 	CHECK_EQ(conn_call(&c, &attach, fds, 1, &in), 0);
 	proto_close(&in);
 	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
+	channel.id |= PROTO_BACKING;
+	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
+	CHECK(conn_call(&c, &channel, &memfd, 1, &in) == -EINVAL); /* it is not sealed */
 	CHECK(conn_call(&c, &claim, NULL, 0, &in) == -EINVAL);
 	CHECK_EQ(conn_post(&c, &timer), 0);
 	CHECK(status_becomes(NULL, "refusals.unknown_peer", 1));
