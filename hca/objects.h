@@ -138,8 +138,24 @@ struct hca_rxq {
 	struct lock land; /* copying out and freeing completed receives */
 	struct rxq_ref ref;
 	uint32_t tail, depth, max_sge;
-	_Atomic uint32_t used; /* receives posted and not polled yet */
+	_Atomic uint32_t put; /* receives posted, less those withdrawn; under the lock of posting */
+	_Atomic uint32_t freed; /* receives polled; under that of landing */
 };
+
+/* Receives posted and not polled yet. */
+static inline uint32_t rx_used(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
+	       atomic_load_explicit(&rx->freed, memory_order_acquire);
+}
+
+/* Counts one more, as the only writer. */
+static inline void rx_count(_Atomic uint32_t *count)
+{
+	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	atomic_store_explicit(count, n + 1, memory_order_release);
+}
 
 struct hca_srq {
 	uint32_t epoch;

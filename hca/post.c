@@ -272,7 +272,6 @@ static int put_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, bool *parke
 		return rc;
 	*parked |= park_publish(&end_rqe(&qp->me, pos)->posted, pos + 1, &qp->me.qp->park);
 	qp->rq_tail = pos + 1;
-	prefetch_write(end_rqe(&qp->me, pos + 2)); /* a peer read it last */
 	return 0;
 }
 

@@ -23,7 +23,7 @@
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_TURNS = 4 };
+enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
@@ -357,6 +357,21 @@ static void slept(struct scif_ep *ep, uint64_t ns)
 	ep->spin_wins = 0;
 }
 
+/* Some looks for completions, until something changes; others get the lock between them. */
+static void spin_on(struct scif_ep *ep, uint32_t value)
+{
+	ep->inside++;
+	for (int i = 0; i < SPIN_LOOKS; i++) {
+		lock_drop(&ep->lock);
+		cpu_relax();
+		lock_take(&ep->lock);
+		link_poll(ep);
+		if (atomic_load_explicit(&ep->seq, memory_order_relaxed) != value)
+			break;
+	}
+	ep->inside--;
+}
+
 int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 {
 	uint32_t value = atomic_load_explicit(&ep->seq, memory_order_relaxed);
@@ -369,13 +384,7 @@ int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 		*spin = now + spin_begins(ep);
 	atomic_store_explicit(&ep->used, now, memory_order_relaxed);
 	if (now < *spin && link_is_live(ep) && service_may_spin()) {
-		ep->inside++;
-		lock_drop(&ep->lock);
-		for (int i = 0; i < SPIN_TURNS; i++)
-			cpu_relax();
-		lock_take(&ep->lock);
-		ep->inside--;
-		link_poll(ep);
+		spin_on(ep, value);
 		return 0;
 	}
 	if (link_is_live(ep)) {

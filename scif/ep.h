@@ -37,6 +37,7 @@ enum ep_state {
 	EP_INHERITED, /* of the process that forked us (heir.h) */
 };
 
+enum { WIRE_BATCH = 8 }; /* receives that are posted together */
 enum { SQ_DEPTH = 256, SQ_SPARE = 96, MAX_CTL = 256, MAX_ANSWERS = 1024, MAX_INLINE = 64 };
 
 /* A question to the peer that a thread waits for. */
@@ -72,8 +73,11 @@ struct checked {
 
 /* Registered memory of a connection. */
 struct link_mem {
-	struct wire_credit credit; /* written by the peer */
-	uint8_t out[WIRE_RING];    /* bytes accepted by scif_send() */
+	struct wire_credit credit;                      /* written by the peer */
+	_Alignas(WIRE_TOOK_AT) struct wire_credit took; /* read by the peer */
+	_Alignas(WIRE_TOOK_AT) struct wire_credit
+		looked;         /* where the peer's comes when we read it */
+	uint8_t out[WIRE_RING]; /* bytes accepted by scif_send() */
 	struct wire_ctl ctl[WIRE_RECVS];
 	uint8_t recvs[WIRE_RECVS][WIRE_MSG];
 };
@@ -96,8 +100,11 @@ struct link {
 	uint64_t tx_total, tx_sent;   /* bytes accepted, and sent */
 	uint64_t msgs_sent;           /* messages */
 	struct wire_credit peer_took; /* as far as we have looked */
+	uint64_t look_wr;             /* the request that reads it, 0: none */
 	uint64_t rx_total, rx_taken;  /* bytes that came, and that the program took */
 	uint64_t rx_msgs;             /* messages processed */
+	uint64_t rx_posted;           /* of them, those whose receives were posted again */
+	uint32_t spent[WIRE_BATCH];   /* the receives of the others */
 	struct wire_credit told;      /* what the peer was told */
 	uint8_t in[WIRE_RING];
 	uint32_t want_sent;  /* WANT_*, not answered yet */
