@@ -55,7 +55,8 @@ struct weft_share *weft_share_export(struct ibv_context *context, void *addr, si
 /*
  * Ends an export: nobody can map it any more.  Those who have it mapped keep it, and share it with
  * the owner, until they unmap it; the pages become private again after that, with a later call.
- * The owner may unmap or free the memory: its peers keep the pages.  share is gone.  Always 0.
+ * The owner may unmap or free the memory: its peers keep the pages.  share is gone.  0, or EINVAL:
+ * it is NULL.
  */
 int weft_share_close(struct weft_share *share) __attribute__((weak));
 
@@ -64,8 +65,8 @@ int weft_share_close(struct weft_share *share) __attribute__((weak));
  * the owner from here on, and what they load is theirs alone, at first zeros.  Regions of the owner
  * on the same pages are copied from then on; pages that another export covers stay shared.  As
  * long as somebody has not unmapped it, memory at these addresses cannot be exported again.
- * share is gone.  0, or EBUSY: ended, but a stopped peer is using a region there, and the
- * pages stay shared.
+ * share is gone.  0; EINVAL: it is NULL; EBUSY: ended, but a stopped peer is using a region
+ * there, and the pages stay shared.
  */
 int weft_share_revoke(struct weft_share *share) __attribute__((weak));
 

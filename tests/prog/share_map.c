@@ -354,6 +354,8 @@ static void wrong(const struct vp_child *c)
 	munmap(p + LEN - PAGE, PAGE);
 	CHECK(!weft_share_export(ctx, p, LEN, RW, &h) && errno == EFAULT);
 	CHECK_EQ(weft_share_unmap(p, PAGE), EINVAL);
+	CHECK_EQ(weft_share_close(NULL), EINVAL);
+	CHECK_EQ(weft_share_revoke(NULL), EINVAL);
 
 	check_case("memory that cannot be shared");
 	shared = mmap(NULL, LEN, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
