@@ -14,6 +14,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/weftd_from_outside.h"
 
 enum { SIZE = 4 << 20, PAGE = 4096, ADDS = 2000, ROUNDS = 40 };
 
@@ -134,16 +135,6 @@ static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 	munmap(q, 2 * len);
 }
 
-/* The next control call of each process starts a new one, to which it tells what it has. */
-static void restart_weftd(void)
-{
-	const char *weftd = getenv("WEFT_DAEMON");
-	char command[4200];
-
-	snprintf(command, sizeof command, "%.*s down >/dev/null", (int)strlen(weftd) - 1, weftd);
-	CHECK_EQ(system(command), 0);
-}
-
 static void owner(bool restart)
 {
 	struct vp_child c = vp_fork(poster, NULL);
@@ -160,7 +151,8 @@ static void owner(bool restart)
 	mine = vp_addr(&e);
 	to = vp_swap(c.fd, &mine);
 	if (restart)
-		restart_weftd();
+		weftd_down(); /* the next control call of each process tells a new one what it has
+			       */
 	publish(&e, c.fd);
 	vp_connect(&e, &to);
 	vp_sync(c.fd);
