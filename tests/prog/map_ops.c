@@ -118,6 +118,24 @@ static void poster(int fd, void *arg)
 
 enum { AREAS_OF_OTHERS = 2 };
 
+/* What the manual says of memory while it is mapped. */
+static void is_shared(uint8_t *p)
+{
+	uint8_t *twice;
+
+	check_case("while it is mapped");
+	memset(p, 6, PAGE);
+	CHECK(madvise(p, PAGE, MADV_FREE) && errno == EINVAL);
+	CHECK(madvise(p, PAGE, MADV_WIPEONFORK) && errno == EINVAL);
+	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
+	CHECK(vp_all(p, PAGE, 6));
+	twice = mremap(p, 0, PAGE, MREMAP_MAYMOVE);
+	CHECK(twice != MAP_FAILED && vp_all(twice, PAGE, 6));
+	CHECK_EQ(madvise(p, PAGE, MADV_REMOVE), 0);
+	CHECK(vp_all(p, PAGE, 0) && vp_all(twice, PAGE, 0));
+	munmap(twice, PAGE);
+}
+
 /* Private again: anonymous memory does all this. */
 static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 {
@@ -129,6 +147,8 @@ static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
 	CHECK(vp_all(p, PAGE, 0));
 	CHECK_EQ(madvise(p, len, MADV_FREE), 0);
+	CHECK(madvise(p, PAGE, MADV_REMOVE) && errno == EINVAL);
+	CHECK(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	memset(p, 9, len);
 	q = mremap(p, len, 2 * len, MREMAP_MAYMOVE);
 	CHECK(q != MAP_FAILED && vp_all(q, len, 9) && vp_all(q + len, len, 0));
@@ -183,6 +203,8 @@ static void owner(bool restart)
 	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	CHECK(e.mr && share_count("regions") == 1 && vp_filled(e.buf, SIZE, 5));
+	is_shared(e.buf);
+	vp_fill(e.buf, SIZE, 5);
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
 	CHECK(vp_filled(e.buf, SIZE, 5));
 	is_private(e.buf, SIZE, areas_before);
