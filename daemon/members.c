@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/members.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static uint32_t used(const struct seg *seg)
@@ -15,60 +16,75 @@ static uint32_t word_at(const struct seg *seg, uint32_t i)
 	return atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
 }
 
-static bool has(const struct seg *seg, uint32_t word, const uint8_t key[16])
-{
-	for (uint32_t i = 0; i < used(seg); i++)
-		if (word_at(seg, i) == word && !memcmp(seg->member[i].key, key, 16))
-			return true;
-	return false;
-}
-
 static void clear(struct members *m, struct seg *hub, uint32_t i)
 {
 	m->owner[i] = 0;
 	atomic_store_explicit(&hub->member[i].id, 0, memory_order_release);
 }
 
-static void add(
-	struct members *m, struct seg *hub, uint32_t owner, uint32_t word, const uint8_t key[16])
+/* From *at on, which moves behind it. */
+static void add(struct members *m, struct seg *hub, uint32_t owner, const struct member_wish *w,
+	uint32_t *at)
 {
-	uint32_t i = 0;
+	uint32_t i = *at;
 
 	while (i < SEG_MEMBERS && m->owner[i])
 		i++;
+	*at = i;
 	if (i == SEG_MEMBERS)
 		return;
 	m->owner[i] = owner;
-	memcpy(hub->member[i].key, key, 16);
-	atomic_store_explicit(&hub->member[i].id, word, memory_order_release);
+	memcpy(hub->member[i].key, w->key, sizeof w->key);
+	atomic_store_explicit(&hub->member[i].id, w->word, memory_order_release);
 	if (used(hub) < i + 1)
 		atomic_store_explicit(&hub->hdr.members_used, i + 1, memory_order_release);
 }
 
-/* Is it in the hub already, from that process? */
-static bool listed(const struct members *m, const struct seg *hub, uint32_t owner, uint32_t word,
-	const uint8_t key[16])
+static int compare(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < used(hub); i++)
-		if (m->owner[i] == owner && word_at(hub, i) == word &&
-			!memcmp(hub->member[i].key, key, 16))
-			return true;
-	return false;
+	const struct member_wish *x = a, *y = b;
+
+	if (x->word != y->word)
+		return x->word < y->word ? -1 : 1;
+	return memcmp(x->key, y->key, sizeof x->key);
+}
+
+/* What the segment lists now, in order, each once: it may change while we look. */
+static uint32_t read_wishes(struct members *m, const struct seg *seg)
+{
+	uint32_t n = 0, out = 0;
+
+	for (uint32_t i = 0; i < used(seg) && n < SEG_MEMBERS; i++) {
+		m->wish[n] = (struct member_wish){.word = word_at(seg, i)};
+		memcpy(m->wish[n].key, seg->member[i].key, sizeof m->wish[n].key);
+		n += m->wish[n].word != 0;
+	}
+	qsort(m->wish, n, sizeof *m->wish, compare);
+	for (uint32_t i = 0; i < n; i++)
+		if (!out || compare(&m->wish[out - 1], &m->wish[i]))
+			m->wish[out++] = m->wish[i];
+	return out;
 }
 
 void members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
 {
-	for (uint32_t i = 0; i < used(hub); i++)
-		if (m->owner[i] == owner && !has(seg, word_at(hub, i), hub->member[i].key))
-			clear(m, hub, i);
-	for (uint32_t i = 0; i < used(seg); i++) {
-		uint32_t word = word_at(seg, i);
-		uint8_t key[16];
+	uint32_t n = read_wishes(m, seg), at = 0;
 
-		memcpy(key, seg->member[i].key, sizeof key);
-		if (word && !listed(m, hub, owner, word, key))
-			add(m, hub, owner, word, key);
+	for (uint32_t i = 0; i < used(hub); i++) {
+		struct member_wish there = {.word = word_at(hub, i)}, *w;
+
+		if (m->owner[i] != owner)
+			continue;
+		memcpy(there.key, hub->member[i].key, sizeof there.key);
+		w = bsearch(&there, m->wish, n, sizeof there, compare);
+		if (w && !w->listed)
+			w->listed = true;
+		else
+			clear(m, hub, i);
 	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!m->wish[i].listed)
+			add(m, hub, owner, &m->wish[i], &at);
 }
 
 void members_drop(struct members *m, struct seg *hub, uint32_t owner)

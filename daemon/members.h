@@ -4,8 +4,16 @@
 
 #include "hca/layout.h"
 
+/* An entry of a process's list, while it is compared with the hub's. */
+struct member_wish {
+	uint32_t word;
+	uint8_t key[16];
+	bool listed;
+};
+
 struct members {
 	uint32_t owner[SEG_MEMBERS]; /* attach id of the entry in the hub, 0 = free */
+	struct member_wish wish[SEG_MEMBERS];
 };
 
 /* Brings owner's entries in the hub up to date with its segment. */

@@ -45,6 +45,7 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_CQ_OVERRUN] = "cq_overrun",
 	[CTR_CMA_REFUSED] = "cma_refused",
 	[CTR_WAIT_STOPPED] = "wait_stopped",
+	[CTR_PASS_STOPPED] = "pass_stopped",
 	[CTR_DROP_NO_QP] = "drop_no_qp",
 	[CTR_DROP_QKEY] = "drop_qkey",
 	[CTR_DROP_NO_RECV] = "drop_no_recv",
@@ -135,6 +136,8 @@ static json_t *share(const struct seg_header *h)
 	set_int(o, "shared_bytes", atomic_load(&h->backed_bytes));
 	set_int(o, "conversions", atomic_load(&h->conversions));
 	set_int(o, "exports", atomic_load(&h->n_exports));
+	set_int(o, "quarantined", atomic_load(&h->n_quarantined));
+	set_int(o, "quarantined_bytes", atomic_load(&h->quarantined_bytes));
 	for (int i = 0; i < SHARE_REASONS; i++)
 		if (share_reasons[i])
 			set_int(o, share_reasons[i], atomic_load(&h->not_mapped[i]));

@@ -4,12 +4,16 @@
 #include "base/clock.h"
 #include "hca/exec_agent.h"
 
-enum { PID_TRUST_NS = 100 * NSEC_PER_MSEC, MAP_TRUST_NS = 1 };
+enum {
+	PID_TRUST_NS = 100 * NSEC_PER_MSEC,
+	MAP_TRUST_NS = 1,
+	PROMISE_MIN = 64 * 1024, /* from so many bytes on the exec slot is worth a second store */
+};
 
 void work_step(struct work *w)
 {
 	w->named = w->resp ? w->resp->view.attach : w->req->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named);
+	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
 }
 
 struct guard {
@@ -71,30 +75,65 @@ void carry_reach(const struct end *e, struct payload *p, const struct held *held
 		p->mapped = p->here = resolve_mapped(&e->view, held, p->held_at, &p->l);
 }
 
-static enum seg_counter bytes_counter(
-	const struct move *m, const struct payload *src, const struct payload *dst)
+/* Tells in the exec slot by which ways memory is used from here on. */
+static enum move_result change_way(struct work *w, enum slot_way way, const struct held *held)
 {
-	if (m->pid)
-		return CTR_CMA_BYTES;
-	return src->mapped || dst->mapped ? CTR_MAP_BYTES : CTR_SELF_BYTES;
+	struct guard g = {.w = w, .held = held};
+
+	w->way = way;
+	return still_valid(&g) ? MOVE_OK : MOVE_STOPPED;
 }
 
-/* By cma, or by loads and stores. */
-static enum move_result run_mover(
-	struct work *w, struct move *m, const struct view *remote, enum seg_counter counter)
+enum move_result carry_by_call(struct work *w, const struct held *held)
+{
+	w->x->copies = true;
+	return w->way == SLOT_WAYS_ANY ? MOVE_OK : change_way(w, SLOT_WAYS_ANY, held);
+}
+
+enum move_result carry_arrived(const struct work *w, const struct held *held)
+{
+	w->x->copies = false;
+	return slot_passed(w->x->slot) && held_check(held) == HELD_GONE ? MOVE_STOPPED : MOVE_OK;
+}
+
+static enum move_result run_cma(
+	struct work *w, struct move *m, const struct view *remote, const struct held *held)
 {
 	enum move_result r;
 
-	if (m->pid && !work_pid_valid(w, remote))
+	if (!work_pid_valid(w, remote))
 		return MOVE_GONE;
+	r = carry_by_call(w, held);
+	if (r != MOVE_OK)
+		return r;
 	r = mover_run(m);
-	count_add(w->x, counter, m->moved);
-	if (m->calls)
-		count_add(w->x, CTR_CMA_OPS, m->calls);
+	count_add(w->x, CTR_CMA_BYTES, m->moved);
+	count_add(w->x, CTR_CMA_OPS, m->calls);
 	if (r != MOVE_REFUSED)
 		return r;
 	count_add(w->x, CTR_CMA_REFUSED, 1);
 	return exec_agent_refused(remote) ? MOVE_LATER : r;
+}
+
+static enum move_result run_here(struct work *w, struct move *m)
+{
+	enum move_result r = mover_run(m);
+
+	count_add(w->x, CTR_SELF_BYTES, m->moved);
+	return r;
+}
+
+/* Through an arena. */
+static enum move_result run_mapped(struct work *w, struct move *m, const struct held *held)
+{
+	enum move_result r = MOVE_OK;
+
+	if (w->way == SLOT_WAYS_ANY && op_is_one_sided(w->op) && m->remote->left >= PROMISE_MIN)
+		r = change_way(w, SLOT_WAYS_MAPPED, held);
+	if (r == MOVE_OK)
+		r = mover_run(m);
+	count_add(w->x, CTR_MAP_BYTES, m->moved);
+	return r == MOVE_OK ? carry_arrived(w, held) : r;
 }
 
 enum move_result carry_busy(struct work *w)
@@ -125,8 +164,12 @@ enum move_result carry(struct work *w, struct payload *src, const struct end *at
 	m.remote = m.push ? &dst->l : &src->l;
 	if (m.pid && view_by_agent(remote))
 		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
+	else if (m.pid)
+		r = run_cma(w, &m, remote, held);
+	else if (src->mapped || dst->mapped)
+		r = run_mapped(w, &m, held);
 	else
-		r = run_mover(w, &m, remote, bytes_counter(&m, src, dst));
+		r = run_here(w, &m);
 	w->moved += m.moved;
 	return r;
 }

@@ -28,6 +28,18 @@ void carry_reach(const struct end *e, struct payload *p, const struct held *held
 enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
 	struct payload *dst, const struct end *at_dst, const struct held *held);
 
+/*
+ * Memory of another process is about to be reached by a system call: the exec slot says so, and
+ * the regions were looked at again since, or MOVE_STOPPED.
+ */
+enum move_result carry_by_call(struct work *w, const struct held *held);
+
+/*
+ * Memory of another process was used through its arena: MOVE_STOPPED if it may have gone before
+ * that was done, so that nobody will see it.
+ */
+enum move_result carry_arrived(const struct work *w, const struct held *held);
+
 /* Notes that a region is changing over, so that the request begins anew: MOVE_STOPPED. */
 enum move_result carry_busy(struct work *w);
 

@@ -24,9 +24,10 @@ struct exec {
 	uint32_t attach;
 	uint32_t slot_index;
 	struct exec_slot *slot;
-	bool may_wait;                       /* this thread may sleep for a peer's agent */
-	bool is_worker;                      /* ... may sleep for the disk */
-	uint64_t owner;                      /* token_owner() of the two */
+	bool may_wait;  /* this thread may sleep for a peer's agent */
+	bool is_worker; /* ... may sleep for the disk */
+	bool copies;    /* it last reached memory of others by system calls, and will again */
+	uint64_t owner; /* token_owner() of the two */
 	_Atomic uint64_t *counters;          /* CTR_ROOM of them, written by this thread alone */
 	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
 	/* Writes the eventfd of a channel of a process (0: its async fd); never blocks. */
@@ -63,7 +64,7 @@ static inline void cq_prefetch(const struct cq_ref *cq)
 {
 	uint64_t t = atomic_load_explicit(&cq->ring->tail, memory_order_relaxed);
 
-	prefetch_write(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
+	prefetch_read(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
 }
 
 /*

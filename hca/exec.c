@@ -257,6 +257,8 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 		}
 		if (w->length >= b->large)
 			return RUN_BUDGET;
+		if (w->way != SLOT_WAYS_ANY && !op_is_one_sided(w->op))
+			work_any_way(w);
 		b->requests--;
 		switch (execute(w)) {
 		case STEP_DONE:
@@ -287,6 +289,13 @@ static bool has_send_queue(const struct end *e)
 	return e->sq && e->send_cq.cq;
 }
 
+bool exec_one_sided(const struct end *req)
+{
+	uint32_t pos = atomic_load_explicit(&req->qp->sq_head, memory_order_relaxed);
+
+	return has_send_queue(req) && op_is_one_sided(op_of(end_wqe(req, pos)->opcode));
+}
+
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
@@ -301,7 +310,8 @@ enum run_end exec_run(
 	/* Datagrams: most likely for the process to which the last one went. */
 	if (req->type == IBV_QPT_UD && req->qp->peer_attach)
 		w.named = req->qp->peer_attach;
-	slot_enter(x->slot, req->view.attach, w.named);
+	w.way = b.one_sided && !x->copies ? SLOT_WAYS_MAPPED : SLOT_WAYS_ANY;
+	slot_enter_as(x->slot, req->view.attach, w.named, w.way);
 	if (!token_take(&req->qp->token, x->owner)) {
 		slot_leave(x->slot);
 		return RUN_KICKED;

@@ -24,6 +24,7 @@ struct budget {
 	unsigned requests; /* to execute at most */
 	uint64_t bytes;    /* to move at most, checked between requests */
 	uint64_t large;    /* a request of at least so many bytes is left to the worker */
+	bool one_sided;    /* a guess: nothing that is queued takes a receive (hca/slot.h) */
 };
 
 /*
@@ -32,6 +33,9 @@ struct budget {
  */
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b);
+
+/* For the guess in struct budget, off the hot path: is the request at the head one-sided? */
+bool exec_one_sided(const struct end *req);
 
 /* CLOCK_MONOTONIC ns a min_rnr_timer code stands for. */
 uint64_t rnr_timer_ns(unsigned code);

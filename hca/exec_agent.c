@@ -57,7 +57,7 @@ static bool still_valid(void *arg)
 	const struct guard *g = arg;
 	uint32_t own = g->w->x->attach;
 
-	slot_step(g->w->x->slot, own, own);
+	slot_step(g->w->x->slot, own, own, SLOT_WAYS_ANY);
 	if (held_check(g->held) != HELD_VALID) {
 		g->w->busy = held_check(g->held) == HELD_BUSY;
 		return false;

@@ -385,12 +385,15 @@ static enum move_result update(
 		return exec_crash_atomic(w, target, held, before);
 	if (range_is_mapped(held)) {
 		moved = mapped_word(w, target, &word);
-		if (moved == MOVE_OK)
-			*before = atomic_op_mapped(w, word);
-		return moved;
+		if (moved != MOVE_OK)
+			return moved;
+		*before = atomic_op_mapped(w, word);
+		return carry_arrived(w, held);
 	}
 	if (view_by_agent(&w->mem->view))
 		return exec_agent_atomic(w, &m, held, before);
+	if (w->mem->view.pid && carry_by_call(w, held) != MOVE_OK)
+		return MOVE_STOPPED;
 	if (!atomic_op_begin(w->x, w->mem->view.seg))
 		return MOVE_BUSY;
 	moved = atomic_op_apply(w, (uintptr_t)target->l.v[0].iov_base, before);
@@ -460,13 +463,16 @@ static enum move_result store_word(
 	}
 	if (range_is_mapped(held)) {
 		moved = mapped_word(w, target, &there);
-		if (moved == MOVE_OK)
-			atomic_store_explicit(there, word, memory_order_seq_cst);
-		return moved;
+		if (moved != MOVE_OK)
+			return moved;
+		atomic_store_explicit(there, word, memory_order_seq_cst);
+		return carry_arrived(w, held);
 	}
 	payload_of_bytes(&here, &word, sizeof(uint64_t));
 	if (view_by_agent(&w->mem->view))
 		return carry(w, &here, w->req, target, w->mem, held);
+	if (w->mem->view.pid && carry_by_call(w, held) != MOVE_OK)
+		return MOVE_STOPPED;
 	if (!atomic_op_begin(w->x, w->mem->view.seg))
 		return MOVE_BUSY;
 	moved = atomic_op_write(w, (uintptr_t)target->l.v[0].iov_base, word);

@@ -40,9 +40,10 @@ struct work {
 	uint32_t rq_pos; /* the receive that the request consumes */
 	struct seg_rqe *rqe;
 	uint64_t moved;
-	uint64_t tm_seen; /* word of the list of tags in which none matched: hca/tm_list.h */
-	bool plain;       /* from us to another process's own receive queue: work_send_plain() */
-	bool busy;        /* a move stopped because a region is changing over */
+	uint64_t tm_seen;  /* word of the list of tags in which none matched: hca/tm_list.h */
+	bool plain;        /* from us to another process's own receive queue: work_send_plain() */
+	bool busy;         /* a move stopped because a region is changing over */
+	enum slot_way way; /* what our exec slot says */
 };
 
 /* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
@@ -68,6 +69,18 @@ enum step work_find_ring(struct work *w, const struct end **at);
  * checked must be checked again.
  */
 void work_step(struct work *w);
+
+/*
+ * The request uses more than mapped memory: says so in the exec slot.  Before anything of it was
+ * checked, else as work_step().
+ */
+static inline void work_any_way(struct work *w)
+{
+	if (__builtin_expect(w->way == SLOT_WAYS_ANY, 1))
+		return;
+	w->way = SLOT_WAYS_ANY;
+	work_step(w);
+}
 
 /* Are both ends still in states in which a transfer goes on? */
 bool work_connected(const struct work *w);

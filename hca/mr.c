@@ -374,6 +374,28 @@ static void withdraw(struct hca_mr *mr)
 	quiesce();
 	pd_land_all(mr->pd);
 	count_bytes(mr->length, false);
+	end_durable(mr);
+	share_dereg(mr);
+}
+
+/* The same, but waits for no stopped peer that uses memory which is mapped.  True: in quarantine.
+ */
+static bool withdraw_soon(struct hca_mr *mr)
+{
+	struct late late;
+	bool parted;
+
+	atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
+	quiesce_but_late(&late);
+	parted = late.n && share_dereg_late(mr, &late);
+	if (late.n)
+		quiesce();
+	late_put(&late);
+	pd_land_all(mr->pd);
+	count_bytes(mr->length, false);
+	end_durable(mr);
+	share_dereg(mr);
+	return parted;
 }
 
 int hca_mr_dereg(struct hca_mr *mr)
@@ -381,11 +403,9 @@ int hca_mr_dereg(struct hca_mr *mr)
 	if (mr->epoch == proc_epoch() && mr->key) {
 		if (has_window(mr))
 			return -EBUSY;
-		withdraw(mr);
-		end_durable(mr);
-		share_dereg(mr);
+		if (!withdraw_soon(mr))
+			table_del_mr(mr->index);
 		peers_sweep();
-		table_del_mr(mr->index);
 		mr->key = 0;
 		if (mr->dm)
 			dm_region_gone(mr->dm);
@@ -431,8 +451,6 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	if (rc)
 		return rc;
 	withdraw(mr);
-	end_durable(mr);
-	share_dereg(mr);
 	mr->addr = r.addr;
 	mr->length = r.length;
 	mr->iova = r.iova;

@@ -51,7 +51,9 @@ struct hca_mr {
 	/* share.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;
-	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
+	uint64_t lo, hi, top; /* whole pages, in the arena; top: the highest hi below this node */
+	uint64_t shift;       /* of a second mapping: from addresses to the arena; else 0 */
+	bool second;          /* over an import of our own arena: its pages stay there */
 	bool in_set, mapped, remap;
 	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
 	uint32_t born;        /* the key of an export, which the field above does not have */
@@ -136,8 +138,24 @@ struct hca_rxq {
 	struct lock land; /* copying out and freeing completed receives */
 	struct rxq_ref ref;
 	uint32_t tail, depth, max_sge;
-	_Atomic uint32_t used; /* receives posted and not polled yet */
+	_Atomic uint32_t put; /* receives posted, less those withdrawn; under the lock of posting */
+	_Atomic uint32_t freed; /* receives polled; under that of landing */
 };
+
+/* Receives posted and not polled yet. */
+static inline uint32_t rx_used(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
+	       atomic_load_explicit(&rx->freed, memory_order_acquire);
+}
+
+/* Counts one more, as the only writer. */
+static inline void rx_count(_Atomic uint32_t *count)
+{
+	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	atomic_store_explicit(count, n + 1, memory_order_release);
+}
 
 struct hca_srq {
 	uint32_t epoch;
@@ -185,6 +203,7 @@ struct hca_qp {
 	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */
 	uint32_t max_sge, max_inline, sq_depth;
 	bool sig_all;
+	_Atomic bool one_sided; /* what was posted last; a guess at what is queued */
 	/* hot: receiving */
 	struct lock rq_lock;
 	uint32_t rq_tail;
@@ -264,7 +283,7 @@ void progress_slow(void);
 
 /*
  * Looks, every 10 ms at most, whether weftd has died, and goes to its successor: peers that look
- * for us ask that one.  Blocks only to start it.
+ * for us ask that one.  Ends quarantines that are over.  Blocks only to start weftd.
  */
 void progress_weftd(void);
 

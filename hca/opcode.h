@@ -102,6 +102,12 @@ static inline bool op_may_be_inline(const struct op *op)
 	return op->kind <= OP_ATOMIC_WRITE;
 }
 
+/* Reaches memory of the responder, and no receive of it. */
+static inline bool op_is_one_sided(const struct op *op)
+{
+	return op->kind >= OP_WRITE && op->kind <= OP_ATOMIC && !op->takes_recv;
+}
+
 /* Done at the requester alone: its peer may be missing. */
 static inline bool op_is_local(const struct op *op)
 {

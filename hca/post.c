@@ -153,6 +153,7 @@ static bool queue_full(const struct hca_qp *qp, uint32_t pos)
 static int put_sends(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	uint32_t pos = qp->sq_tail;
+	bool one_sided = true;
 	int rc = 0;
 
 	for (; wr; wr = wr->next, pos++) {
@@ -166,7 +167,9 @@ static int put_sends(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 			*bad = wr;
 			break;
 		}
+		one_sided = one_sided && op_is_one_sided(op_of(wr->opcode));
 	}
+	atomic_store_explicit(&qp->one_sided, one_sided, memory_order_relaxed);
 	qp->sq_tail = pos;
 	atomic_store_explicit(&qp->me.qp->sq_tail, pos, memory_order_release);
 	return rc;
@@ -206,6 +209,7 @@ void hca_send_start(struct hca_qp *qp)
 {
 	lock_take(&qp->sq_lock);
 	qp->sq_built = qp->sq_tail;
+	atomic_store_explicit(&qp->one_sided, true, memory_order_relaxed);
 }
 
 int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
@@ -219,6 +223,8 @@ int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
 		return rc;
 	if (wr->opcode == IBV_WR_FLUSH)
 		fill_flush(wr, end_wqe(&qp->me, qp->sq_built));
+	if (!op_is_one_sided(op_of(wr->opcode)))
+		atomic_store_explicit(&qp->one_sided, false, memory_order_relaxed);
 	qp->sq_built++;
 	return 0;
 }
@@ -264,7 +270,6 @@ static int put_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, bool *parke
 		return rc;
 	*parked |= park_publish(&end_rqe(&qp->me, pos)->posted, pos + 1, &qp->me.qp->park);
 	qp->rq_tail = pos + 1;
-	prefetch_write(end_rqe(&qp->me, pos + 2)); /* a peer read it last */
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "hca/member.h"
 #include "hca/peer.h"
 #include "hca/qp_state.h"
+#include "hca/quarantine.h"
 #include "hca/reach.h"
 #include "hca/route.h"
 #include "hca/tables.h"
@@ -82,6 +83,7 @@ void proc_forked_child(void)
 	dm_forked_child();
 	crash_forked_child();
 	import_forked_child();
+	quarantine_forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
 	self.epoch = 0;

@@ -11,6 +11,7 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
+#include "hca/share.h"
 #include "hca/tables.h"
 #include "hca/token.h"
 #include "hca/worker.h"
@@ -162,6 +163,7 @@ void progress_weftd(void)
 				 now + WEFTD_LOOK_MS * NSEC_PER_MSEC, memory_order_relaxed,
 				 memory_order_relaxed))
 		return;
+	share_look();
 	rc = rdv_check();
 	if (rc && rc != -EAGAIN)
 		atomic_store_explicit(&weftd_look_ns,

@@ -577,6 +577,7 @@ static bool found_anew(struct hca_qp *qp, const struct end *known)
 
 void qp_run_out(struct hca_qp *qp)
 {
+	struct budget b = own_budget;
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
 	struct exec *x = exec_self();
 	enum run_end end;
@@ -585,10 +586,11 @@ void qp_run_out(struct hca_qp *qp)
 		worker_add(qp, WORK_OUT);
 		return;
 	}
-	end = exec_run(x, &qp->me, peer, own_budget);
+	b.one_sided = atomic_load_explicit(&qp->one_sided, memory_order_relaxed);
+	end = exec_run(x, &qp->me, peer, b);
 	if (end == RUN_PARKED && found_anew(qp, peer)) {
 		peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-		end = exec_run(x, &qp->me, peer, own_budget);
+		end = exec_run(x, &qp->me, peer, b);
 	}
 	after_run(qp, end, WORK_OUT);
 	if (end_state(&qp->me) == IBV_QPS_ERR)

@@ -9,7 +9,7 @@
 #include "hca/peer.h"
 #include "hca/proc.h"
 
-enum { SPINS = 2000, NAP_NS = 50 * 1000 };
+enum { SPINS = 2000, NAP_NS = 50 * 1000, GRACE_NS = 100 * NSEC_PER_MSEC };
 
 static void nap(void)
 {
@@ -20,18 +20,21 @@ static void nap(void)
 	errno = saved;
 }
 
-static void count_wait(void)
+static void count_one(enum seg_counter which)
 {
 	struct exec *x = exec_self();
 
 	if (x)
-		count_add(x, CTR_WAIT_STOPPED, 1);
+		count_add(x, which, 1);
 }
 
 /* What is waited for, and how long. */
 struct wait {
 	bool runs;
-	uint64_t until; /* clock_ns(), 0: for ever */
+	bool copies;       /* not for peers that use mapped memory alone */
+	uint64_t until;    /* clock_ns(), 0: for ever */
+	struct late *late; /* not NULL: who of those has not moved by grace */
+	uint64_t grace;
 };
 
 /* False: it did not move in time. */
@@ -56,7 +59,7 @@ static bool wait_moved(
 			log_line(LOG_LVL_WARN,
 				"waits for process %d, which was stopped while it used our memory",
 				v->pid);
-			count_wait();
+			count_one(CTR_WAIT_STOPPED);
 			told = true;
 		}
 		nap();
@@ -68,13 +71,10 @@ static bool wait_moved(
 enum { PASS_MAX = 64 };
 
 struct pass {
+	const struct wait *wait;
 	unsigned n;
 	bool more;
-	struct {
-		struct peer *peer;
-		_Atomic uint64_t *at;
-		uint64_t word;
-	} busy[PASS_MAX];
+	struct late_slot busy[PASS_MAX];
 };
 
 static uint32_t slots_of(const struct seg *seg)
@@ -97,39 +97,63 @@ static bool wait_for(const struct view *v, const struct wait *wait)
 	return true;
 }
 
+static bool is_late(const struct late *late, const struct exec_slot *slot, uint64_t word)
+{
+	for (unsigned i = 0; late && i < late->n; i++)
+		if (late->at[i].slot == slot && late->at[i].word == word)
+			return true;
+	return false;
+}
+
 static void collect(struct peer *p, void *arg)
 {
 	struct pass *pass = arg;
 
 	for (uint32_t i = 0; !view_dead(&p->view) && i < slots_of(p->view.seg); i++) {
-		_Atomic uint64_t *at = &p->view.seg->slots[i].word;
-		uint64_t word = slot_busy(at, proc_at()->attach_id);
+		struct exec_slot *s = &p->view.seg->slots[i];
+		uint64_t word = slot_busy(&s->word, proc_at()->attach_id);
 
-		if (!word)
+		if (!word || (pass->wait->copies && word & SLOT_MAPPED) ||
+			is_late(pass->wait->late, s, word))
 			continue;
 		if (pass->n == PASS_MAX) {
 			pass->more = true;
 			return;
 		}
 		p->refs++;
-		pass->busy[pass->n].peer = p;
-		pass->busy[pass->n].at = at;
-		pass->busy[pass->n++].word = word;
+		pass->busy[pass->n++] = (struct late_slot){p, s, word};
 	}
+}
+
+/* True if the slot need not be waited for any more; if it is late, *wait->late takes it over. */
+static bool wait_or_pass(struct late_slot *b, const struct wait *wait)
+{
+	struct wait brief = *wait;
+
+	if (!wait->late || !(b->word & SLOT_MAPPED) || wait->late->n == LATE_MAX)
+		return wait_moved(&b->peer->view, &b->slot->word, b->word, wait);
+	/* Who was passed before is not waited for again. */
+	brief.until = atomic_load_explicit(&b->slot->passed, memory_order_relaxed) == b->word
+			      ? 1
+			      : wait->grace;
+	if (!wait_moved(&b->peer->view, &b->slot->word, b->word, &brief)) {
+		wait->late->at[wait->late->n++] = *b;
+		b->peer = NULL;
+	}
+	return true;
 }
 
 /* *more: there were too many for one pass. */
 static bool wait_for_peers(const struct wait *wait, bool *more)
 {
-	struct pass pass = {.n = 0};
+	struct pass pass = {.wait = wait};
 	bool moved = true;
 
 	peers_each(collect, &pass);
 	for (unsigned i = 0; i < pass.n; i++) {
-		struct peer *p = pass.busy[i].peer;
-
-		moved = moved && wait_moved(&p->view, pass.busy[i].at, pass.busy[i].word, wait);
-		peer_put(p);
+		moved = moved && wait_or_pass(&pass.busy[i], wait);
+		if (pass.busy[i].peer)
+			peer_put(pass.busy[i].peer);
 	}
 	*more = pass.more;
 	return moved;
@@ -143,7 +167,10 @@ static bool wait_for_all(const struct wait *wait)
 		.attach = at->hub_id,
 		.pid = at->hub->hdr.pid,
 		.pidfd = OWN_FD_NONE};
-	const struct wait step = {.until = wait->until};
+	const struct wait step = {.copies = wait->copies,
+		.until = wait->until,
+		.late = wait->late,
+		.grace = wait->grace};
 	bool more = true;
 
 	atomic_thread_fence(memory_order_seq_cst);
@@ -161,9 +188,50 @@ void quiesce(void)
 	wait_for_all(&(struct wait){.runs = false});
 }
 
-bool quiesce_within(uint64_t ns)
+bool quiesce_within(uint64_t ns, bool copies)
 {
-	return wait_for_all(&(struct wait){.until = clock_ns() + ns});
+	return wait_for_all(&(struct wait){.until = clock_ns() + ns, .copies = copies});
+}
+
+/* ---- not waiting ---- */
+
+static bool is_over(const struct late_slot *s)
+{
+	return atomic_load_explicit(&s->slot->word, memory_order_acquire) != s->word ||
+	       view_died(&s->peer->view);
+}
+
+bool late_over(const struct late *late)
+{
+	for (unsigned i = 0; i < late->n; i++)
+		if (!is_over(&late->at[i]))
+			return false;
+	return true;
+}
+
+void late_put(struct late *late)
+{
+	for (unsigned i = 0; i < late->n; i++)
+		peer_put(late->at[i].peer);
+	late->n = 0;
+}
+
+void quiesce_but_late(struct late *late)
+{
+	late->n = 0;
+	wait_for_all(&(struct wait){.late = late, .grace = clock_ns() + GRACE_NS});
+	if (!late->n)
+		return;
+	for (unsigned i = 0; i < late->n; i++)
+		atomic_store_explicit(
+			&late->at[i].slot->passed, late->at[i].word, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	/* Who looked just before has finished: let its last stores arrive. */
+	nap();
+	if (late_over(late))
+		late_put(late);
+	else
+		count_one(CTR_PASS_STOPPED);
 }
 
 void quiesce_runs(void)

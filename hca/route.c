@@ -46,7 +46,7 @@ void route_enter(struct work *w, const struct end *e)
 	if (w->named == e->view.attach)
 		return;
 	w->named = e->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named);
+	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
 	if (w->req->type == IBV_QPT_UD)
 		w->req->qp->peer_attach = w->named;
 }
@@ -66,7 +66,7 @@ static struct route *look_up(struct work *w, uint32_t qpn)
 	uint32_t index;
 
 	w->named = w->req->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named);
+	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
 	if (!r || peer_find(qpn, &r->process, &index)) {
 		free(r);
 		return NULL;

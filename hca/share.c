@@ -12,6 +12,7 @@
 #include "hca/import.h"
 #include "hca/mr_set.h"
 #include "hca/proc.h"
+#include "hca/quarantine.h"
 #include "hca/quiesce.h"
 #include "hca/share_backing.h"
 #include "hca/share_range.h"
@@ -166,14 +167,15 @@ static bool make_ready(struct hca_mr *mr, void *arg)
 
 /*
  * Keeps everybody away from the regions that overlap [lo, hi), until change_end().  False: some
- * peer is stopped in the middle of using our memory.
+ * peer is stopped in the middle of using our memory.  mapped: also peers that use memory which is
+ * mapped, and stays so.
  */
-static bool change_begin(uint64_t lo, uint64_t hi)
+static bool change_begin(uint64_t lo, uint64_t hi, bool mapped)
 {
 	bool any = false;
 
 	mr_set_each(&share.set, lo, hi, make_busy, &any);
-	return !any || quiesce_within(PATIENCE_NS);
+	return !any || quiesce_within(PATIENCE_NS, !mapped);
 }
 
 static void change_end(uint64_t lo, uint64_t hi)
@@ -183,27 +185,32 @@ static void change_end(uint64_t lo, uint64_t hi)
 
 static void back(uint64_t lo, uint64_t hi, void *arg)
 {
-	(void)arg;
-	if (!range_back(lo, hi, false))
-		leave_behind();
+	if (range_back(lo, hi, false))
+		return;
+	leave_behind();
+	if (arg)
+		*(bool *)arg = false;
 }
 
 /*
  * Of mr, which is not mapped any more: the pages that no other mapped region needs.  False: a
- * stopped peer is in the way, and they stay.
+ * stopped peer is in the way, and they stay.  *all: false if some stay, for whatever reason.
  */
-static bool pages_back(const struct hca_mr *mr)
+static bool pages_back(const struct hca_mr *mr, bool *all)
 {
 	uint64_t bytes = each_gap(mr->lo, mr->hi, NULL, NULL);
 	bool alone;
 
+	*all = bytes == mr->hi - mr->lo;
 	if (!bytes)
 		return true;
-	alone = change_begin(mr->lo, mr->hi);
-	if (alone)
-		each_gap(mr->lo, mr->hi, back, NULL);
-	else
+	alone = change_begin(mr->lo, mr->hi, false);
+	if (alone) {
+		each_gap(mr->lo, mr->hi, back, all);
+	} else {
 		leave_behind();
+		*all = false;
+	}
 	change_end(mr->lo, mr->hi);
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.mapped_bytes, bytes, memory_order_relaxed);
 	return alone;
@@ -222,10 +229,12 @@ static bool find_mix(struct hca_mr *other, void *arg)
 {
 	struct mix *m = arg;
 
+	uint64_t ours = m->mr->addr + m->mr->shift, theirs = other->addr + other->shift;
+
 	/* What others map as memory stays mapped. */
 	if (other == m->mr || by_loads(other) != m->mapped || (m->mapped && other->exported) ||
-		!(other->access & ATOMIC_RIGHTS) || other->addr >= m->mr->addr + m->mr->length ||
-		m->mr->addr >= other->addr + other->length)
+		!(other->access & ATOMIC_RIGHTS) || theirs >= ours + m->mr->length ||
+		ours >= theirs + other->length)
 		return true;
 	m->found = other;
 	return false;
@@ -240,9 +249,14 @@ static struct hca_mr *mixed(const struct hca_mr *mr, bool mapped)
 	return m.found;
 }
 
-/* Some of [lo, hi) was revoked, and stale mappings of it would show what comes there now. */
+/*
+ * Some of [lo, hi) was revoked, and stale mappings of it would show what comes there now, or a
+ * stopped peer would write there.
+ */
 static bool quarantined(uint64_t lo, uint64_t hi)
 {
+	if (quarantine_covers(lo, hi))
+		return true;
 	for (const struct hca_mr *g = share.ghosts; g; g = g->ghost)
 		if (!g->in_set && g->lo < hi && lo < g->hi)
 			return true;
@@ -273,6 +287,8 @@ static enum share_reason wanted(const struct hca_mr *mr)
 	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
 	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
 
+	if (mr->second) /* its pages are there already, whatever becomes of this region */
+		return SHARE_MAPPED;
 	if (mr->hi - mr->lo > limits[limit].region)
 		return SHARE_TOO_LARGE;
 	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[limit].process)
@@ -295,7 +311,7 @@ static enum share_reason convert(const struct hca_mr *mr, const struct range_pla
 
 	if (!p->n)
 		return SHARE_MAPPED;
-	if (change_begin(mr->lo, mr->hi))
+	if (change_begin(mr->lo, mr->hi, false))
 		why = range_there(
 			p, is_eager(mr), mr->lo == mr->addr && mr->hi == mr->addr + mr->length);
 	change_end(mr->lo, mr->hi);
@@ -311,9 +327,9 @@ static enum share_reason move_region(struct hca_mr *mr)
 	struct range_plan p;
 	uint64_t bytes;
 
-	if (why == SHARE_MAPPED)
+	if (why == SHARE_MAPPED && !mr->second)
 		why = range_plan(&p, mr->lo, mr->hi, is_eager(mr), claimed);
-	if (why == SHARE_MAPPED)
+	if (why == SHARE_MAPPED && !mr->second)
 		why = convert(mr, &p);
 	if (why != SHARE_MAPPED)
 		return why;
@@ -330,7 +346,7 @@ static enum share_reason map_region(struct hca_mr *mr)
 
 	if (why != SHARE_MAPPED)
 		return why;
-	why = mr->exported ? SHARE_REASONS : share_backing_take(mr);
+	why = mr->exported || mr->second ? SHARE_REASONS : share_backing_take(mr);
 	if (why == SHARE_REASONS)
 		return move_region(mr);
 	if (why == SHARE_MAPPED)
@@ -341,7 +357,7 @@ static enum share_reason map_region(struct hca_mr *mr)
 /* Back to copying, for the sake of another region. */
 static void unmap_region(struct hca_mr *mr)
 {
-	bool any;
+	bool any, all;
 
 	/* No peer may be left behind with a mapped word that others will update by copies. */
 	make_busy(mr, &any);
@@ -350,7 +366,7 @@ static void unmap_region(struct hca_mr *mr)
 		set_backed(mr, false);
 	} else {
 		set_mapped(mr, false);
-		pages_back(mr);
+		pages_back(mr, &all);
 	}
 	set_state(mr, MR_COPY);
 }
@@ -360,8 +376,8 @@ static void unmap_region(struct hca_mr *mr)
 static bool note_mapped(struct hca_mr *mr, void *arg)
 {
 	/* What others map stays where it is; the child makes a copy. */
-	mr->remap = mr->mapped && !mr->exported;
-	share.left_behind |= mr->mapped && mr->exported;
+	mr->remap = mr->mapped && !mr->exported && !mr->second;
+	share.left_behind |= mr->mapped && !mr->remap;
 	*(bool *)arg |= mr->remap;
 	return true;
 }
@@ -404,7 +420,7 @@ static void before_fork(void)
 	if (!any)
 		return;
 	/* What a stopped peer keeps us from taking back the child copies by itself. */
-	if (change_begin(0, UINT64_MAX)) {
+	if (change_begin(0, UINT64_MAX, true)) {
 		mr_set_each(&share.set, 0, UINT64_MAX, set_copied, NULL);
 		mr_set_each(&share.set, 0, UINT64_MAX, range_of_one, NULL);
 		atomic_store_explicit(
@@ -464,10 +480,12 @@ static void watch_fork(void)
 /* Takes mr, an export, out of what is mapped. */
 static bool withdraw(struct hca_mr *mr)
 {
+	bool all;
+
 	mr_set_del(&share.set, mr);
 	mr->in_set = false;
 	set_mapped(mr, false);
-	return pages_back(mr);
+	return pages_back(mr, &all);
 }
 
 /* Frees the closed exports that nobody maps any more; what late writers left there goes. */
@@ -489,6 +507,29 @@ static void lay_ghosts(void)
 	}
 }
 
+/* ---- quarantine ---- */
+
+static void empty(uint64_t lo, uint64_t hi)
+{
+	each_gap(lo, hi, back, NULL);
+}
+
+void share_look(void)
+{
+	struct quarantined *over = NULL;
+	int cancel;
+
+	if (!quarantine_any())
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (lock_try(&share.lock)) {
+		over = quarantine_over(empty);
+		lock_drop(&share.lock);
+	}
+	quarantine_free(over);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 /* ---- registering ---- */
 
 static void set_mode(void)
@@ -500,6 +541,28 @@ static void set_mode(void)
 	atomic_store_explicit(&proc_seg()->hdr.share_mode, share.mode, memory_order_relaxed);
 }
 
+/*
+ * Which pages mr is about.  What this process maps of its own arena, beside the place of the
+ * pages, is as good for peers, who need no place; so it is mapped while something else keeps the
+ * pages there.
+ */
+static void set_pages(struct hca_mr *mr)
+{
+	uint64_t mask = PAGE_BYTES - 1, offset;
+
+	mr->lo = mr->addr & ~mask;
+	mr->hi = (mr->addr + mr->length + mask) & ~mask;
+	mr->shift = 0;
+	mr->second = import_own(mr->lo, mr->hi, &offset) &&
+		     !each_gap(offset, offset + (mr->hi - mr->lo), NULL, NULL);
+	if (mr->second) {
+		mr->shift = offset - mr->lo;
+		mr->lo += mr->shift;
+		mr->hi += mr->shift;
+		entry(mr)->shift = mr->shift;
+	}
+}
+
 void share_reg(struct hca_mr *mr)
 {
 	enum share_reason why;
@@ -508,13 +571,13 @@ void share_reg(struct hca_mr *mr)
 
 	atomic_store_explicit(&entry(mr)->share, MR_COPY, memory_order_relaxed);
 	atomic_store_explicit(&entry(mr)->ops, 0, memory_order_relaxed);
+	share_look();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
 	set_mode();
 	lay_ghosts();
 	if (share.mode != SHARE_NEVER) {
-		mr->lo = mr->addr & ~(uint64_t)(PAGE_BYTES - 1);
-		mr->hi = (mr->addr + mr->length + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+		set_pages(mr);
 		why = map_region(mr);
 		if (why != SHARE_MAPPED)
 			count(why);
@@ -539,6 +602,26 @@ static void settle(const struct hca_mr *mr)
 		share.unused--;
 }
 
+/* With the lock held.  False: others may still reach what it was through the arena. */
+static bool forget(struct hca_mr *mr)
+{
+	bool all = true;
+
+	if (!mr->in_set)
+		return true;
+	mr_set_del(&share.set, mr);
+	mr->in_set = false;
+	if (mr->backing) {
+		set_backed(mr, false);
+	} else if (mr->mapped) {
+		if (!mr->second)
+			settle(mr);
+		set_mapped(mr, false);
+		pages_back(mr, &all);
+	}
+	return all;
+}
+
 void share_dereg(struct hca_mr *mr)
 {
 	int cancel;
@@ -547,18 +630,33 @@ void share_dereg(struct hca_mr *mr)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
-	mr_set_del(&share.set, mr);
-	mr->in_set = false;
-	if (mr->backing) {
-		set_backed(mr, false);
-	} else if (mr->mapped) {
-		settle(mr);
-		set_mapped(mr, false);
-		pages_back(mr);
-	}
+	forget(mr);
 	lay_ghosts();
 	lock_drop(&share.lock);
 	pthread_setcancelstate(cancel, NULL);
+}
+
+bool share_dereg_late(struct hca_mr *mr, struct late *late)
+{
+	bool place, done;
+	int cancel;
+
+	/* What the program shares by itself cannot be taken away from a late writer. */
+	if (mr->backing)
+		return false;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	lock_take(&share.lock);
+	place = mr->mapped;
+	done = quarantine_room(place ? mr->hi - mr->lo : 0);
+	done = forget(mr) && done && quarantine_add(mr, late, place);
+	lock_drop(&share.lock);
+	if (done && place)
+		log_line(LOG_LVL_INFO,
+			"a peer stands still while it uses memory that was deregistered, "
+			"%#llx+%#llx; that is mapped by nobody until it goes on",
+			(unsigned long long)mr->addr, (unsigned long long)mr->length);
+	pthread_setcancelstate(cancel, NULL);
+	return done;
 }
 
 /* ---- exporting ---- */

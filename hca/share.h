@@ -8,6 +8,7 @@
 #pragma once
 
 #include "hca/objects.h"
+#include "hca/quiesce.h"
 
 /*
  * mr, whose index, address and access are set, is being registered: enters it into the set and
@@ -32,3 +33,13 @@ bool share_unexport(struct hca_mr *mr, bool revoke);
 
 /* mr's key is gone and nobody uses it any more: takes its pages back and forgets it. */
 void share_dereg(struct hca_mr *mr);
+
+/*
+ * mr's key is gone, and nobody uses it any more but those of *late, through its arena.  True: they
+ * cannot reach the program's memory any more; mr is in quarantine with its entry in the table of
+ * regions, and *late with it.  False: they must be waited for; share_dereg() has been done.
+ */
+bool share_dereg_late(struct hca_mr *mr, struct late *late);
+
+/* Ends quarantines that are over.  Cheap if there is none. */
+void share_look(void);

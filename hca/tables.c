@@ -210,6 +210,13 @@ void table_del_mr(uint32_t index)
 	del(&mrs, index);
 }
 
+void table_hold_mr(uint32_t index)
+{
+	static struct hca_mr nothing; /* its key is none */
+
+	__atomic_store_n(&mrs.slot[index], &nothing, __ATOMIC_RELEASE);
+}
+
 void table_del_qp(uint32_t index)
 {
 	del(&qps, index);

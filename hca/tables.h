@@ -35,4 +35,6 @@ int table_add_srq(struct hca_srq *srq, uint32_t *srqn);
 
 void table_del_cq(uint32_t index);
 void table_del_mr(uint32_t index);
+/* The entry stays taken, with nothing in it, until table_del_mr(). */
+void table_hold_mr(uint32_t index);
 void table_del_qp(uint32_t index);

@@ -25,9 +25,12 @@ static const struct budget whole_budget = {
 static enum run_end run(struct exec *x, struct hca_qp *qp, unsigned direction)
 {
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct budget b = whole_budget;
 
-	if (direction == WORK_OUT)
-		return exec_run(x, &qp->me, peer, whole_budget);
+	if (direction == WORK_OUT) {
+		b.one_sided = exec_one_sided(&qp->me);
+		return exec_run(x, &qp->me, peer, b);
+	}
 	return peer ? exec_run(x, peer, &qp->me, whole_budget) : RUN_IDLE;
 }
 

@@ -23,7 +23,7 @@
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_TURNS = 4 };
+enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
@@ -39,20 +39,18 @@ struct scif_ep *ep_new(void)
 	if (!ep)
 		return NULL;
 	ep->refs = 1;
-	ep->sock = -1;
+	ep->sock = ep->maker = -1;
 	ep->connect_result = 1;
 	ep->requests_end = &ep->requests;
 	ep->link.after_end = &ep->link.after;
 	return ep;
 }
 
-int ep_open(struct scif_ep *ep)
+/* The table has a reference. */
+static void enter(struct scif_ep *ep)
 {
 	struct scif_ep **head;
-	int fd, ret = ready_open(ep, &fd);
 
-	if (ret)
-		return ret;
 	lock_take(&table.lock);
 	head = &table.bucket[ep->ino % BUCKETS];
 	ep->next = *head;
@@ -60,6 +58,34 @@ int ep_open(struct scif_ep *ep)
 	ep_get(ep);
 	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 	lock_drop(&table.lock);
+}
+
+int ep_inherit(int fd, int maker)
+{
+	struct scif_ep *ep;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	ep = ep_new();
+	if (!ep)
+		return -ENOMEM;
+	ep->state = EP_INHERITED;
+	ep->inherited = true;
+	ep->maker = maker;
+	ep->ino = st.st_ino;
+	enter(ep);
+	ep_put(ep);
+	return 0;
+}
+
+int ep_open(struct scif_ep *ep)
+{
+	int fd, ret = ready_open(ep, &fd);
+
+	if (ret)
+		return ret;
+	enter(ep);
 	ret = service_watch(ep);
 	if (!ret)
 		return fd;
@@ -206,8 +232,9 @@ bool ep_forking(void)
 bool ep_any(void)
 {
 	for (int i = 0; i < BUCKETS; i++)
-		if (table.bucket[i])
-			return true;
+		for (const struct scif_ep *ep = table.bucket[i]; ep; ep = ep->next)
+			if (!ep->inherited)
+				return true;
 	return false;
 }
 
@@ -330,6 +357,21 @@ static void slept(struct scif_ep *ep, uint64_t ns)
 	ep->spin_wins = 0;
 }
 
+/* Some looks for completions, until something changes; others get the lock between them. */
+static void spin_on(struct scif_ep *ep, uint32_t value)
+{
+	ep->inside++;
+	for (int i = 0; i < SPIN_LOOKS; i++) {
+		lock_drop(&ep->lock);
+		cpu_relax();
+		lock_take(&ep->lock);
+		link_poll(ep);
+		if (atomic_load_explicit(&ep->seq, memory_order_relaxed) != value)
+			break;
+	}
+	ep->inside--;
+}
+
 int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 {
 	uint32_t value = atomic_load_explicit(&ep->seq, memory_order_relaxed);
@@ -342,13 +384,7 @@ int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 		*spin = now + spin_begins(ep);
 	atomic_store_explicit(&ep->used, now, memory_order_relaxed);
 	if (now < *spin && link_is_live(ep) && service_may_spin()) {
-		ep->inside++;
-		lock_drop(&ep->lock);
-		for (int i = 0; i < SPIN_TURNS; i++)
-			cpu_relax();
-		lock_take(&ep->lock);
-		ep->inside--;
-		link_poll(ep);
+		spin_on(ep, value);
 		return 0;
 	}
 	if (link_is_live(ep)) {
@@ -429,6 +465,7 @@ void ep_close(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	if (ep->state == EP_INHERITED) {
 		lock_drop(&ep->lock);
+		heir_forget(ep);
 		atomic_store_explicit(&ep->gone, 1, memory_order_release);
 		return;
 	}

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/log.h"
 #include "scif/link.h"
 #include "scif/reg.h"
 #include "scif/share.h"
@@ -44,32 +43,15 @@ void map_forked(void)
 
 /* ---- the owner ---- */
 
-static int export(struct scif_ep *ep, struct window *w)
-{
-	int prot = PROT_READ | (w->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
-	const struct share_calls *share = share_calls();
-
-	if (w->share)
-		return 0;
-	if (!share)
-		return -EOPNOTSUPP;
-	w->share = share->export(ep->link.pd->context, w->addr, w->len, prot, &w->handle);
-	if (w->share)
-		return 0;
-	log_line(LOG_LVL_INFO, "SCIF: the window at %p cannot be mapped by its peer: %s", w->addr,
-		strerror(errno));
-	return -errno;
-}
-
 int map_asked(struct scif_ep *ep, const struct wire_ctl *ctl)
 {
 	struct window *w = windows_at(&ep->own, ctl->arg[0]);
 	uint64_t arg[5] = {ENXIO};
 
 	if (w && !w->closed)
-		arg[0] = -export(ep, w);
+		arg[0] = -hold_export(w->hold, ep->link.pd->context);
 	if (!arg[0])
-		memcpy(&arg[1], &w->handle, sizeof(w->handle));
+		memcpy(&arg[1], &w->hold->handle, sizeof(w->hold->handle));
 	return link_say(ep, WIRE_MAP_ACK, ctl->id, arg, 5);
 }
 

@@ -60,7 +60,7 @@ static short connected(struct scif_ep *ep, int fd, bool sleeps)
 		ep_unmark(ep, fd);
 	if (ep->state != EP_CONNECTED)
 		return is | POLLHUP;
-	if (link_tx_room(ep))
+	if (link_has_tx_room(ep))
 		is |= POLLOUT;
 	else
 		ep_fill(ep, fd);

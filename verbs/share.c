@@ -11,6 +11,7 @@
 #pragma GCC visibility pop
 
 #include "hca/import.h"
+#include "hca/second.h"
 
 _Static_assert(sizeof(struct weft_share_handle) == sizeof(struct export_handle), "the same bytes");
 
@@ -66,4 +67,12 @@ void *weft_share_map(struct ibv_context *context, const struct weft_share_handle
 int weft_share_unmap(void *addr, size_t length)
 {
 	return to_errno(hca_unimport(addr, length));
+}
+
+void *weft_share_second(struct ibv_context *context, void *addr, size_t length)
+{
+	void *p;
+	int rc = context ? hca_second(addr, length, &p) : -EINVAL;
+
+	return rc ? fail_null(rc) : p;
 }

@@ -91,6 +91,18 @@ void *weft_share_map(struct ibv_context *context, const struct weft_share_handle
  */
 int weft_share_unmap(void *addr, size_t length) __attribute__((weak));
 
+/*
+ * Maps [addr, addr+length) of this process, whole pages of shared memory (a file, System V, a
+ * memfd), a second time with the same rights, so that the pages stay whatever the program does at
+ * addr.  What can be exported is mapped a second time by weft_share_map() instead.  The mapping is
+ * the caller's, to be ended by munmap(2); children by fork() do not have it.
+ *
+ * NULL with errno: EINVAL a bad argument; EFAULT not mapped; EOPNOTSUPP memory of another kind
+ * (private, huge pages, a device, exported once and moved since); ENOMEM.
+ */
+void *weft_share_second(struct ibv_context *context, void *addr, size_t length)
+	__attribute__((weak));
+
 /* Does the libibverbs that this program runs with have these functions? */
 static inline int weft_share_there(void)
 {

@@ -166,6 +166,15 @@ static int64_t do_pin(scif_epd_t epd, const int64_t *a)
 	return ret ? ret : scif_unpin_pages(p);
 }
 
+static int64_t do_pin_hole(scif_epd_t epd, const int64_t *a)
+{
+	scif_pinned_pages_t p;
+
+	(void)epd;
+	(void)a;
+	return scif_pin_pages((void *)(16 * PAGE), PAGE, 3, 0, &p);
+}
+
 /* 0: no handle, 1: one that was given up. */
 static int64_t do_unpin(scif_epd_t epd, const int64_t *a)
 {
@@ -396,6 +405,7 @@ static const struct call calls[] = {
 	{"pin nothing", CONNECTED, do_pin, {0, 0, 3}, EINVAL},
 	{"pin prot", CONNECTED, do_pin, {0, PAGE, 4}, EINVAL},
 	{"pin flags", CONNECTED, do_pin, {0, PAGE, 3 | FIXED}, EINVAL},
+	{"pin hole", CONNECTED, do_pin_hole, {0}, EFAULT},
 	{"pin nowhere", CONNECTED, do_pin, {0, PAGE, 3, 1}, EINVAL},
 #ifdef KERNEL_CONVENTION
 	{"pin kernel", CONNECTED, do_pin, {0, PAGE, 3 | SCIF_MAP_KERNEL << 8}, 0},

@@ -25,6 +25,7 @@ enum {
 	AREA_RESULT = AREA_ATOMIC + 64,
 	AREA_SIZE = AREA_ATOMIC + 4096,
 	CANARY_SIZE = 4096,
+	LENT_SIZE = 16 * 1024,
 };
 
 enum agent_cmd {
@@ -40,6 +41,10 @@ enum agent_cmd {
 	CMD_TRAP,        /* from now on the next call of kind value is put between two traps */
 	CMD_POLL,        /* one ibv_poll_cq */
 	CMD_REG_DEREG,   /* registers a region and deregisters it */
+	CMD_LEND,        /* registers other memory; reply.addr: for CMD_TARGET */
+	CMD_TARGET,      /* the QP writes to addr from now on */
+	CMD_TAKE_BACK,   /* deregisters what was lent, fills it, and registers it again */
+	CMD_INTACT,      /* deregisters it; reply.rc: 0 if it is as it was filled */
 	CMD_CHANNEL,     /* creates and destroys a completion channel; reply: errno */
 	CMD_ERR,         /* moves the QP to ERR and takes all its completions */
 	CMD_DESTROY_QP,  /* destroys the QP */

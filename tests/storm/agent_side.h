@@ -22,10 +22,17 @@ struct side {
 	struct ibv_mr *mr;
 	uint8_t *map; /* canary, the region, canary */
 	uint8_t *mem; /* AGENT_QPS areas */
+	uint8_t *lent_mem;
+	struct ibv_mr *lent;
 	union ibv_gid gid;
 	struct side_qp qp[AGENT_QPS];
 	enum trap_kind trap;
 };
+
+/* Commands on memory that comes and goes. */
+int side_lend(struct side *s, struct agent_addr *addr);
+int side_take_back(struct side *s);
+int side_intact(struct side *s);
 
 /* Serves commands from sock; does not return. */
 void agent_main(int sock, bool polls) __attribute__((noreturn));

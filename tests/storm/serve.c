@@ -144,6 +144,16 @@ static int serve(struct side *s, const struct agent_req *r, struct agent_rep *re
 		return n < 0 ? -EIO : 0;
 	case CMD_REG_DEREG:
 		return reg_dereg(s);
+	case CMD_LEND:
+		return side_lend(s, &rep->addr);
+	case CMD_TARGET:
+		q->peer.rkey = r->addr.rkey;
+		q->peer.va = r->addr.va;
+		return 0;
+	case CMD_TAKE_BACK:
+		return side_take_back(s);
+	case CMD_INTACT:
+		return side_intact(s);
 	case CMD_CHANNEL:
 		return channel(s);
 	case CMD_ERR:

@@ -81,9 +81,59 @@ int side_open(struct side *s)
 	return s->channel ? -ibv_req_notify_cq(s->cq, 0) : 0;
 }
 
+/* ---- memory that comes and goes ---- */
+
+static int dereg_lent(struct side *s)
+{
+	int rc = s->lent ? -ibv_dereg_mr(s->lent) : 0;
+
+	s->lent = NULL;
+	return rc;
+}
+
+static int reg_lent(struct side *s)
+{
+	s->lent = ibv_reg_mr(s->pd, s->lent_mem, LENT_SIZE, all_access);
+	return s->lent ? 0 : -errno;
+}
+
+int side_lend(struct side *s, struct agent_addr *addr)
+{
+	int rc = dereg_lent(s);
+
+	if (!s->lent_mem)
+		s->lent_mem = mmap(NULL, LENT_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->lent_mem == MAP_FAILED)
+		return -ENOMEM;
+	if (!rc)
+		rc = reg_lent(s);
+	if (rc)
+		return rc;
+	addr->rkey = s->lent->rkey;
+	addr->va = (uintptr_t)s->lent_mem - AREA_WRITE;
+	return 0;
+}
+
+int side_take_back(struct side *s)
+{
+	int rc = dereg_lent(s);
+
+	memset(s->lent_mem, CANARY, LENT_SIZE);
+	return rc ? rc : reg_lent(s);
+}
+
+int side_intact(struct side *s)
+{
+	for (size_t i = 0; i < LENT_SIZE; i++)
+		if (s->lent_mem[i] != CANARY)
+			return -EILSEQ;
+	return dereg_lent(s);
+}
+
 int side_close(struct side *s)
 {
-	int rc = 0;
+	int rc = dereg_lent(s);
 
 	for (unsigned i = 0; i < AGENT_QPS; i++)
 		rc |= side_destroy_qp(s, i);

@@ -43,6 +43,7 @@ struct stop_case {
 	bool (*frozen)(void);   /* while A is stopped */
 	bool (*finish)(void);   /* after A went on */
 	bool (*bereaved)(void); /* after A was killed */
+	bool (*holds)(void);    /* not NULL: does it hold here? */
 };
 
 /* ---- helpers ---- */
@@ -269,6 +270,45 @@ static bool atomic_bereaved(void)
 	return wait_sends(&C, Q_RIVAL, IBV_WC_SUCCESS) && c_notices();
 }
 
+static bool lend(void)
+{
+	const struct agent_req ask = {.cmd = CMD_LEND};
+	struct agent_req target = {.cmd = CMD_TARGET, .qp = Q_A};
+	struct agent_rep rep;
+	int rc = agent_do(&C, &ask, &rep);
+
+	target.addr = rep.addr;
+	return check(!rc, "lend: %s", strerror(-rc)) && run(&A, target, "set the target");
+}
+
+/* Nobody waits for A to go on. */
+static bool take_back(void)
+{
+	return run(&C, (struct agent_req){.cmd = CMD_TAKE_BACK}, "dereg beside a stopped peer");
+}
+
+/* What A wrote came in time, or nobody sees it and A knows. */
+static bool lent_finish(void)
+{
+	const struct agent_req req = {.cmd = CMD_WAIT, .qp = Q_A, .value = BOUND_MS};
+	struct agent_rep rep;
+	int rc = agent_do(&A, &req, &rep);
+
+	if (!check(!rc, "wait for the write: %s", strerror(-rc)) ||
+		!check(rep.status == IBV_WC_SUCCESS || rep.status == IBV_WC_REM_ACCESS_ERR,
+			"the write ended with status %u", rep.status) ||
+		!run(&C, (struct agent_req){.cmd = CMD_INTACT}, "memory of another region"))
+		return false;
+	return rep.status == IBV_WC_SUCCESS || connect_a();
+}
+
+static bool is_mapped(void)
+{
+	const char *mode = getenv("WEFT_SHARE");
+
+	return mode && strcmp(mode, "always") == 0;
+}
+
 static const struct stop_case cases[] = {
 	{"send", TRAP_POST_SEND,
 		{.cmd = CMD_POST, .qp = Q_A, .opcode = IBV_WR_SEND, .len = 200, .count = 1},
@@ -291,6 +331,13 @@ static const struct stop_case cases[] = {
 			.len = 8,
 			.count = 1},
 		nothing, atomic_frozen, atomic_finish, atomic_bereaved},
+	{"lent", TRAP_POST_SEND,
+		{.cmd = CMD_POST,
+			.qp = Q_A,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.len = WRITE_LEN,
+			.count = 1},
+		lend, take_back, lent_finish, c_notices, is_mapped},
 };
 
 /* ---- stopping ---- */
@@ -421,6 +468,8 @@ int main(int argc, char **argv)
 	world_begin(argv[1]);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		if (argc > 4 && strcmp(argv[4], cases[i].name))
+			continue;
+		if (cases[i].holds && !cases[i].holds())
 			continue;
 		if (open_world())
 			run_case(&cases[i], stops, kills);

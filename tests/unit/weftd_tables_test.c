@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* weftd's leases and timers. */
+/* weftd's leases, timers and lists of members. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "daemon/leases.h"
+#include "daemon/members.h"
 #include "daemon/timers.h"
 
 static void lease_life(void **state)
@@ -97,6 +100,93 @@ static void timers_in_order(void **state)
 	free(t);
 }
 
+/* ---- members ---- */
+
+static struct seg *new_seg(void)
+{
+	struct seg *seg = mmap(NULL, sizeof *seg, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_true(seg != MAP_FAILED);
+	return seg;
+}
+
+static void list(struct seg *seg, uint32_t i, uint32_t word, uint8_t key)
+{
+	memset(seg->member[i].key, key, sizeof seg->member[i].key);
+	seg->member[i].id = word;
+	if (seg->hdr.members_used < i + 1)
+		seg->hdr.members_used = i + 1;
+}
+
+static unsigned times(const struct seg *hub, uint32_t word, uint8_t key)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < hub->hdr.members_used; i++)
+		n += hub->member[i].id == word && hub->member[i].key[7] == key;
+	return n;
+}
+
+static void members_follow_segments(void **state)
+{
+	struct members *m = calloc(1, sizeof *m);
+	struct seg *hub = new_seg(), *a = new_seg(), *b = new_seg();
+
+	(void)state;
+	list(a, 0, 5, 1);
+	list(a, 1, 5, 2);
+	list(a, 3, 5, 1); /* again, behind a free entry */
+	list(b, 0, 5, 1);
+	members_update(m, hub, a, 77);
+	members_update(m, hub, b, 78);
+	assert_int_equal(members_count(m, hub), 3);
+	assert_int_equal(times(hub, 5, 1), 2);
+	assert_int_equal(times(hub, 5, 2), 1);
+	members_update(m, hub, a, 77);
+	assert_int_equal(members_count(m, hub), 3);
+	a->member[1].id = 0;
+	list(a, 4, 6, 9);
+	members_update(m, hub, a, 77);
+	assert_int_equal(times(hub, 5, 1), 2);
+	assert_int_equal(times(hub, 5, 2), 0);
+	assert_int_equal(times(hub, 6, 9), 1);
+	members_drop(m, hub, 77);
+	assert_int_equal(members_count(m, hub), 1);
+	assert_int_equal(times(hub, 5, 1), 1);
+	munmap(hub, sizeof *hub);
+	munmap(a, sizeof *a);
+	munmap(b, sizeof *b);
+	free(m);
+}
+
+static void members_without_room(void **state)
+{
+	struct members *m = calloc(1, sizeof *m);
+	struct seg *hub = new_seg(), *a = new_seg(), *b = new_seg();
+
+	(void)state;
+	for (uint32_t i = 0; i < SEG_MEMBERS; i++) {
+		list(a, i, 100 + i, 3);
+		list(b, i, 100 + i, 4);
+	}
+	a->hdr.members_used = b->hdr.members_used = UINT32_MAX; /* a liar */
+	members_update(m, hub, a, 77);
+	members_update(m, hub, b, 78);
+	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
+	assert_int_equal(times(hub, 100, 3), 1);
+	assert_int_equal(times(hub, 100, 4), 0);
+	memset(a->member, 0, sizeof a->member);
+	members_update(m, hub, a, 77);
+	members_update(m, hub, b, 78);
+	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
+	assert_int_equal(times(hub, 100, 4), 1);
+	munmap(hub, sizeof *hub);
+	munmap(a, sizeof *a);
+	munmap(b, sizeof *b);
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +194,8 @@ int main(void)
 		cmocka_unit_test(lease_claims),
 		cmocka_unit_test(lease_exhaustion),
 		cmocka_unit_test(timers_in_order),
+		cmocka_unit_test(members_follow_segments),
+		cmocka_unit_test(members_without_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
