@@ -128,7 +128,8 @@ static int where(const struct seg *seg, const struct import_wish *w, uint64_t *a
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->key, memory_order_relaxed) != key)
 		return -ESTALE;
-	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr)
+	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr ||
+		length != w->handle->length)
 		return -ESTALE;
 	if (w->prot & PROT_WRITE && !(access & IBV_ACCESS_REMOTE_WRITE))
 		return -EACCES;

@@ -13,10 +13,8 @@
 #include "hca/srq.h"
 #include "hca/window.h"
 
-enum {
-	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |
-		     IBV_SEND_IP_CSUM
-};
+/* Not IBV_SEND_IP_CSUM, which is for devices that say IBV_DEVICE_UD_IP_CSUM or _RAW_IP_CSUM. */
+enum { SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE };
 
 static int fill_inline(const struct ibv_send_wr *wr, struct seg_wqe *w, uint32_t max)
 {

@@ -2,6 +2,7 @@
 /* <weft/share.h>: memory of one process in the address space of another. */
 #include "verbs/objects.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -37,12 +38,12 @@ struct weft_share *weft_share_export(struct ibv_context *context, void *addr, si
 
 int weft_share_close(struct weft_share *share)
 {
-	return to_errno(hca_unexport(to_export(share), false));
+	return to_errno(share ? hca_unexport(to_export(share), false) : -EINVAL);
 }
 
 int weft_share_revoke(struct weft_share *share)
 {
-	return to_errno(hca_unexport(to_export(share), true));
+	return to_errno(share ? hca_unexport(to_export(share), true) : -EINVAL);
 }
 
 void *weft_share_map(struct ibv_context *context, const struct weft_share_handle *handle,
