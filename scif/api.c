@@ -42,9 +42,11 @@ static int64_t leave_from(const char *call, struct scif_ep *ep, int64_t ret, int
 
 API scif_epd_t scif_open(void)
 {
-	int err = errno, ret = service_start();
+	int err = errno, ret = node_check();
 	struct scif_ep *ep;
 
+	if (!ret)
+		ret = service_start();
 	if (!ret)
 		ret = node_join();
 	if (ret)
@@ -101,8 +103,10 @@ API int scif_connect(scif_epd_t epd, struct scif_portID *dst)
 	ret = ep_find(epd, &ep);
 	if (ret)
 		return answer(ret, err);
-	if (!dst)
+	if (!dst) {
+		check_why("dst is NULL");
 		return leave(ep, -EINVAL, err);
+	}
 	id = (struct scif_id){dst->node, dst->port};
 	flags = fcntl(epd, F_GETFL);
 	block = flags < 0 || !(flags & O_NONBLOCK);
@@ -119,8 +123,12 @@ API int scif_accept(scif_epd_t epd, struct scif_portID *peer, scif_epd_t *newepd
 	ret = ep_find(epd, &ep);
 	if (ret)
 		return answer(ret, err);
-	if (!peer || !newepd || (flags & ~SCIF_ACCEPT_SYNC))
+	if (!peer || !newepd || (flags & ~SCIF_ACCEPT_SYNC)) {
+		check_why(!peer     ? "peer is NULL"
+			  : !newepd ? "newepd is NULL"
+				    : "flags has bits other than SCIF_ACCEPT_SYNC");
 		return leave(ep, -EINVAL, err);
+	}
 	ret = ep->inherited ? heir_accept(ep, epd, flags & SCIF_ACCEPT_SYNC, &id)
 			    : cm_accept(ep, epd, flags & SCIF_ACCEPT_SYNC, &id);
 	if (ret < 0)
@@ -128,6 +136,12 @@ API int scif_accept(scif_epd_t epd, struct scif_portID *peer, scif_epd_t *newepd
 	*newepd = ret;
 	*peer = (struct scif_portID){id.node, id.port};
 	return leave(ep, 0, err);
+}
+
+static int bad_message(int len)
+{
+	check_why(len < 0 ? "len is negative" : "flags has unknown bits");
+	return -EINVAL;
 }
 
 API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
@@ -139,7 +153,9 @@ API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_SEND_BLOCK))
-		return leave(ep, -EINVAL, err);
+		return leave(ep, bad_message(len), err);
+	if (!msg && len)
+		return leave(ep, -EFAULT, err);
 	return leave(ep, len ? stream_send(ep, epd, msg, len, flags & SCIF_SEND_BLOCK) : 0, err);
 }
 
@@ -152,7 +168,9 @@ API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_RECV_BLOCK))
-		return leave(ep, -EINVAL, err);
+		return leave(ep, bad_message(len), err);
+	if (!msg && len)
+		return leave(ep, -EFAULT, err);
 	return leave(ep, len ? stream_recv(ep, epd, msg, len, flags & SCIF_RECV_BLOCK) : 0, err);
 }
 
@@ -295,7 +313,11 @@ API int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout)
 
 API int scif_get_fd(scif_epd_t epd)
 {
-	return epd;
+	int err = errno, ret;
+	struct scif_ep *ep;
+
+	ret = ep_find(epd, &ep);
+	return ret ? answer(ret, err) : leave(ep, epd, err);
 }
 
 /* ---- pages ---- */

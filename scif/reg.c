@@ -24,15 +24,20 @@ static struct {
 	struct scif_pinned_pages *list;
 } handles;
 
+static const char not_pinned[] = "no handle of scif_pin_pages(), or one that was ended";
+
 static int check_pages(const void *addr, size_t len, int prot)
 {
-	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0 ||
-		(prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE))) {
+	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0) {
 		check_why("address and length must be multiples of the page size, the length not "
-			  "0, the protection of SCIF_PROT_READ and _WRITE");
+			  "0");
 		return -EINVAL;
 	}
-	return 0;
+	if (!prot || (prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE))) {
+		check_why("the protection must be SCIF_PROT_READ, SCIF_PROT_WRITE or both");
+		return -EINVAL;
+	}
+	return (uintptr_t)addr + len < len ? -EFAULT : 0; /* beyond all memory */
 }
 
 /* Without an endpoint, and so without its device: any of them will do. */
@@ -53,8 +58,13 @@ int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pa
 	struct scif_pinned_pages *p;
 	int ret;
 
-	if (flags || !pinned || check_pages(addr, len, prot))
+	if (flags || !pinned) {
+		check_why(pinned ? "map_flags must be 0" : "pinned_pages is NULL");
 		return -EINVAL;
+	}
+	ret = check_pages(addr, len, prot);
+	if (ret)
+		return ret;
 	p = malloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -90,8 +100,10 @@ int unpin_pages(struct scif_pinned_pages *pinned)
 	if (at)
 		*at = pinned->next;
 	lock_drop(&handles.lock);
-	if (!at)
+	if (!at) {
+		check_why(not_pinned);
 		return -EINVAL;
+	}
 	hold_put(pinned->hold);
 	free(pinned);
 	return 0;
@@ -110,15 +122,25 @@ void reg_drop(struct window *w)
 
 int reg_check(const void *addr, size_t len, int64_t off, int prot, int flags)
 {
-	if (flags & ~SCIF_MAP_FIXED)
+	int ret;
+
+	if (flags & ~SCIF_MAP_FIXED) {
 		check_why("map_flags has bits other than SCIF_MAP_FIXED");
-	if ((flags & ~SCIF_MAP_FIXED) || check_pages(addr, len, prot))
 		return -EINVAL;
-	check_why("SCIF_MAP_FIXED needs an offset that is a multiple of the page size and not "
-		  "negative");
-	if (!(flags & SCIF_MAP_FIXED))
-		return 0;
-	return off < 0 || off % PAGE || off + len > INT64_MAX ? -EINVAL : 0;
+	}
+	ret = check_pages(addr, len, prot);
+	if (ret)
+		return ret;
+	if (off < 0) {
+		check_why("the offset is negative");
+		return -EINVAL;
+	}
+	if ((flags & SCIF_MAP_FIXED) && (off % PAGE || off + len > INT64_MAX)) {
+		check_why("SCIF_MAP_FIXED needs an offset that is a multiple of the page size, and "
+			  "room behind it");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static struct ibv_mr *register_region(struct scif_ep *ep, const struct window *w)
@@ -198,7 +220,7 @@ static int find_place(struct scif_ep *ep, struct window *w, bool fixed)
 		return await_release(ep, w->off, w->len);
 	if (ep->own.closed)
 		await_places(ep);
-	off = windows_place(&ep->own, (int64_t)w->off > 0 ? w->off : 0, w->len);
+	off = windows_place(&ep->own, w->off, w->len);
 	if (off < 0)
 		return off;
 	w->off = off;
@@ -293,8 +315,10 @@ int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t
 		hold_get(hold);
 	}
 	lock_drop(&handles.lock);
-	if (!hold)
+	if (!hold) {
+		check_why(not_pinned);
 		return -EINVAL;
+	}
 	wish = (struct wish){hold->addr, hold->len, hold->prot, hold};
 	ret = reg_check(hold->addr, hold->len, off, hold->prot, flags);
 	if (!ret)
@@ -322,6 +346,8 @@ static int check_range(struct scif_ep *ep, uint64_t off, uint64_t len)
 		}
 		any = true;
 	}
+	if (!any)
+		check_why("no open window lies in the range");
 	return any ? 0 : -ENXIO;
 }
 
