@@ -89,9 +89,12 @@ int ep_open(struct scif_ep *ep)
 	ret = service_watch(ep);
 	if (!ret)
 		return fd;
-	close(fd);
 	if (ep_remove(ep))
 		ep_put(ep);
+	close(fd);
+	lock_take(&ep->lock);
+	ready_undo(ep);
+	lock_drop(&ep->lock);
 	return ret;
 }
 

@@ -168,7 +168,10 @@ struct scif_ep {
 
 /* A new endpoint in state EP_UNBOUND with one reference and no fd; NULL: no memory. */
 struct scif_ep *ep_new(void);
-/* Gives it its fd, close-on-exec, which is returned, and enters it into the table. */
+/*
+ * Gives it its fd, close-on-exec, which is returned, and enters it into the table.  Where it fails
+ * the endpoint is as before and it may be called again.
+ */
 int ep_open(struct scif_ep *ep);
 /* Enters one that another process made and passed to us, who is asked by that socket. */
 int ep_inherit(int fd, int maker);
