@@ -14,18 +14,11 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 
 struct lock {
 	_Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps */
 };
-
-#if defined(__SANITIZE_THREAD__)
-#define WEFT_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WEFT_TSAN 1
-#endif
-#endif
 
 /* True while no second thread was ever started: then a plain store locks. */
 static inline bool single_threaded(void)

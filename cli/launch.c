@@ -15,12 +15,16 @@ static const char shim[] = "libweftpaths.so", crash_shim[] = "libweftcrash.so";
 
 static const struct argp_option options[] = {
 	{"fabric", 'F', "NAME", 0, "the fabric to work on (sets WEFT_FABRIC)", 0},
-	{"node", 'N', "NAME", 0, "the node to work on (sets WEFT_NODE)", 0},
+	{"node", 'N', "NUMBER", 0, "the node of SCIF to be, 0 to 65535 (sets WEFT_NODE)", 0},
 	{"sdp", KEY_SDP, NULL, 0, "carry TCP sockets by SDP (not supported yet)", 0},
 	{"paths", KEY_PATHS, NULL, 0,
-		"show /dev/infiniband and /sys/class/infiniband to the program (the default)", 0},
+		"show /dev/infiniband, /sys/class/infiniband and /dev/scif to the program (the "
+		"default)",
+		0},
 	{"no-paths", KEY_NO_PATHS, NULL, 0,
-		"leave /dev/infiniband and /sys/class/infiniband as they are on this machine", 0},
+		"leave /dev/infiniband, /sys/class/infiniband and /dev/scif as they are on this "
+		"machine",
+		0},
 	{0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -35,6 +39,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		launch->fabric = arg;
 		return 0;
 	case 'N':
+		if (!*arg || rdv_node_number(arg) < 0)
+			argp_error(state, "bad node '%s'; use a number from 0 to 65535", arg);
 		launch->node = arg;
 		return 0;
 	case KEY_SDP:

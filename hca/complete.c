@@ -196,7 +196,7 @@ static bool push_shared(struct exec *x, const struct view *v, const struct cq_re
 {
 	uint64_t ticket = ticket_make_shared(rx->index, pos);
 
-	if (rxq_at(rx, pos)->phase && !push_ticket(x, v, cq, ticket, solicited))
+	if (rxq_at(rx, pos)->rqe.phase && !push_ticket(x, v, cq, ticket, solicited))
 		return false;
 	return push_ticket(x, v, cq, ticket, solicited);
 }
@@ -207,11 +207,11 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at,
 	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
 	struct seg_rxs *s = rxq_at(rx, pos);
 
-	s->qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
-	s->qpn = e->qpn;
-	s->cq = cq->index;
-	s->sl = r->sl;
-	s->phase = r->rendezvous;
+	s->rqe.qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
+	s->rqe.qpn = e->qpn;
+	s->rqe.cq = cq->index;
+	s->rqe.sl = r->sl;
+	s->rqe.phase = r->rendezvous;
 	if ((e->stamps | at->stamps) & STAMP_RECV)
 		s->stamp_ns = clock_ns();
 	s->rqe.status = o->status;
@@ -234,7 +234,7 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at,
 static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32_t dead_id)
 {
 	struct seg_rxs *s = rxq_at(&e->rx, i);
-	uint64_t word = atomic_load_explicit(&s->state, memory_order_seq_cst);
+	uint64_t word = atomic_load_explicit(&s->rqe.state, memory_order_seq_cst);
 	struct cq_ref cq;
 
 	if (rxq_attach_of(word) != dead_id)
@@ -243,9 +243,9 @@ static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32
 		return tm_untake(&e->rx, word, dead_id);
 	if (rxq_state_of(word) == RXQ_TAKEN)
 		return rxq_untake(&e->rx.ring, i, dead_id);
-	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->cq) || !cq.cq)
+	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->rqe.cq) || !cq.cq)
 		return false;
-	atomic_fetch_add_explicit(&cq.cq->surplus, s->phase ? 2 : 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cq.cq->surplus, s->rqe.phase ? 2 : 1, memory_order_relaxed);
 	push_shared(x, &e->view, &cq, &e->rx, word, true);
 	rxq_announced(&e->rx.ring, word, dead_id);
 	return true;

@@ -64,7 +64,7 @@ static inline void cq_prefetch(const struct cq_ref *cq)
 {
 	uint64_t t = atomic_load_explicit(&cq->ring->tail, memory_order_relaxed);
 
-	prefetch_write(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
+	prefetch_read(&cq->slots[t & ((1ull << cq->log_size) - 1)]);
 }
 
 /*

@@ -275,6 +275,7 @@ static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, struct hca_wc_more *
 	uint32_t pos = atomic_load_explicit(&qp->rq_poll, memory_order_relaxed);
 	const struct seg_rqe *r = end_rqe(&qp->me, pos);
 
+	prefetch_write(&r->posted); /* a peer read it last; it is likely to be posted again */
 	if (atomic_load_explicit(&r->done, memory_order_acquire) != pos + 1)
 		return false;
 	if (qp->rq_landed == pos)

@@ -176,9 +176,8 @@ static void fetch_next(const struct rxq_ref *rx, uint32_t pos)
 {
 	const struct seg_rxs *next = rxq_at(rx, pos + 1);
 
-	prefetch_write(next);
+	prefetch_write(&next->rqe.state);
 	prefetch_read(&next->rqe);
-	prefetch_write(&next->rqe.done);
 	prefetch_write(next->near);
 }
 

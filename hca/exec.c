@@ -2,6 +2,7 @@
 #include "hca/exec.h"
 
 #include "base/clock.h"
+#include "base/tsan.h"
 #include "hca/exec_agent.h"
 #include "hca/exec_op.h"
 #include "hca/park.h"
@@ -289,7 +290,8 @@ static bool has_send_queue(const struct end *e)
 	return e->sq && e->send_cq.cq;
 }
 
-bool exec_one_sided(const struct end *req)
+/* The slot may be posted anew meanwhile. */
+RACY_GUESS bool exec_one_sided(const struct end *req)
 {
 	uint32_t pos = atomic_load_explicit(&req->qp->sq_head, memory_order_relaxed);
 

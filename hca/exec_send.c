@@ -216,8 +216,10 @@ static uint8_t *near_room(struct work *w, struct received *r)
 	uint8_t *room;
 
 	if (w->length <= RQ_INLINE_MAX) {
-		r->where = RQ_IN_SLOT;
 		count_add(w->x, CTR_SEND_INLINE, 1);
+		if (w->shared)
+			return rxq_room(w->rx, w->rq_pos, w->length, &r->where);
+		r->where = RQ_IN_SLOT;
 		return w->rqe->payload;
 	}
 	if (w->length > SEG_RING_MSG_MAX)

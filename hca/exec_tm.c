@@ -192,10 +192,12 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 		.opcode = f->rx.matches_tags && f->rx.ring.slots ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
 		.where = RQ_IN_SLOT,
 		.src_qp = w->resp->qpn};
+	uint8_t *room =
+		f->rx.ring.slots ? rxq_room(&f->rx, f->pos, sizeof *h, &r.where) : f->rqe->payload;
 	struct header fin = *h;
 
 	fin.tmh.opcode = IBV_TMH_FIN;
-	memcpy(f->rqe->payload, &fin, sizeof fin);
+	memcpy(room, &fin, sizeof fin);
 	if (o.status) {
 		work_count_error(w->x, o.status);
 		qp_set_error(w->req);
@@ -235,9 +237,9 @@ static bool read_source(
 static enum step incomplete(struct work *w, const struct header *h)
 {
 	const struct outcome o = {.status = IBV_WC_TM_RNDV_INCOMPLETE, .byte_len = sizeof *h};
-	struct received r = {.where = RQ_IN_SLOT};
+	struct received r = {.where = RQ_DIRECT};
 
-	memcpy(w->rqe->payload, h, sizeof *h);
+	memcpy(rxq_room(w->rx, w->rq_pos, sizeof *h, &r.where), h, sizeof *h);
 	matched(w, &o, &r, w->length);
 	return work_succeed(w);
 }

@@ -14,7 +14,7 @@ enum { KEY_SHIFT = 24 };
 /* A mapping that was made at once; it ends when the last piece of it does. */
 struct import {
 	struct peer *owner;
-	uint32_t record; /* in the owner's list */
+	uint32_t record; /* in the owner's list; our own: key */
 	unsigned pieces;
 	struct import *dead; /* the next that has ended */
 };
@@ -23,6 +23,7 @@ struct import {
 struct piece {
 	struct piece *next;
 	uint64_t lo, hi;
+	uint64_t offset; /* of lo, in the owner's arena */
 	struct import *of;
 };
 
@@ -30,6 +31,14 @@ static struct {
 	struct lock lock;
 	struct piece *first;
 } imports;
+
+/* How often this process maps its own exports itself, by the entry of the key. */
+static _Atomic uint32_t own_maps[SEG_MRS];
+
+static _Atomic uint32_t *own_maps_of(uint32_t key)
+{
+	return &own_maps[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+}
 
 static uint64_t record_of(uint32_t key)
 {
@@ -41,6 +50,8 @@ bool import_any(uint32_t key)
 	const struct seg *seg = proc_seg();
 	uint32_t n = atomic_load_explicit(&seg->hdr.imports_used, memory_order_seq_cst);
 
+	if (atomic_load_explicit(own_maps_of(key), memory_order_seq_cst))
+		return true;
 	for (uint32_t i = 0; i < n && i < SEG_IMPORTS; i++)
 		if (atomic_load_explicit(&seg->import[i], memory_order_seq_cst) >> KEY_SHIFT == key)
 			return true;
@@ -49,7 +60,7 @@ bool import_any(uint32_t key)
 
 /* ---- the owner's list ---- */
 
-static int record_add(struct seg *seg, uint32_t key, uint32_t *record)
+static int list_add(struct seg *seg, uint32_t key, uint32_t *record)
 {
 	for (uint32_t i = 0; i < SEG_IMPORTS; i++) {
 		uint32_t used = atomic_load_explicit(&seg->hdr.imports_used, memory_order_relaxed);
@@ -69,9 +80,23 @@ static int record_add(struct seg *seg, uint32_t key, uint32_t *record)
 	return -ENOSPC;
 }
 
-static void record_del(struct seg *seg, uint32_t record)
+/* Our own are only counted: nobody strikes them out, and there is no limit. */
+static int record_add(struct import *i, uint32_t key)
 {
-	atomic_store_explicit(&seg->import[record], 0, memory_order_release);
+	if (!i->owner->self)
+		return list_add(i->owner->view.seg, key, &i->record);
+	i->record = key;
+	atomic_fetch_add_explicit(own_maps_of(key), 1, memory_order_seq_cst);
+	return 0;
+}
+
+static void record_del(const struct import *i)
+{
+	if (i->owner->self)
+		atomic_fetch_sub_explicit(own_maps_of(i->record), 1, memory_order_release);
+	else
+		atomic_store_explicit(
+			&i->owner->view.seg->import[i->record], 0, memory_order_release);
 }
 
 /* ---- mapping ---- */
@@ -103,7 +128,8 @@ static int where(const struct seg *seg, const struct import_wish *w, uint64_t *a
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->key, memory_order_relaxed) != key)
 		return -ESTALE;
-	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr)
+	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr ||
+		length != w->handle->length)
 		return -ESTALE;
 	if (w->prot & PROT_WRITE && !(access & IBV_ACCESS_REMOTE_WRITE))
 		return -EACCES;
@@ -146,13 +172,14 @@ static uint64_t cut(uint64_t lo, uint64_t hi, bool unmap, struct import **dead)
 			rest = malloc(sizeof *rest);
 			if (!rest)
 				return 0;
-			*rest = (struct piece){p->next, to, p->hi, p->of};
+			*rest = (struct piece){p->next, to, p->hi, p->offset + (to - p->lo), p->of};
 			p->next = rest;
 			p->hi = from;
 			p->of->pieces++;
 		} else if (p->lo < from) {
 			p->hi = from;
 		} else {
+			p->offset += to - p->lo;
 			p->lo = to;
 		}
 		if (unmap)
@@ -179,7 +206,7 @@ static void bury(struct import *dead)
 		struct import *i = dead;
 
 		dead = i->dead;
-		record_del(i->owner->view.seg, i->record);
+		record_del(i);
 		peer_put(i->owner);
 		free(i);
 	}
@@ -196,6 +223,19 @@ bool import_covers(uint64_t lo, uint64_t hi)
 	return found;
 }
 
+bool import_own(uint64_t lo, uint64_t hi, uint64_t *offset)
+{
+	const struct piece *p;
+
+	lock_take(&imports.lock);
+	for (p = imports.first; p && !(p->of->owner->self && p->lo <= lo && hi <= p->hi);)
+		p = p->next;
+	if (p)
+		*offset = p->offset + (lo - p->lo);
+	lock_drop(&imports.lock);
+	return p;
+}
+
 /* Takes over the reference and the record, if it succeeds. */
 static int map_noted(const struct import_wish *w, int fd, uint64_t offset, struct import *i,
 	struct piece *p, void **out)
@@ -210,7 +250,7 @@ static int map_noted(const struct import_wish *w, int fd, uint64_t offset, struc
 
 		/* What lay there is gone. */
 		cut(lo, lo + w->length, false, &dead);
-		*p = (struct piece){imports.first, lo, lo + w->length, i};
+		*p = (struct piece){imports.first, lo, lo + w->length, offset, i};
 		imports.first = p;
 		i->pieces = 1;
 	}
@@ -230,17 +270,17 @@ static int import_from(struct peer *owner, const struct import_wish *w, void **o
 
 	if (!rc)
 		rc = view_dead(&owner->view) ? -ESTALE : where(seg, w, &addr);
-	if (!rc)
-		rc = record_add(seg, w->handle->key, &i->record);
+	if (!rc) {
+		i->owner = owner;
+		rc = record_add(i, w->handle->key);
+	}
 	if (!rc) {
 		/* Once more: it may have been taken away before the owner could see us. */
 		rc = where(seg, w, &addr);
-		if (!rc) {
-			i->owner = owner;
+		if (!rc)
 			rc = map_noted(w, fd, addr, i, p, out);
-		}
 		if (rc)
-			record_del(seg, i->record);
+			record_del(i);
 	}
 	if (rc) {
 		free(i);
@@ -299,6 +339,9 @@ int hca_unimport(void *at, uint64_t length)
 
 void import_forked_child(void)
 {
+	for (const struct piece *p = imports.first; p; p = p->next)
+		if (p->of->owner->self)
+			atomic_store_explicit(own_maps_of(p->of->record), 0, memory_order_relaxed);
 	imports.first = NULL;
 	atomic_store_explicit(&imports.lock.word, 0, memory_order_relaxed);
 }

@@ -34,5 +34,8 @@ bool import_any(uint32_t key);
 /* Is some of [lo, hi) an import? */
 bool import_covers(uint64_t lo, uint64_t hi);
 
+/* Is all of [lo, hi) one import of our own arena?  *offset: where lo lies in that. */
+bool import_own(uint64_t lo, uint64_t hi, uint64_t *offset);
+
 /* In a forked child, which has none of them. */
 void import_forked_child(void);

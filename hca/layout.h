@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 6 };
+enum { SEG_VERSION = 7 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -121,8 +121,8 @@ struct seg_header {
 	_Atomic uint32_t share_mode; /* enum share_mode */
 	_Atomic uint32_t n_mapped;   /* regions */
 	_Atomic uint64_t mapped_bytes, conversions;
-	_Atomic uint32_t n_backings;                /* objects of the program's that they map */
-	_Atomic uint64_t backed_bytes;              /* of regions in these, each for itself */
+	_Atomic uint32_t n_backings;    /* objects of the program's that they map */
+	_Atomic uint64_t backed_bytes;  /* of regions in these, each for itself */
 	_Atomic uint32_t n_quarantined; /* regions that went while a stopped peer was using one */
 	_Atomic uint64_t quarantined_bytes;         /* of their places in the arena */
 	_Atomic uint32_t n_exports;                 /* that can be mapped, or are */
@@ -220,7 +220,7 @@ enum seg_mr_flags {
 /* seg_mr.share: how a peer reaches a region's memory. */
 enum mr_share {
 	MR_COPY,   /* by a system call that copies, or by the owner's agent */
-	MR_MAPPED, /* in the arena, at the offset that is its address */
+	MR_MAPPED, /* in the arena, at the offset that is its address + shift */
 	MR_BUSY,   /* it is changing over: come back soon */
 	MR_BACKED, /* in an object that the program shares by itself: seg_mr.backing, .offset */
 };
@@ -243,6 +243,7 @@ struct seg_mr {
 	union {
 		uint64_t sink;   /* MR_NULL: where writes go */
 		uint64_t offset; /* MR_BACKED: of addr in the backing */
+		uint64_t shift;  /* MR_MAPPED: 0 unless it is a second mapping */
 	};
 	union {
 		struct {                        /* of a region */
@@ -493,7 +494,10 @@ enum {
 /* Where the payload of a completed receive is. */
 enum seg_rq_where { RQ_DIRECT, RQ_IN_SLOT, RQ_IN_RING, RQ_IN_BOUNCE, RQ_IN_NEAR };
 
-/* A posted receive; further SGEs follow the second line. */
+/*
+ * A posted receive; further SGEs follow the second line.  In a queue with several producers done,
+ * posted and payload are not used.
+ */
 struct seg_rqe {
 	/* the owner */
 	_Alignas(CACHE_LINE) _Atomic uint32_t posted; /* position + 1 */
@@ -513,10 +517,21 @@ struct seg_rqe {
 	uint32_t src_qp;
 	uint32_t vendor_err;
 	union {
-		uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
-		uint32_t priv;     /* a list of tags: opaque data of the message */
+		struct { /* of a queue with one producer */
+			uint8_t payload[RQ_INLINE_MAX];
+			uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
+		};
+		struct {                        /* with several: who took it */
+			_Atomic uint64_t state; /* hca/rxq.h */
+			uint32_t qp; /* index of the QP that received, SEG_NONE: of another process
+				      */
+			uint32_t qpn;
+			uint32_t cq;
+			uint8_t sl;
+			uint8_t phase; /* a rendezvous: completions to come after this one */
+			uint32_t priv; /* a list of tags: opaque data of the message */
+		};
 	};
-	uint8_t payload[RQ_INLINE_MAX];
 
 	struct seg_sge far[];
 };
@@ -525,29 +540,25 @@ struct seg_rqe {
  * Of a receive in a queue with several producers: what fits here needs no buffer of its own, which
  * would be a new page with each message until a large queue has gone round.
  */
-enum { RX_NEAR_BYTES = 2 * CACHE_LINE };
+enum { RX_NEAR_BYTES = 3 * CACHE_LINE };
 
-/* A receive in a queue with several producers. */
+/*
+ * A receive in a queue with several producers.  A short message moves three lines between two
+ * CPUs: what was posted, the completion with the state, and the payload.  CPUs fetch lines in
+ * pairs, so the first two are one, and slots begin with a pair.
+ */
 struct seg_rxs {
-	_Alignas(CACHE_LINE) _Atomic uint64_t state; /* hca/rxq.h */
-	/* who took it */
-	uint32_t qp; /* index of the QP that received, SEG_NONE: one of another process */
-	uint32_t qpn;
-	uint32_t cq;
-	uint8_t sl;
-	uint8_t phase;     /* a rendezvous: completions to come after this one */
-	uint64_t stamp_ns; /* when it completed, if the CQ wants to know */
-
 	/* a list of tags: the owner */
-	uint64_t tag, mask;
+	_Alignas(CACHE_LINE) uint64_t tag;
+	uint64_t mask;
 	_Atomic uint32_t since; /* version of the list in which it came to be matched */
 	_Atomic uint32_t apart; /* not yet: unexpected messages come first */
-	/* who took it: what the message says */
-	uint64_t got_tag;
+	/* who took it: what the message says; when it completed, if the CQ wants to know */
+	uint64_t got_tag, stamp_ns;
 
 	_Alignas(CACHE_LINE) uint8_t near[RX_NEAR_BYTES];
 
-	struct seg_rqe rqe; /* done and posted are not used here */
+	struct seg_rqe rqe;
 };
 
 /* The fixed parts of a segment, in this order; the heap fills the rest. */
@@ -596,7 +607,7 @@ _Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
 _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
-_Static_assert(offsetof(struct seg_rxs, near) == CACHE_LINE, "state on its own line");
+_Static_assert(offsetof(struct seg_rxs, rqe) % (2 * CACHE_LINE) == 0, "a pair of lines");
 _Static_assert(offsetof(struct seg_cq, ring) == CACHE_LINE, "one line beside the rings");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

@@ -15,7 +15,8 @@ struct hca_pd {
 	struct hca_qp *qps; /* whose receives may still have to be copied out */
 	struct hca_srq *srqs;
 	struct hca_mw *mws;
-	struct hca_pd *next; /* of the process, so that a handle can be found */
+	struct hca_pd *next;  /* of the process, so that a handle can be found */
+	struct hca_pd **link; /* what points to us */
 };
 
 /* What a region is made of, as the segment's entry describes it. */
@@ -51,7 +52,9 @@ struct hca_mr {
 	/* share.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;
-	uint64_t lo, hi, top; /* whole pages; top: the highest hi below this node */
+	uint64_t lo, hi, top; /* whole pages, in the arena; top: the highest hi below this node */
+	uint64_t shift;       /* of a second mapping: from addresses to the arena; else 0 */
+	bool second;          /* over an import of our own arena: its pages stay there */
 	bool in_set, mapped, remap;
 	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
 	uint32_t born;        /* the key of an export, which the field above does not have */
@@ -115,7 +118,8 @@ struct hca_cq {
 	void *cookie;
 	_Atomic uint32_t users;
 	struct hca_channel *channel;
-	struct hca_cq *next; /* on the channel */
+	struct hca_cq *next;  /* on the channel */
+	struct hca_cq **link; /* what points to us, NULL: on none */
 	uint32_t fired_seen;
 };
 
@@ -136,8 +140,24 @@ struct hca_rxq {
 	struct lock land; /* copying out and freeing completed receives */
 	struct rxq_ref ref;
 	uint32_t tail, depth, max_sge;
-	_Atomic uint32_t used; /* receives posted and not polled yet */
+	_Atomic uint32_t put; /* receives posted, less those withdrawn; under the lock of posting */
+	_Atomic uint32_t freed; /* receives polled; under that of landing */
 };
+
+/* Receives posted and not polled yet. */
+static inline uint32_t rx_used(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
+	       atomic_load_explicit(&rx->freed, memory_order_acquire);
+}
+
+/* Counts one more, as the only writer. */
+static inline void rx_count(_Atomic uint32_t *count)
+{
+	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	atomic_store_explicit(count, n + 1, memory_order_release);
+}
 
 struct hca_srq {
 	uint32_t epoch;

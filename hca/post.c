@@ -13,10 +13,8 @@
 #include "hca/srq.h"
 #include "hca/window.h"
 
-enum {
-	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |
-		     IBV_SEND_IP_CSUM
-};
+/* Not IBV_SEND_IP_CSUM, which is for devices that say IBV_DEVICE_UD_IP_CSUM or _RAW_IP_CSUM. */
+enum { SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE };
 
 static int fill_inline(const struct ibv_send_wr *wr, struct seg_wqe *w, uint32_t max)
 {
@@ -272,7 +270,6 @@ static int put_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, bool *parke
 		return rc;
 	*parked |= park_publish(&end_rqe(&qp->me, pos)->posted, pos + 1, &qp->me.qp->park);
 	qp->rq_tail = pos + 1;
-	prefetch_write(end_rqe(&qp->me, pos + 2)); /* a peer read it last */
 	return 0;
 }
 

@@ -171,7 +171,7 @@ static bool add_piece(
 	uint64_t addr = (uintptr_t)piece->iov_base;
 
 	if (under->share == MR_MAPPED)
-		return add_mapped(v->arena, l, addr, piece->iov_len);
+		return add_mapped(v->arena, l, addr + under->mr->shift, piece->iov_len);
 	return under->share == MR_BACKED && add_backed(v, under->mr, l, addr, piece->iov_len);
 }
 

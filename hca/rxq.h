@@ -26,13 +26,13 @@ enum rxq_state { RXQ_FREE, RXQ_POSTED, RXQ_TAKEN, RXQ_DONE };
 #define RXQ_STATE_SHIFT  56
 #define RXQ_HEAD_GEN_ONE (1ull << 32)
 
-/* The ring as a process sees it; slots begin with their state word. */
+/* The ring as a process sees it. */
 struct rxq_ring {
 	_Atomic uint64_t *head; /* bits 0..31 position, 32..63 generation */
 	_Atomic uint32_t *tail;
 	/* Executors: a tail that was read earlier; saves them the owner's line on most takes. */
 	_Atomic uint32_t *tail_seen;
-	uint8_t *slots;
+	uint8_t *slots; /* the state word of the first one */
 	uint32_t stride, mask;
 };
 

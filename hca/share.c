@@ -229,10 +229,12 @@ static bool find_mix(struct hca_mr *other, void *arg)
 {
 	struct mix *m = arg;
 
+	uint64_t ours = m->mr->addr + m->mr->shift, theirs = other->addr + other->shift;
+
 	/* What others map as memory stays mapped. */
 	if (other == m->mr || by_loads(other) != m->mapped || (m->mapped && other->exported) ||
-		!(other->access & ATOMIC_RIGHTS) || other->addr >= m->mr->addr + m->mr->length ||
-		m->mr->addr >= other->addr + other->length)
+		!(other->access & ATOMIC_RIGHTS) || theirs >= ours + m->mr->length ||
+		ours >= theirs + other->length)
 		return true;
 	m->found = other;
 	return false;
@@ -285,6 +287,8 @@ static enum share_reason wanted(const struct hca_mr *mr)
 	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
 	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
 
+	if (mr->second) /* its pages are there already, whatever becomes of this region */
+		return SHARE_MAPPED;
 	if (mr->hi - mr->lo > limits[limit].region)
 		return SHARE_TOO_LARGE;
 	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[limit].process)
@@ -323,9 +327,9 @@ static enum share_reason move_region(struct hca_mr *mr)
 	struct range_plan p;
 	uint64_t bytes;
 
-	if (why == SHARE_MAPPED)
+	if (why == SHARE_MAPPED && !mr->second)
 		why = range_plan(&p, mr->lo, mr->hi, is_eager(mr), claimed);
-	if (why == SHARE_MAPPED)
+	if (why == SHARE_MAPPED && !mr->second)
 		why = convert(mr, &p);
 	if (why != SHARE_MAPPED)
 		return why;
@@ -342,7 +346,7 @@ static enum share_reason map_region(struct hca_mr *mr)
 
 	if (why != SHARE_MAPPED)
 		return why;
-	why = mr->exported ? SHARE_REASONS : share_backing_take(mr);
+	why = mr->exported || mr->second ? SHARE_REASONS : share_backing_take(mr);
 	if (why == SHARE_REASONS)
 		return move_region(mr);
 	if (why == SHARE_MAPPED)
@@ -372,8 +376,8 @@ static void unmap_region(struct hca_mr *mr)
 static bool note_mapped(struct hca_mr *mr, void *arg)
 {
 	/* What others map stays where it is; the child makes a copy. */
-	mr->remap = mr->mapped && !mr->exported;
-	share.left_behind |= mr->mapped && mr->exported;
+	mr->remap = mr->mapped && !mr->exported && !mr->second;
+	share.left_behind |= mr->mapped && !mr->remap;
 	*(bool *)arg |= mr->remap;
 	return true;
 }
@@ -537,6 +541,28 @@ static void set_mode(void)
 	atomic_store_explicit(&proc_seg()->hdr.share_mode, share.mode, memory_order_relaxed);
 }
 
+/*
+ * Which pages mr is about.  What this process maps of its own arena, beside the place of the
+ * pages, is as good for peers, who need no place; so it is mapped while something else keeps the
+ * pages there.
+ */
+static void set_pages(struct hca_mr *mr)
+{
+	uint64_t mask = PAGE_BYTES - 1, offset;
+
+	mr->lo = mr->addr & ~mask;
+	mr->hi = (mr->addr + mr->length + mask) & ~mask;
+	mr->shift = 0;
+	mr->second = import_own(mr->lo, mr->hi, &offset) &&
+		     !each_gap(offset, offset + (mr->hi - mr->lo), NULL, NULL);
+	if (mr->second) {
+		mr->shift = offset - mr->lo;
+		mr->lo += mr->shift;
+		mr->hi += mr->shift;
+		entry(mr)->shift = mr->shift;
+	}
+}
+
 void share_reg(struct hca_mr *mr)
 {
 	enum share_reason why;
@@ -551,8 +577,7 @@ void share_reg(struct hca_mr *mr)
 	set_mode();
 	lay_ghosts();
 	if (share.mode != SHARE_NEVER) {
-		mr->lo = mr->addr & ~(uint64_t)(PAGE_BYTES - 1);
-		mr->hi = (mr->addr + mr->length + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+		set_pages(mr);
 		why = map_region(mr);
 		if (why != SHARE_MAPPED)
 			count(why);
@@ -589,7 +614,8 @@ static bool forget(struct hca_mr *mr)
 	if (mr->backing) {
 		set_backed(mr, false);
 	} else if (mr->mapped) {
-		settle(mr);
+		if (!mr->second)
+			settle(mr);
 		set_mapped(mr, false);
 		pages_back(mr, &all);
 	}

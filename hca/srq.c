@@ -14,7 +14,7 @@
 #include "hca/tables.h"
 #include "hca/tm.h"
 
-/* seg_rxs.phase, as its owner goes on with it. */
+/* seg_rqe.phase, as its owner goes on with it. */
 enum { PHASE_BOTH = 1, PHASE_DATA = 2 };
 
 /* ---- the queue ---- */
@@ -62,7 +62,7 @@ struct seg_rx_place rx_place(const struct hca_rxq *rx)
 	const uint8_t *base = (const uint8_t *)proc_seg();
 
 	return (struct seg_rx_place){
-		.slots_off = rx->ref.ring.slots - base,
+		.slots_off = rx->ref.ring.slots - RX_STATE_AT - base,
 		.bounce_off = rx->ref.bounce - base,
 		.log = __builtin_ctz(rx->ref.ring.mask + 1),
 	};
@@ -90,7 +90,8 @@ void rx_reset(struct hca_rxq *rx)
 	atomic_store_explicit(&q->taken, atomic_load_explicit(&q->posted, memory_order_relaxed),
 		memory_order_relaxed);
 	atomic_store_explicit(&q->park, 0, memory_order_release);
-	atomic_store_explicit(&rx->used, 0, memory_order_relaxed);
+	atomic_store_explicit(&rx->freed, atomic_load_explicit(&rx->put, memory_order_relaxed),
+		memory_order_relaxed);
 }
 
 void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
@@ -115,12 +116,11 @@ static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rx->max_sge)
 		return -EINVAL;
-	if (atomic_load_explicit(&rx->used, memory_order_acquire) >= rx->depth ||
-		!rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
 		return -ENOMEM;
 	recv_fill(&rxq_at(&rx->ref, pos)->rqe, wr);
 	rxq_post(&rx->ref.ring, pos);
-	atomic_fetch_add_explicit(&rx->used, 1, memory_order_relaxed);
+	rx_count(&rx->put);
 	atomic_store_explicit(&q->posted, n + 1, memory_order_relaxed);
 	rx->tail = pos + 1;
 	*parked |= park_publish(&q->tail, pos + 1, &q->park);
@@ -141,23 +141,20 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 	return rc;
 }
 
-/* With the land lock held. */
+/* Copies out its payload, with the land lock held. */
 static void land_one(struct hca_rxq *rx, uint32_t slot)
 {
 	struct seg_rxs *s = rxq_at(&rx->ref, slot);
-	struct seg_rqe *r = &s->rqe;
+	const struct seg_rqe *r = &s->rqe;
 	uint32_t len = r->byte_len, max = rx->ref.sge_max;
 
 	if (r->where == RQ_DIRECT)
 		return;
-	if (r->where == RQ_IN_SLOT)
-		recv_scatter(r, max, r->payload, len < RQ_INLINE_MAX ? len : RQ_INLINE_MAX);
-	else if (r->where == RQ_IN_NEAR)
+	if (r->where == RQ_IN_NEAR)
 		recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
 	else
 		recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
 			len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
-	r->where = RQ_DIRECT;
 }
 
 static bool is_done(const struct hca_rxq *rx, uint32_t slot)
@@ -176,15 +173,17 @@ void rx_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
-		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i)))
+		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i))) {
 			land_one(rx, i);
+			rxq_at(&rx->ref, i)->rqe.where = RQ_DIRECT;
+		}
 	lock_drop(&rx->land);
 }
 
 static void drop_slot(struct hca_rxq *rx, uint32_t slot)
 {
 	rxq_free(&rx->ref.ring, slot);
-	atomic_fetch_sub_explicit(&rx->used, 1, memory_order_release);
+	rx_count(&rx->freed);
 }
 
 static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
@@ -195,20 +194,20 @@ static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
 	wc->opcode = s->rqe.opcode;
 	wc->byte_len = s->rqe.byte_len;
 	wc->imm_data = s->rqe.imm;
-	wc->qp_num = s->qpn;
+	wc->qp_num = s->rqe.qpn;
 	wc->src_qp = s->rqe.src_qp;
 	wc->wc_flags = s->rqe.wc_flags;
 	wc->vendor_err = s->rqe.vendor_err;
-	wc->sl = s->sl;
+	wc->sl = s->rqe.sl;
 }
 
 /* A rendezvous: that it matched, then that its data is there.  True: the second is to come. */
 static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
 {
-	bool first = s->phase == PHASE_BOTH;
+	bool first = s->rqe.phase == PHASE_BOTH;
 
 	wc->wc_flags &= ~(unsigned)(first ? IBV_WC_TM_DATA_VALID : IBV_WC_TM_MATCH);
-	s->phase = PHASE_DATA;
+	s->rqe.phase = PHASE_DATA;
 	return first;
 }
 
@@ -234,17 +233,23 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 	lock_take(&rx->land);
 	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
 	s = rxq_at(&rx->ref, slot);
-	prefetch_read(&s->rqe.done); /* all three were written by another CPU */
+	/* Another CPU has all three; two of them are written here: to free it, and to post again.
+	 */
+	prefetch_write(&s->rqe.state);
+	prefetch_write(&s->rqe.posted);
 	prefetch_read(s->near);
-	word = atomic_load_explicit(&s->state, memory_order_acquire);
-	ours = rxq_state_of(word) == RXQ_DONE && s->cq == cq_index && ticket_of_pos(ticket, word);
+	word = atomic_load_explicit(&s->rqe.state, memory_order_acquire);
+	ours = rxq_state_of(word) == RXQ_DONE && s->rqe.cq == cq_index &&
+	       ticket_of_pos(ticket, word);
 	if (ours) {
 		bool stays;
 
 		if (has_payload(s))
 			land_one(rx, slot);
 		fill_wc(s, wc);
-		stays = s->phase && first_of_two(s, wc);
+		stays = s->rqe.phase && first_of_two(s, wc);
+		if (stays)
+			s->rqe.where = RQ_DIRECT;
 		if (more)
 			fill_more(s, wc, more);
 		if (!stays)
@@ -264,7 +269,7 @@ bool rx_purge(uint64_t ticket, uint32_t index)
 		return true; /* of nothing that still is */
 	lock_take(&rx->land);
 	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
-	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->qp == index;
+	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->rqe.qp == index;
 	if (ours && is_done(rx, slot))
 		drop_slot(rx, slot);
 	lock_drop(&rx->land);

@@ -69,9 +69,10 @@ static void move_slots(const struct rxq_ref *from, const struct rxq_ref *to)
 {
 	for (uint32_t i = 0; i <= from->ring.mask; i++) {
 		const struct seg_rxs *s = rxq_at(from, i);
-		uint32_t pos = atomic_load_explicit(&s->state, memory_order_relaxed);
+		uint32_t pos = atomic_load_explicit(&s->rqe.state, memory_order_relaxed);
 
-		if (rxq_state_of(atomic_load_explicit(&s->state, memory_order_relaxed)) == RXQ_FREE)
+		if (rxq_state_of(atomic_load_explicit(&s->rqe.state, memory_order_relaxed)) ==
+			RXQ_FREE)
 			continue;
 		memcpy(rxq_at(to, pos), s, from->ring.stride);
 		if (s->rqe.where == RQ_IN_BOUNCE)
@@ -95,7 +96,7 @@ static int grow(struct hca_rxq *rx, uint32_t depth)
 	lock_take(&rx->land);
 	now = rx->ref;
 	now.ring.mask = (1u << place->log) - 1;
-	now.ring.slots = (uint8_t *)v.seg + place->slots_off;
+	now.ring.slots = (uint8_t *)v.seg + place->slots_off + RX_STATE_AT;
 	now.bounce = (uint8_t *)v.seg + place->bounce_off;
 	now.resizes = n;
 	move_slots(&rx->ref, &now);
@@ -110,7 +111,7 @@ int rx_resize(struct hca_rxq *rx, uint32_t depth)
 {
 	int rc;
 
-	if (depth < atomic_load_explicit(&rx->used, memory_order_acquire)) {
+	if (depth < rx_used(rx)) {
 		log_line(LOG_LVL_INFO, "SRQ: more receives wait than max_wr would be");
 		return -EINVAL;
 	}

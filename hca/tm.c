@@ -228,14 +228,13 @@ static int add(struct hca_tm *tm, struct ibv_ops_wr *wr)
 
 	if (recv.num_sge < 0 || (uint32_t)recv.num_sge > rx->max_sge)
 		return -EINVAL;
-	if (atomic_load_explicit(&rx->used, memory_order_acquire) >= rx->depth ||
-		!rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
 		return -ENOMEM;
 	s = rxq_at(&rx->ref, pos);
 	recv_fill(&s->rqe, &recv);
 	s->tag = wr->tm.add.tag;
 	s->mask = wr->tm.add.mask;
-	atomic_fetch_add_explicit(&rx->used, 1, memory_order_relaxed);
+	rx_count(&rx->put);
 	rx->tail = pos + 1;
 	wr->tm.handle = pos;
 	list_receive(tm, s, pos);
@@ -251,7 +250,9 @@ static uint8_t del(struct hca_tm *tm, uint32_t pos)
 		return IBV_WC_TM_ERR;
 	if (atomic_exchange_explicit(&s->apart, 0, memory_order_relaxed) == TM_APART)
 		tm->n_apart--;
-	atomic_fetch_sub_explicit(&tm->tags.used, 1, memory_order_release);
+	atomic_store_explicit(&tm->tags.put,
+		atomic_load_explicit(&tm->tags.put, memory_order_relaxed) - 1,
+		memory_order_relaxed);
 	return IBV_WC_SUCCESS;
 }
 

@@ -44,7 +44,7 @@ static inline uint64_t tm_search(const struct rxq_ref *l, uint64_t tag, uint64_t
 
 	for (uint32_t i = 0; i <= l->ring.mask; i++) {
 		const struct seg_rxs *s = rxq_at(l, i);
-		uint64_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+		uint64_t state = atomic_load_explicit(&s->rqe.state, memory_order_acquire);
 
 		if (rxq_state_of(state) == RXQ_POSTED && tm_listed(s, word) &&
 			(tag & s->mask) == s->tag &&

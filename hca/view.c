@@ -38,7 +38,9 @@ uint32_t rq_stride_for(uint32_t max_sge, bool stamp)
 
 uint32_t rx_stride_for(uint32_t max_sge)
 {
-	return offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge, false);
+	uint32_t stride = offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge, false);
+
+	return (stride + 2 * CACHE_LINE - 1) & ~(2 * CACHE_LINE - 1u);
 }
 
 bool view_died(const struct view *v)
@@ -117,10 +119,12 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	const struct seg_rx_place *place = &q->rx.place[resizes >> 1 & 1];
 	uint32_t log = place->log, stride = q->rx.stride;
 	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
+	uint8_t *slots;
 
 	if (!(state & QPS_LIVE) || log > MAX_WR_LOG || stride % CACHE_LINE ||
 		stride < sizeof(struct seg_rxs) || stride > MAX_STRIDE)
 		return -EPROTO;
+	slots = heap_part(v, place->slots_off, (uint64_t)stride << log);
 	r->entry = q;
 	r->index = index & (SEG_QPS - 1);
 	r->gen = state >> QPS_GEN_SHIFT;
@@ -131,7 +135,7 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
 		.tail_seen = &q->rx.tail_seen,
-		.slots = heap_part(v, place->slots_off, (uint64_t)stride << log),
+		.slots = slots ? slots + RX_STATE_AT : NULL,
 		.stride = stride,
 		.mask = (1u << log) - 1};
 	r->bounce = heap_part(v, place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);

@@ -101,10 +101,13 @@ static inline struct seg_wqe *end_wqe(const struct end *e, uint32_t pos)
 	return (struct seg_wqe *)(e->sq + (uint64_t)(pos & e->sq_mask) * e->sq_stride);
 }
 
+/* Where the state word is in the slot of a queue with several producers. */
+enum { RX_STATE_AT = offsetof(struct seg_rxs, rqe.state) };
+
 /* The receive at pos of a queue with several producers, and its bounce buffer. */
 static inline struct seg_rxs *rxq_at(const struct rxq_ref *r, uint32_t pos)
 {
-	return (struct seg_rxs *)rxq_slot(&r->ring, pos);
+	return (struct seg_rxs *)((char *)rxq_slot(&r->ring, pos) - RX_STATE_AT);
 }
 
 static inline uint8_t *rxq_bounce(const struct rxq_ref *r, uint32_t pos)

@@ -58,10 +58,25 @@ bool arena_fd_ok(const struct arena *a)
 	return a->fd >= 0 && fstat(a->fd, &st) == 0 && st.st_dev == a->dev && st.st_ino == a->ino;
 }
 
+/*
+ * Windows go far from where mmap(2) puts what the program maps: beside that, each would push the
+ * next of it into a GiB of its own, for which another window is needed.  A hint: where the place is
+ * taken, or does not exist, the kernel chooses.
+ */
+static void *hint(void)
+{
+	enum { PLACES = 16384 };
+	static const uint64_t base = 1ull << 45;
+	static _Atomic uint64_t used;
+	uint64_t n = atomic_fetch_add_explicit(&used, 1, memory_order_relaxed);
+
+	return (void *)(uintptr_t)(base + n % PLACES * ARENA_WINDOW);
+}
+
 /* With all rights only at the end: under mlockall(MCL_FUTURE) it would be filled at once. */
 static char *map_window(const struct arena *a, uint64_t first)
 {
-	void *p = mmap(NULL, ARENA_WINDOW, PROT_NONE, MAP_SHARED | MAP_NORESERVE, a->fd, first);
+	void *p = mmap(hint(), ARENA_WINDOW, PROT_NONE, MAP_SHARED | MAP_NORESERVE, a->fd, first);
 
 	if (p == MAP_FAILED)
 		return NULL;

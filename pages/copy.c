@@ -10,17 +10,27 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "base/tsan.h"
 #include "pages/cpu.h"
 
 enum { BLOCK = 64, WORD = 8, TAIL_MIN = 64 };
 
 /* Loads of any alignment; the stores beside them are aligned. */
-#define LOAD(type, p)                                                                              \
+#define LOAD_ANY(type, p)                                                                          \
 	({                                                                                         \
 		type v_;                                                                           \
 		memcpy(&v_, p, sizeof v_);                                                         \
 		v_;                                                                                \
 	})
+
+/* The same instruction, but ThreadSanitizer is to know that aligned words may change meanwhile. */
+#ifdef WEFT_TSAN
+#define LOAD(type, p)                                                                              \
+	((uintptr_t)(p) % sizeof(type) ? LOAD_ANY(type, p)                                         \
+				       : __atomic_load_n((const type *)(p), __ATOMIC_RELAXED))
+#else
+#define LOAD LOAD_ANY
+#endif
 
 /* One store, not to be split or merged; in order behind all stores before it. */
 #define STORE(type, p, v) __atomic_store_n((type *)(p), v, __ATOMIC_RELEASE)

@@ -53,12 +53,11 @@ static int check_node(const char *fabric)
 {
 	const char *node = getenv("WEFT_NODE");
 
-	if (!node || !*node || strcmp(node, "weft0") == 0)
-		return 0;
-	if (strspn(node, "0123456789") == strlen(node))
-		return 0; /* a node of SCIF; all of them share weft0 */
+	if (rdv_node_number(node) >= 0)
+		return 0; /* all nodes of SCIF share weft0 */
 	log_line(LOG_LVL_ERROR,
-		"fabric \"%s\" has no node \"%s\", only \"weft0\"; correct or unset WEFT_NODE",
+		"fabric \"%s\" has no node \"%s\", only \"weft0\" and the numbers 0 to 65535; "
+		"correct or unset WEFT_NODE",
 		fabric, node);
 	return -ENODEV;
 }

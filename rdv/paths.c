@@ -22,6 +22,22 @@ bool rdv_fabric_name_ok(const char *name)
 	       strncmp(name, "default-", 8) != 0;
 }
 
+int rdv_node_number(const char *s)
+{
+	int n = 0;
+
+	if (!s || !*s || strcmp(s, "weft0") == 0)
+		return 0;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9')
+			return -EINVAL;
+		n = n * 10 + (*s - '0');
+		if (n > UINT16_MAX)
+			return -EINVAL;
+	}
+	return n;
+}
+
 const char *rdv_fabric_name(void)
 {
 	const char *name = getenv("WEFT_FABRIC");

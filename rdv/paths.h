@@ -35,6 +35,12 @@ struct rdv_paths {
  */
 bool rdv_fabric_name_ok(const char *name);
 
+/*
+ * The number of the node of SCIF that a WEFT_NODE names, decimal, at most 65535; 0 for none (NULL
+ * or empty) and for weft0, the device that all of them share.  -EINVAL: it is no node.
+ */
+int rdv_node_number(const char *s);
+
 /* The fabric to use if none is named: $WEFT_FABRIC, else "default". */
 const char *rdv_fabric_name(void);
 

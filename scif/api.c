@@ -10,6 +10,7 @@
 #include "scif/cm.h"
 #include "scif/ep.h"
 #include "scif/fence.h"
+#include "scif/heir.h"
 #include "scif/map.h"
 #include "scif/poll.h"
 #include "scif/reg.h"
@@ -41,9 +42,11 @@ static int64_t leave_from(const char *call, struct scif_ep *ep, int64_t ret, int
 
 API scif_epd_t scif_open(void)
 {
-	int err = errno, ret = service_start();
+	int err = errno, ret = node_check();
 	struct scif_ep *ep;
 
+	if (!ret)
+		ret = service_start();
 	if (!ret)
 		ret = node_join();
 	if (ret)
@@ -73,7 +76,9 @@ API int scif_bind(scif_epd_t epd, uint16_t pn)
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, cm_bind(ep, pn), err);
+	if (ret)
+		return answer(ret, err);
+	return leave(ep, ep->inherited ? heir_bind(ep, epd, pn) : cm_bind(ep, pn), err);
 }
 
 API int scif_listen(scif_epd_t epd, int backlog)
@@ -82,22 +87,30 @@ API int scif_listen(scif_epd_t epd, int backlog)
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, cm_listen(ep, backlog), err);
+	if (ret)
+		return answer(ret, err);
+	ret = ep->inherited ? heir_listen(ep, epd, backlog) : cm_listen(ep, backlog);
+	return leave(ep, ret, err);
 }
 
 API int scif_connect(scif_epd_t epd, struct scif_portID *dst)
 {
 	int err = errno, ret, flags;
 	struct scif_ep *ep;
+	struct scif_id id;
+	bool block;
 
 	ret = ep_find(epd, &ep);
 	if (ret)
 		return answer(ret, err);
-	if (!dst)
+	if (!dst) {
+		check_why("dst is NULL");
 		return leave(ep, -EINVAL, err);
+	}
+	id = (struct scif_id){dst->node, dst->port};
 	flags = fcntl(epd, F_GETFL);
-	ret = cm_connect(ep, epd, (struct scif_id){dst->node, dst->port},
-		flags < 0 || !(flags & O_NONBLOCK));
+	block = flags < 0 || !(flags & O_NONBLOCK);
+	ret = ep->inherited ? heir_connect(ep, epd, id, block) : cm_connect(ep, epd, id, block);
 	return leave(ep, ret, err);
 }
 
@@ -110,14 +123,25 @@ API int scif_accept(scif_epd_t epd, struct scif_portID *peer, scif_epd_t *newepd
 	ret = ep_find(epd, &ep);
 	if (ret)
 		return answer(ret, err);
-	if (!peer || !newepd || (flags & ~SCIF_ACCEPT_SYNC))
+	if (!peer || !newepd || (flags & ~SCIF_ACCEPT_SYNC)) {
+		check_why(!peer     ? "peer is NULL"
+			  : !newepd ? "newepd is NULL"
+				    : "flags has bits other than SCIF_ACCEPT_SYNC");
 		return leave(ep, -EINVAL, err);
-	ret = cm_accept(ep, epd, flags & SCIF_ACCEPT_SYNC, &id);
+	}
+	ret = ep->inherited ? heir_accept(ep, epd, flags & SCIF_ACCEPT_SYNC, &id)
+			    : cm_accept(ep, epd, flags & SCIF_ACCEPT_SYNC, &id);
 	if (ret < 0)
 		return leave(ep, ret, err);
 	*newepd = ret;
 	*peer = (struct scif_portID){id.node, id.port};
 	return leave(ep, 0, err);
+}
+
+static int bad_message(int len)
+{
+	check_why(len < 0 ? "len is negative" : "flags has unknown bits");
+	return -EINVAL;
 }
 
 API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
@@ -129,7 +153,9 @@ API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_SEND_BLOCK))
-		return leave(ep, -EINVAL, err);
+		return leave(ep, bad_message(len), err);
+	if (!msg && len)
+		return leave(ep, -EFAULT, err);
 	return leave(ep, len ? stream_send(ep, epd, msg, len, flags & SCIF_SEND_BLOCK) : 0, err);
 }
 
@@ -142,19 +168,25 @@ API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
 	if (ret)
 		return answer(ret, err);
 	if (len < 0 || (flags & ~SCIF_RECV_BLOCK))
-		return leave(ep, -EINVAL, err);
+		return leave(ep, bad_message(len), err);
+	if (!msg && len)
+		return leave(ep, -EFAULT, err);
 	return leave(ep, len ? stream_recv(ep, epd, msg, len, flags & SCIF_RECV_BLOCK) : 0, err);
 }
 
 API off_t scif_register(
 	scif_epd_t epd, void *addr, size_t len, off_t offset, int prot_flags, int map_flags)
 {
-	int err = errno, ret;
+	int err = errno;
 	struct scif_ep *ep;
+	int64_t ret;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err)
-		   : leave(ep, reg_register(ep, addr, len, offset, prot_flags, map_flags), err);
+	if (ret)
+		return answer(ret, err);
+	ret = ep->inherited ? heir_register(ep, epd, addr, len, offset, prot_flags, map_flags)
+			    : reg_register(ep, addr, len, offset, prot_flags, map_flags);
+	return leave(ep, ret, err);
 }
 
 API int scif_unregister(scif_epd_t epd, off_t offset, size_t len)
@@ -163,7 +195,11 @@ API int scif_unregister(scif_epd_t epd, off_t offset, size_t len)
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, reg_unregister(ep, offset, len), err);
+	if (ret)
+		return answer(ret, err);
+	ret = ep->inherited ? heir_unregister(ep, epd, offset, len)
+			    : reg_unregister(ep, offset, len);
+	return leave(ep, ret, err);
 }
 
 static int copy(const char *call, scif_epd_t epd, const struct rma_args *args)
@@ -174,7 +210,8 @@ static int copy(const char *call, scif_epd_t epd, const struct rma_args *args)
 	ret = ep_find_again(epd, &ep);
 	if (ret)
 		return answer_from(call, NULL, ret, err);
-	return leave_from(call, ep, rma_copy(ep, args), err);
+	ret = ep->inherited ? heir_copy(ep, epd, args) : rma_copy(ep, args);
+	return leave_from(call, ep, ret, err);
 }
 
 API int scif_readfrom(scif_epd_t epd, off_t loffset, size_t len, off_t roffset, int rma_flags)
@@ -219,7 +256,10 @@ API int scif_fence_mark(scif_epd_t epd, int flags, int *mark)
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, fence_mark(ep, flags, mark), err);
+	if (ret)
+		return answer(ret, err);
+	ret = ep->inherited ? heir_mark(ep, epd, flags, mark) : fence_mark(ep, flags, mark);
+	return leave(ep, ret, err);
 }
 
 API int scif_fence_wait(scif_epd_t epd, int mark)
@@ -228,7 +268,9 @@ API int scif_fence_wait(scif_epd_t epd, int mark)
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err) : leave(ep, fence_wait(ep, mark), err);
+	if (ret)
+		return answer(ret, err);
+	return leave(ep, ep->inherited ? heir_wait(ep, epd, mark) : fence_wait(ep, mark), err);
 }
 
 API int scif_fence_signal(
@@ -238,8 +280,11 @@ API int scif_fence_signal(
 	struct scif_ep *ep;
 
 	ret = ep_find(epd, &ep);
-	return ret ? answer(ret, err)
-		   : leave(ep, fence_signal(ep, loff, lval, roff, rval, flags), err);
+	if (ret)
+		return answer(ret, err);
+	ret = ep->inherited ? heir_signal(ep, epd, loff, lval, roff, rval, flags)
+			    : fence_signal(ep, loff, lval, roff, rval, flags);
+	return leave(ep, ret, err);
 }
 
 API int scif_get_nodeIDs(uint16_t *nodes, int len, uint16_t *self)
@@ -268,7 +313,11 @@ API int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout)
 
 API int scif_get_fd(scif_epd_t epd)
 {
-	return epd;
+	int err = errno, ret;
+	struct scif_ep *ep;
+
+	ret = ep_find(epd, &ep);
+	return ret ? answer(ret, err) : leave(ep, epd, err);
 }
 
 /* ---- pages ---- */

@@ -167,7 +167,7 @@ static uint64_t address_of(struct scif_ep *ep, uint64_t off)
 {
 	const struct window *w = windows_holding(&ep->own, off);
 
-	return w ? (uintptr_t)w->addr + (off - w->off) : 0;
+	return w ? (uintptr_t)w->hold->addr + (off - w->off) : 0;
 }
 
 void check_copied(struct scif_ep *ep, const struct rma_args *a, uint64_t number)

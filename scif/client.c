@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "scif.h"
+#include "scif/check.h"
 #include "scif/node.h"
 #include "scif/service.h"
 
@@ -223,8 +224,12 @@ static int add(struct scif_client *client)
 
 int client_add(struct scif_client *client)
 {
-	int ret = client ? service_start() : -EINVAL;
+	int ret = client ? node_check() : -EINVAL;
 
+	if (!client)
+		check_why("client is NULL");
+	if (!ret)
+		ret = service_start();
 	if (!ret)
 		ret = node_join();
 	if (ret)

@@ -23,14 +23,22 @@
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_TURNS = 4 };
+enum { BUCKETS = 256, VISITS = 16, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
 	struct lock lock;
 	_Atomic uint32_t epoch; /* moves when an endpoint gets or loses its fd */
+	uint32_t round;         /* of ep_each() */
 	struct scif_ep *bucket[BUCKETS];
 } table;
+
+/* Inode numbers of sockets come one after the other, and an endpoint takes two. */
+static struct scif_ep **bucket_of(uint64_t ino)
+{
+	_Static_assert(BUCKETS == 1 << 8, "the hash has 8 bits");
+	return &table.bucket[ino * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
 
 struct scif_ep *ep_new(void)
 {
@@ -39,33 +47,63 @@ struct scif_ep *ep_new(void)
 	if (!ep)
 		return NULL;
 	ep->refs = 1;
-	ep->sock = -1;
+	ep->sock = ep->maker = -1;
 	ep->connect_result = 1;
 	ep->requests_end = &ep->requests;
 	ep->link.after_end = &ep->link.after;
 	return ep;
 }
 
-int ep_open(struct scif_ep *ep)
+/* The table has a reference. */
+static void enter(struct scif_ep *ep)
 {
 	struct scif_ep **head;
+
+	lock_take(&table.lock);
+	head = bucket_of(ep->ino);
+	ep->next = *head;
+	*head = ep;
+	ep->visited = table.round;
+	ep_get(ep);
+	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
+	lock_drop(&table.lock);
+}
+
+int ep_inherit(int fd, int maker)
+{
+	struct scif_ep *ep;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	ep = ep_new();
+	if (!ep)
+		return -ENOMEM;
+	ep->state = EP_INHERITED;
+	ep->inherited = true;
+	ep->maker = maker;
+	ep->ino = st.st_ino;
+	enter(ep);
+	ep_put(ep);
+	return 0;
+}
+
+int ep_open(struct scif_ep *ep)
+{
 	int fd, ret = ready_open(ep, &fd);
 
 	if (ret)
 		return ret;
-	lock_take(&table.lock);
-	head = &table.bucket[ep->ino % BUCKETS];
-	ep->next = *head;
-	*head = ep;
-	ep_get(ep);
-	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
-	lock_drop(&table.lock);
+	enter(ep);
 	ret = service_watch(ep);
 	if (!ret)
 		return fd;
-	close(fd);
 	if (ep_remove(ep))
 		ep_put(ep);
+	close(fd);
+	lock_take(&ep->lock);
+	ready_undo(ep);
+	lock_drop(&ep->lock);
 	return ret;
 }
 
@@ -89,7 +127,7 @@ struct scif_ep *ep_find_ino(uint64_t ino)
 	struct scif_ep *ep;
 
 	lock_take(&table.lock);
-	for (ep = table.bucket[ino % BUCKETS]; ep && ep->ino != ino;)
+	for (ep = *bucket_of(ino); ep && ep->ino != ino;)
 		ep = ep->next;
 	if (ep)
 		ep_get(ep);
@@ -165,7 +203,7 @@ bool ep_remove(struct scif_ep *ep)
 	bool found;
 
 	lock_take(&table.lock);
-	for (at = &table.bucket[ep->ino % BUCKETS]; *at && *at != ep;)
+	for (at = bucket_of(ep->ino); *at && *at != ep;)
 		at = &(*at)->next;
 	found = *at != NULL;
 	if (found)
@@ -175,21 +213,38 @@ bool ep_remove(struct scif_ep *ep)
 	return found;
 }
 
+/* Some of that bucket that were not visited in this round, with references; how many. */
+static size_t next_batch(int bucket, uint32_t round, struct scif_ep **batch)
+{
+	size_t n = 0;
+
+	lock_take(&table.lock);
+	for (struct scif_ep *ep = table.bucket[bucket]; ep && n < VISITS; ep = ep->next) {
+		if (ep->visited == round)
+			continue;
+		ep->visited = round;
+		ep_get(ep);
+		batch[n++] = ep;
+	}
+	lock_drop(&table.lock);
+	return n;
+}
+
 void ep_each(void (*fn)(struct scif_ep *ep))
 {
-	for (int i = 0; i < BUCKETS; i++) {
-		struct scif_ep *all[64];
-		size_t n = 0;
+	struct scif_ep *batch[VISITS];
+	uint32_t round;
+	size_t n;
 
-		lock_take(&table.lock);
-		for (struct scif_ep *ep = table.bucket[i]; ep && n < 64; ep = ep->next) {
-			ep_get(ep);
-			all[n++] = ep;
-		}
-		lock_drop(&table.lock);
-		while (n > 0) {
-			fn(all[--n]);
-			ep_put(all[n]);
+	lock_take(&table.lock);
+	round = ++table.round;
+	lock_drop(&table.lock);
+	for (int i = 0; i < BUCKETS; i++) {
+		while ((n = next_batch(i, round, batch)) > 0) {
+			while (n > 0) {
+				fn(batch[--n]);
+				ep_put(batch[n]);
+			}
 		}
 	}
 }
@@ -206,8 +261,9 @@ bool ep_forking(void)
 bool ep_any(void)
 {
 	for (int i = 0; i < BUCKETS; i++)
-		if (table.bucket[i])
-			return true;
+		for (const struct scif_ep *ep = table.bucket[i]; ep; ep = ep->next)
+			if (!ep->inherited)
+				return true;
 	return false;
 }
 
@@ -228,7 +284,7 @@ bool ep_is_open(int fd)
 			return false;
 		sched_yield();
 	}
-	for (ep = table.bucket[st.st_ino % BUCKETS]; ep && ep->ino != st.st_ino;)
+	for (ep = *bucket_of(st.st_ino); ep && ep->ino != st.st_ino;)
 		ep = ep->next;
 	lock_drop(&table.lock);
 	return ep;
@@ -330,6 +386,21 @@ static void slept(struct scif_ep *ep, uint64_t ns)
 	ep->spin_wins = 0;
 }
 
+/* Some looks for completions, until something changes; others get the lock between them. */
+static void spin_on(struct scif_ep *ep, uint32_t value)
+{
+	ep->inside++;
+	for (int i = 0; i < SPIN_LOOKS; i++) {
+		lock_drop(&ep->lock);
+		cpu_relax();
+		lock_take(&ep->lock);
+		link_poll(ep);
+		if (atomic_load_explicit(&ep->seq, memory_order_relaxed) != value)
+			break;
+	}
+	ep->inside--;
+}
+
 int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 {
 	uint32_t value = atomic_load_explicit(&ep->seq, memory_order_relaxed);
@@ -342,13 +413,7 @@ int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 		*spin = now + spin_begins(ep);
 	atomic_store_explicit(&ep->used, now, memory_order_relaxed);
 	if (now < *spin && link_is_live(ep) && service_may_spin()) {
-		ep->inside++;
-		lock_drop(&ep->lock);
-		for (int i = 0; i < SPIN_TURNS; i++)
-			cpu_relax();
-		lock_take(&ep->lock);
-		ep->inside--;
-		link_poll(ep);
+		spin_on(ep, value);
 		return 0;
 	}
 	if (link_is_live(ep)) {
@@ -429,6 +494,7 @@ void ep_close(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	if (ep->state == EP_INHERITED) {
 		lock_drop(&ep->lock);
+		heir_forget(ep);
 		atomic_store_explicit(&ep->gone, 1, memory_order_release);
 		return;
 	}

@@ -37,6 +37,7 @@ enum ep_state {
 	EP_INHERITED, /* of the process that forked us (heir.h) */
 };
 
+enum { WIRE_BATCH = 8 }; /* receives that are posted together */
 enum { SQ_DEPTH = 256, SQ_SPARE = 96, MAX_CTL = 256, MAX_ANSWERS = 1024, MAX_INLINE = 64 };
 
 /* A question to the peer that a thread waits for. */
@@ -72,8 +73,11 @@ struct checked {
 
 /* Registered memory of a connection. */
 struct link_mem {
-	struct wire_credit credit; /* written by the peer */
-	uint8_t out[WIRE_RING];    /* bytes accepted by scif_send() */
+	struct wire_credit credit;                      /* written by the peer */
+	_Alignas(WIRE_TOOK_AT) struct wire_credit took; /* read by the peer */
+	_Alignas(WIRE_TOOK_AT) struct wire_credit
+		looked;         /* where the peer's comes when we read it */
+	uint8_t out[WIRE_RING]; /* bytes accepted by scif_send() */
 	struct wire_ctl ctl[WIRE_RECVS];
 	uint8_t recvs[WIRE_RECVS][WIRE_MSG];
 };
@@ -96,8 +100,11 @@ struct link {
 	uint64_t tx_total, tx_sent;   /* bytes accepted, and sent */
 	uint64_t msgs_sent;           /* messages */
 	struct wire_credit peer_took; /* as far as we have looked */
+	uint64_t look_wr;             /* the request that reads it, 0: none */
 	uint64_t rx_total, rx_taken;  /* bytes that came, and that the program took */
 	uint64_t rx_msgs;             /* messages processed */
+	uint64_t rx_posted;           /* of them, those whose receives were posted again */
+	uint32_t spent[WIRE_BATCH];   /* the receives of the others */
 	struct wire_credit told;      /* what the peer was told */
 	uint8_t in[WIRE_RING];
 	uint32_t want_sent;  /* WANT_*, not answered yet */
@@ -128,7 +135,8 @@ struct scif_ep {
 	uint32_t spin_debt, spin_fails; /* sleeps until it may again; more with each failure */
 	enum ep_state state;
 	struct lock sending, receiving;
-	struct scif_ep *next; /* in the table */
+	struct scif_ep *next; /* in the table, whose lock guards both */
+	uint32_t visited;     /* in that round of ep_each() */
 	bool listed;
 	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards both */
 
@@ -139,7 +147,7 @@ struct scif_ep {
 	bool filled; /* the fd is not writable */
 	bool hung_up;
 	bool inherited; /* EP_INHERITED: since the fork, whatever the state */
-	bool orphan;    /* ... and nobody can be asked for it */
+	int maker;      /* ... the socket to the process that made it, -1: none (heir.h) */
 
 	struct scif_port *port; /* NULL: unbound */
 	struct scif_id peer;
@@ -156,12 +164,18 @@ struct scif_ep {
 	struct ep_check check;
 	struct windows own;    /* ours, with their regions */
 	struct windows theirs; /* the peer's, with their keys */
+	struct windows lent;   /* inherited: of its windows, those over memory of ours */
 };
 
 /* A new endpoint in state EP_UNBOUND with one reference and no fd; NULL: no memory. */
 struct scif_ep *ep_new(void);
-/* Gives it its fd, close-on-exec, which is returned, and enters it into the table. */
+/*
+ * Gives it its fd, close-on-exec, which is returned, and enters it into the table.  Where it fails
+ * the endpoint is as before and it may be called again.
+ */
 int ep_open(struct scif_ep *ep);
+/* Enters one that another process made and passed to us, who is asked by that socket. */
+int ep_inherit(int fd, int maker);
 /* Takes a reference; gives it back, the last one frees. */
 void ep_get(struct scif_ep *ep);
 void ep_put(struct scif_ep *ep);
@@ -178,7 +192,10 @@ int ep_find_again(int fd, struct scif_ep **ep);
 struct scif_ep *ep_find_ino(uint64_t ino);
 /* Takes it out of the table, which one caller succeeds in. */
 bool ep_remove(struct scif_ep *ep);
-/* Calls fn for each endpoint in the table, with a reference and without locks. */
+/*
+ * Calls fn for each endpoint that was in the table, with a reference and without locks.  One
+ * thread at a time.
+ */
 void ep_each(void (*fn)(struct scif_ep *ep));
 
 /* Is its fd, with all duplicates in all processes, closed?  Under the lock. */
@@ -211,7 +228,7 @@ void ep_reset(struct scif_ep *ep);
 /* The errno of a call that needs a connection, 0 if there is one.  Under the lock. */
 int ep_connected(const struct scif_ep *ep);
 
-/* Is there any in the table?  With the table's lock, as before a fork. */
+/* Is there any of our own in the table?  With the table's lock, as before a fork. */
 bool ep_any(void);
 /* Around fork(). */
 void ep_before_fork(void);

@@ -110,12 +110,13 @@ int fence_wait(struct scif_ep *ep, int mark)
 
 /* ---- signals ---- */
 
-/* Stores n bytes; not by a plain store, since the program may have unmapped the place. */
-static void store(uint8_t *to, const void *from, size_t n)
+/* Stores n bytes; not by a plain store where the program may have unmapped the place. */
+static void store(uint8_t *to, const void *from, size_t n, bool kept)
 {
 	struct iovec l = {(void *)from, n}, r = {to, n};
 
-	if (process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n || errno == EFAULT)
+	if (!kept &&
+		(process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n || errno == EFAULT))
 		return;
 	if (n == WORD)
 		__atomic_store_n((uint64_t *)to, *(const uint64_t *)from, __ATOMIC_RELEASE);
@@ -131,7 +132,8 @@ void fence_store(struct scif_ep *ep, uint64_t off, uint64_t val)
 		struct window *w = windows_holding(&ep->own, off + at);
 
 		if (w)
-			store(w->addr + (off + at - w->off), (uint8_t *)&val + at, n);
+			store(w->hold->at + (off + at - w->off), (uint8_t *)&val + at, n,
+				hold_kept(w->hold));
 	}
 	errno = err;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "scif/fence.h"
 #include "scif/map.h"
@@ -15,24 +16,42 @@
 enum {
 	RECV_ID_BIT = 62,
 	POLL_BATCH = 16,
-	TELL_MSGS = 8,
+	TELL_MSGS = 2 * WIRE_BATCH,
+	TELL_BYTES = WIRE_RING / 4,
 	SIGNAL_EACH = 16,
+	LOOK_NS = 10 * NSEC_PER_MSEC,
 	USABLE = WIRE_RING - 1,
 	PAGE = 4096
 };
 
 /* ---- making and ending ---- */
 
-static int post_recv(struct scif_ep *ep, uint32_t slot)
+/* Posts up to WIRE_BATCH receives. */
+static int post_recvs(struct scif_ep *ep, const uint32_t *slot, uint32_t n)
+{
+	struct ibv_recv_wr wr[WIRE_BATCH], *bad;
+	struct ibv_sge sge[WIRE_BATCH];
+	struct link *l = &ep->link;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sge[i] = (struct ibv_sge){(uintptr_t)l->mem->recvs[slot[i]], WIRE_MSG, l->mr->lkey};
+		wr[i] = (struct ibv_recv_wr){.wr_id = UINT64_C(1) << RECV_ID_BIT | slot[i],
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1};
+	}
+	return n ? -ibv_post_recv(l->qp, wr, &bad) : 0;
+}
+
+/* Posts again what messages came in. */
+static int post_spent(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)l->mem->recvs[slot], .length = WIRE_MSG, .lkey = l->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = UINT64_C(1) << RECV_ID_BIT | slot, .sg_list = &sge};
-	struct ibv_recv_wr *bad;
+	int ret = post_recvs(ep, l->spent, l->rx_msgs - l->rx_posted);
 
-	wr.num_sge = 1;
-	return -ibv_post_recv(l->qp, &wr, &bad);
+	l->rx_posted = l->rx_msgs;
+	__atomic_store_n(&l->mem->took.msgs, htole64(l->rx_posted), __ATOMIC_RELEASE);
+	return ret;
 }
 
 static int make_qp(struct scif_ep *ep)
@@ -53,7 +72,7 @@ static int make_qp(struct scif_ep *ep)
 		return -errno;
 	l->qp = ep->id->qp;
 	for (uint32_t i = 0; i < WIRE_RECVS; i++) {
-		int ret = post_recv(ep, i);
+		int ret = post_recvs(ep, &i, 1);
 
 		if (ret)
 			return ret;
@@ -77,8 +96,9 @@ int link_create(struct scif_ep *ep)
 	if (l->pd)
 		l->mr = ibv_reg_mr(l->pd, l->mem, sizeof(*l->mem), IBV_ACCESS_LOCAL_WRITE);
 	if (l->mr)
-		l->credit_mr = ibv_reg_mr(l->pd, &l->mem->credit, sizeof(l->mem->credit),
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		l->credit_mr = ibv_reg_mr(l->pd, &l->mem->credit,
+			WIRE_TOOK_AT + sizeof(l->mem->took),
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	if (l->credit_mr)
 		l->all_mr = ibv_reg_mr(
 			l->pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
@@ -336,18 +356,32 @@ static int send_bytes(struct scif_ep *ep)
 	return send_message(ep, &wr, n);
 }
 
-/* Looks what the peer says to have taken; it must be possible. */
+/* What the peer says to have taken, as it may be older than what we know; it must be possible. */
+static bool take_credit(struct link *l, const struct wire_credit *credit)
+{
+	uint64_t bytes = le64toh(__atomic_load_n(&credit->bytes, __ATOMIC_ACQUIRE));
+	uint64_t msgs = le64toh(__atomic_load_n(&credit->msgs, __ATOMIC_ACQUIRE));
+
+	if (bytes > l->tx_sent || msgs > l->msgs_sent)
+		return false;
+	if (bytes > l->peer_took.bytes)
+		l->peer_took.bytes = bytes;
+	if (msgs > l->peer_took.msgs)
+		l->peer_took.msgs = msgs;
+	return true;
+}
+
+/* Looks at what the peer told, and at what we asked for. */
 static bool look_at_credit(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
-	uint64_t bytes = le64toh(__atomic_load_n(&l->mem->credit.bytes, __ATOMIC_ACQUIRE));
-	uint64_t msgs = le64toh(__atomic_load_n(&l->mem->credit.msgs, __ATOMIC_ACQUIRE));
 
-	if (bytes < l->peer_took.bytes || bytes > l->tx_sent || msgs < l->peer_took.msgs ||
-		msgs > l->msgs_sent)
-		return false;
-	l->peer_took = (struct wire_credit){bytes, msgs};
-	return true;
+	if (l->look_wr && l->look_wr <= l->sq_done) {
+		l->look_wr = 0;
+		if (!take_credit(l, &l->mem->looked))
+			return false;
+	}
+	return take_credit(l, &l->mem->credit);
 }
 
 /* Asks to be told once there is more, when there is nothing left. */
@@ -405,7 +439,7 @@ static void ring(struct scif_ep *ep)
 static int64_t write_credit(struct scif_ep *ep, unsigned flags)
 {
 	struct link *l = &ep->link;
-	struct wire_credit now = {htole64(l->rx_taken), htole64(l->rx_msgs)};
+	struct wire_credit now = {htole64(l->rx_taken), htole64(l->rx_posted)};
 	struct ibv_sge sge = {.addr = (uintptr_t)&now, .length = sizeof(now)};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
@@ -417,7 +451,7 @@ static int64_t write_credit(struct scif_ep *ep, unsigned flags)
 	wr.wr.rdma.rkey = l->credit_rkey;
 	ret = post_quietly(ep, &wr);
 	if (ret >= 0)
-		l->told = (struct wire_credit){l->rx_taken, l->rx_msgs};
+		l->told = (struct wire_credit){l->rx_taken, l->rx_posted};
 	return ret;
 }
 
@@ -427,18 +461,28 @@ static void ask_for_completion(struct scif_ep *ep)
 		write_credit(ep, IBV_SEND_SIGNALED);
 }
 
+/* Is there enough that was taken and processed, or does the peer wait for any? */
+static bool has_news(const struct link *l)
+{
+	uint64_t bytes = l->rx_taken - l->told.bytes, msgs = l->rx_posted - l->told.msgs;
+
+	return bytes >= TELL_BYTES || msgs >= TELL_MSGS ||
+	       ((l->peer_wants & WANT_BYTES) && bytes) || ((l->peer_wants & WANT_MSGS) && msgs);
+}
+
 /* Tells the peer what was taken and processed. */
 static void tell_credit(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
-	bool news = l->rx_taken != l->told.bytes || l->rx_msgs - l->told.msgs >= TELL_MSGS ||
-		    ((l->peer_wants & WANT_MSGS) && l->rx_msgs != l->told.msgs);
 
 	if (ep->state == EP_DISCONNECTED || !l->ready || !has_room_for_message(ep))
 		return;
-	if (news && write_credit(ep, 0) < 0)
+	if ((l->peer_wants & WANT_MSGS) && post_spent(ep))
+		return broken(ep, "a receive cannot be posted");
+	if (has_news(l) && write_credit(ep, 0) < 0)
 		return;
-	ring(ep);
+	if (l->peer_wants)
+		ring(ep);
 }
 
 int link_say(struct scif_ep *ep, enum wire_op op, uint32_t id, const uint64_t *arg, int args)
@@ -549,15 +593,17 @@ static int on_bytes(struct scif_ep *ep, const uint8_t *p, uint32_t n)
 static int on_message(struct scif_ep *ep, const struct ibv_wc *wc)
 {
 	uint32_t slot = wc->wr_id & (WIRE_RECVS - 1);
-	const uint8_t *p = ep->link.mem->recvs[slot];
+	struct link *l = &ep->link;
+	const uint8_t *p = l->mem->recvs[slot];
 	int ret = -EPROTO;
 
 	if ((wc->wc_flags & IBV_WC_WITH_IMM) && be32toh(wc->imm_data) == WIRE_DATA)
 		ret = on_bytes(ep, p, wc->byte_len);
 	else if (!(wc->wc_flags & IBV_WC_WITH_IMM) && wc->byte_len == sizeof(struct wire_ctl))
 		ret = on_ctl(ep, (const struct wire_ctl *)p);
-	ep->link.rx_msgs++;
-	return ret ? ret : post_recv(ep, slot);
+	l->spent[l->rx_msgs - l->rx_posted] = slot;
+	l->rx_msgs++;
+	return ret || l->rx_msgs - l->rx_posted < WIRE_BATCH ? ret : post_spent(ep);
 }
 
 /* Takes all completions; false if one says that the connection is over. */
@@ -566,7 +612,8 @@ static bool take_completions(struct scif_ep *ep, const char **why)
 	struct ibv_wc wc[POLL_BATCH];
 	int n;
 
-	while ((n = ibv_poll_cq(ep->link.cq, POLL_BATCH, wc)) > 0) {
+	do {
+		n = ibv_poll_cq(ep->link.cq, POLL_BATCH, wc);
 		for (int i = 0; i < n; i++) {
 			if (wc[i].status != IBV_WC_SUCCESS)
 				*why = ibv_wc_status_str(wc[i].status);
@@ -575,9 +622,10 @@ static bool take_completions(struct scif_ep *ep, const char **why)
 			else if (!*why && on_message(ep, &wc[i]))
 				*why = "its messages make no sense";
 		}
-		ep_changed(ep);
-	}
-	return n == 0 && !*why;
+		if (n > 0)
+			ep_changed(ep);
+	} while (n == POLL_BATCH);
+	return n >= 0 && !*why;
 }
 
 bool link_is_live(const struct scif_ep *ep)
@@ -624,6 +672,47 @@ void link_arm(struct scif_ep *ep)
 
 /* ---- bytes ---- */
 
+/* Reads what the peer took; link_poll() takes it in when it is there, mostly at once. */
+static void ask_room(struct scif_ep *ep)
+{
+	struct link *l = &ep->link;
+	struct ibv_sge sge = {(uintptr_t)&l->mem->looked, sizeof(l->mem->looked), l->mr->lkey};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1};
+	int64_t number;
+
+	if (ep->state != EP_CONNECTED || l->look_wr || l->tx_sent == l->peer_took.bytes ||
+		!has_room_for_message(ep))
+		return;
+	wr.wr.rdma.remote_addr = l->credit_addr + WIRE_TOOK_AT;
+	wr.wr.rdma.rkey = l->credit_rkey;
+	number = link_post(ep, &wr);
+	if (number < 0)
+		return;
+	l->look_wr = number;
+	link_poll(ep);
+}
+
+void link_await_room(struct scif_ep *ep, uint32_t n)
+{
+	uint64_t until = 0, spin = 0;
+
+	if (link_tx_room(ep) >= n || ep->link.tx_sent == ep->link.peer_took.bytes)
+		return;
+	ask_room(ep);
+	while (ep->state == EP_CONNECTED && ep->link.look_wr) {
+		until = until ? until : clock_ns() + LOOK_NS;
+		if (ep_wait(ep, &spin, until))
+			break;
+	}
+}
+
+bool link_has_tx_room(struct scif_ep *ep)
+{
+	if (!link_tx_room(ep) && !ep->filled)
+		ask_room(ep);
+	return link_tx_room(ep);
+}
+
 uint32_t link_tx_room(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
@@ -655,6 +744,7 @@ void link_take(struct scif_ep *ep, uint8_t *p, uint32_t n)
 	memcpy(p, l->in + at, first);
 	memcpy(p + first, l->in, n - first);
 	l->rx_taken += n;
+	__atomic_store_n(&l->mem->took.bytes, htole64(l->rx_taken), __ATOMIC_RELEASE);
 	if (ep->state == EP_CONNECTED)
 		tell_credit(ep);
 }

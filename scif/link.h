@@ -50,9 +50,14 @@ int link_say(struct scif_ep *ep, enum wire_op op, uint32_t id, const uint64_t *a
 int link_ask(struct scif_ep *ep, enum wire_op op, const uint64_t *arg, int args, uint64_t *answer,
 	int words);
 
-/* Bytes that fit into the peer's queue; that wait in ours. */
+/* Bytes that fit into the peer's queue, as far as we know; that wait in ours. */
 uint32_t link_tx_room(struct scif_ep *ep);
 uint32_t link_rx_avail(const struct scif_ep *ep);
+/* The peer may have taken more: reads how much, unless there is room for n bytes; waits a little.
+ */
+void link_await_room(struct scif_ep *ep, uint32_t n);
+/* Is there any room?  Reads it once before it says no, and later is told. */
+bool link_has_tx_room(struct scif_ep *ep);
 /* Sends or takes n bytes, which there is room for, or which are there. */
 void link_put(struct scif_ep *ep, const uint8_t *p, uint32_t n);
 void link_take(struct scif_ep *ep, uint8_t *p, uint32_t n);

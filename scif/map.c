@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/log.h"
 #include "scif/link.h"
 #include "scif/reg.h"
 #include "scif/share.h"
@@ -44,32 +43,15 @@ void map_forked(void)
 
 /* ---- the owner ---- */
 
-static int export(struct scif_ep *ep, struct window *w)
-{
-	int prot = PROT_READ | (w->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
-	const struct share_calls *share = share_calls();
-
-	if (w->share)
-		return 0;
-	if (!share)
-		return -EOPNOTSUPP;
-	w->share = share->export(ep->link.pd->context, w->addr, w->len, prot, &w->handle);
-	if (w->share)
-		return 0;
-	log_line(LOG_LVL_INFO, "SCIF: the window at %p cannot be mapped by its peer: %s", w->addr,
-		strerror(errno));
-	return -errno;
-}
-
 int map_asked(struct scif_ep *ep, const struct wire_ctl *ctl)
 {
 	struct window *w = windows_at(&ep->own, ctl->arg[0]);
 	uint64_t arg[5] = {ENXIO};
 
 	if (w && !w->closed)
-		arg[0] = -export(ep, w);
+		arg[0] = -hold_export(w->hold, ep->link.pd->context);
 	if (!arg[0])
-		memcpy(&arg[1], &w->handle, sizeof(w->handle));
+		memcpy(&arg[1], &w->hold->handle, sizeof(w->hold->handle));
 	return link_say(ep, WIRE_MAP_ACK, ctl->id, arg, 5);
 }
 
@@ -133,7 +115,7 @@ static int map_pieces(
 			n = len - *done;
 		if (!share->map(ep->link.pd->context, &w->handle, in, n, prot, WEFT_SHARE_FIXED,
 			    base + *done))
-			return errno == ENOMEM ? -ENOMEM : -EOPNOTSUPP;
+			return errno == ENOMEM || errno == ENOSPC ? -ENOMEM : -EOPNOTSUPP;
 		if (add_mapping(ep, (uintptr_t)base + *done, n, off + *done)) {
 			share->unmap(base + *done, n);
 			return -ENOMEM;
@@ -144,21 +126,45 @@ static int map_pieces(
 	return 0;
 }
 
-static int map_at(struct scif_ep *ep, void *addr, uint64_t len, int prot, bool fixed, uint64_t off,
-	void **mapped)
+/*
+ * Reserves a place; *ours is false if what is there now is the program's, which goes only as it is
+ * replaced.  Says what is no place for memory at all.
+ */
+static int reserve(void *addr, uint64_t len, bool fixed, void **base, bool *ours)
 {
-	void *base = addr;
-	uint64_t done;
-	int ret;
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (fixed ? MAP_FIXED_NOREPLACE : 0);
+	int err = errno;
 
-	if (!fixed) {
-		base = mmap(
-			addr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (base == MAP_FAILED)
-			return -ENOMEM;
+	*base = mmap(addr, len, PROT_NONE, how, -1, 0);
+	*ours = *base != MAP_FAILED;
+	if (fixed && *ours && *base != addr) { /* a kernel that does not know the flag */
+		munmap(*base, len);
+		*ours = false;
+	} else if (!*ours && (!fixed || errno != EEXIST)) {
+		errno = err;
+		check_why("no address space there, or none left");
+		return -ENOMEM;
 	}
+	if (fixed)
+		*base = addr;
+	errno = err;
+	return 0;
+}
+
+/* In *undo, how much at *mapped is to be taken away again if it fails. */
+static int map_at(struct scif_ep *ep, void *addr, uint64_t len, int prot, bool fixed, uint64_t off,
+	void **mapped, uint64_t *undo)
+{
+	uint64_t done;
+	void *base;
+	bool ours;
+	int ret = reserve(addr, len, fixed, &base, &ours);
+
+	if (ret)
+		return ret;
 	ret = map_pieces(ep, base, off, len, prot, &done);
 	*mapped = base;
+	*undo = ours ? len : done;
 	return ret;
 }
 
@@ -171,17 +177,34 @@ static int check_map(struct scif_ep *ep, int prot, int64_t off, uint64_t len)
 	return windows_check(&ep->theirs, off, len, prot & (SCIF_PROT_READ | SCIF_PROT_WRITE));
 }
 
+static int check_args(const void *addr, uint64_t len, int prot, int flags, int64_t off)
+{
+	bool fixed = flags & SCIF_MAP_FIXED;
+
+	if (!len || len > INT64_MAX)
+		check_why("len is 0, or beyond all memory");
+	else if (off % PAGE)
+		check_why("the offset must be a multiple of the page size");
+	else if (prot & ~(PROT_READ | PROT_WRITE))
+		check_why("prot has bits other than SCIF_PROT_READ and SCIF_PROT_WRITE");
+	else if (flags & ~(SCIF_MAP_FIXED | MAP_SHARED))
+		check_why("flags has bits other than SCIF_MAP_FIXED");
+	else if (fixed && (!addr || (uintptr_t)addr % PAGE))
+		check_why("SCIF_MAP_FIXED needs an address that is a multiple of the page size and "
+			  "not NULL");
+	else
+		return 0;
+	return -EINVAL;
+}
+
 int map_window(
 	struct scif_ep *ep, void *addr, size_t len, int prot, int flags, int64_t off, void **mapped)
 {
-	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE;
-	bool fixed = flags & SCIF_MAP_FIXED;
-	int ret;
+	uint64_t whole = (len + PAGE - 1) & -(uint64_t)PAGE, undo = 0;
+	int ret = check_args(addr, len, prot, flags, off);
 
-	if (!len || whole < len || off % PAGE || (prot & ~(PROT_READ | PROT_WRITE)) ||
-		(flags & ~(SCIF_MAP_FIXED | MAP_SHARED)) || (fixed && (uintptr_t)addr % PAGE))
-		return -EINVAL;
-	*mapped = NULL;
+	if (ret)
+		return ret;
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = check_map(ep, prot, off, whole);
@@ -193,7 +216,8 @@ int map_window(
 		if (!ret)
 			ret = ep_connected(ep);
 		if (!ret)
-			ret = map_at(ep, addr, whole, prot, fixed, off, mapped);
+			ret = map_at(
+				ep, addr, whole, prot, flags & SCIF_MAP_FIXED, off, mapped, &undo);
 		if (ep->state == EP_CONNECTED) {
 			windows_ref(&ep->theirs, off, whole, -1);
 			reg_unused(ep);
@@ -202,8 +226,8 @@ int map_window(
 	}
 	link_ready(ep);
 	lock_drop(&ep->lock);
-	if (ret && *mapped)
-		unmap_window(*mapped, whole);
+	if (ret && undo)
+		unmap_window(*mapped, undo);
 	return ret;
 }
 
@@ -285,8 +309,10 @@ int unmap_window(void *addr, size_t len)
 	struct mapping *gone, two = {.ep = NULL};
 	int err = errno, ret;
 
-	if ((uintptr_t)addr % PAGE || !len || whole < len)
+	if ((uintptr_t)addr % PAGE || !len || whole < len) {
+		check_why("the address must be a multiple of the page size, the length not 0");
 		return -EINVAL;
+	}
 	lock_take(&maps.lock);
 	gone = cut((uintptr_t)addr, (uintptr_t)addr + whole, &two);
 	lock_drop(&maps.lock);
@@ -365,8 +391,11 @@ int map_get_pages(struct scif_ep *ep, int64_t off, size_t len, struct scif_range
 	void *base;
 	int prot, ret;
 
-	if (!pages || off < 0 || off % PAGE || !len || len % PAGE || len / PAGE > INT32_MAX)
+	if (!pages || off < 0 || off % PAGE || !len || len % PAGE || len / PAGE > INT32_MAX) {
+		check_why("offset and length must be multiples of the page size, the offset not "
+			  "negative, the length not 0, pages not NULL");
 		return -EINVAL;
+	}
 	prot = window_prot(ep, off, len);
 	if (prot < 0)
 		return prot;
@@ -408,8 +437,10 @@ int map_put_pages(struct scif_range *pages)
 	if (g)
 		*at = g->next;
 	lock_drop(&maps.lock);
-	if (!g)
+	if (!g) {
+		check_why("not of scif_get_pages(), or given back already");
 		return -EINVAL;
+	}
 	unmap_window(g->base, g->len);
 	free_given(g);
 	return 0;

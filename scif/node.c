@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "rdv/paths.h"
 #include "scif.h"
+#include "scif/check.h"
 
 enum { NAME_LEN = 32, FIRST_FREE = SCIF_PORT_RSVD + 1, LAST_PORT = 65535 };
 
@@ -31,14 +32,21 @@ static struct {
 
 uint16_t node_self(void)
 {
-	const char *s = getenv("WEFT_NODE");
-	char *end;
-	unsigned long n;
+	int n = rdv_node_number(getenv("WEFT_NODE"));
 
-	if (!s || *s < '0' || *s > '9')
+	return n < 0 ? 0 : n;
+}
+
+int node_check(void)
+{
+	const char *s = getenv("WEFT_NODE");
+
+	if (rdv_node_number(s) >= 0)
 		return 0;
-	n = strtoul(s, &end, 10);
-	return *end || n > UINT16_MAX ? 0 : n;
+	check_why("WEFT_NODE is '%s', not a number from 0 to 65535", s);
+	log_line(LOG_LVL_ERROR,
+		"WEFT_NODE is '%s', not a number from 0 to 65535; correct or unset it", s);
+	return -EINVAL;
 }
 
 static int open_dir(void)
@@ -192,7 +200,11 @@ int node_list(uint16_t *nodes, int len, uint16_t *self)
 	uint16_t ids[ROOM];
 	int dir, n, err = errno;
 
-	if (len < 0)
+	if (len < 0) {
+		check_why("len is negative");
+		return -EINVAL;
+	}
+	if (node_check())
 		return -EINVAL;
 	dir = net_dir();
 	if (dir < 0)

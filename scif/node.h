@@ -22,8 +22,11 @@ struct scif_port {
 	int fd; /* open file description with the lock */
 };
 
-/* This process's node, of WEFT_NODE; 0 if that is not a number. */
+/* This process's node, of WEFT_NODE; 0 if that is none. */
 uint16_t node_self(void);
+/* Is it one?  -EINVAL, with a line in the log: before the first endpoint, and what asks for nodes.
+ */
+int node_check(void);
 /* Enters this process's node into the network; once, cheap after that. */
 int node_join(void);
 /* After fork: forgets what the parent entered. */

@@ -16,9 +16,7 @@ enum { PAGE = 4096, RELEASE_WAIT_S = 2 };
 
 struct scif_pinned_pages {
 	struct scif_pinned_pages *next;
-	uint8_t *addr;
-	size_t len;
-	int prot;
+	struct hold *hold;
 };
 
 static struct {
@@ -26,27 +24,55 @@ static struct {
 	struct scif_pinned_pages *list;
 } handles;
 
+static const char not_pinned[] = "no handle of scif_pin_pages(), or one that was ended";
+
 static int check_pages(const void *addr, size_t len, int prot)
 {
-	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0 ||
-		(prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE))) {
+	if (((uintptr_t)addr | len) % PAGE || !len || (int64_t)len < 0) {
 		check_why("address and length must be multiples of the page size, the length not "
-			  "0, the protection of SCIF_PROT_READ and _WRITE");
+			  "0");
 		return -EINVAL;
 	}
-	return 0;
+	if (!prot || (prot & ~(SCIF_PROT_READ | SCIF_PROT_WRITE))) {
+		check_why("the protection must be SCIF_PROT_READ, SCIF_PROT_WRITE or both");
+		return -EINVAL;
+	}
+	return (uintptr_t)addr + len < len ? -EFAULT : 0; /* beyond all memory */
+}
+
+/* Without an endpoint, and so without its device: any of them will do. */
+static int hold_pages(void *addr, size_t len, int prot, struct hold **hold)
+{
+	int err = errno, none = 0, ret;
+	struct ibv_context **devices = rdma_get_devices(&none);
+
+	ret = devices && devices[0] ? hold_new(devices[0], addr, len, prot, hold) : -ENOMEM;
+	if (devices)
+		rdma_free_devices(devices);
+	errno = err;
+	return ret;
 }
 
 int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pages **pinned)
 {
 	struct scif_pinned_pages *p;
+	int ret;
 
-	if (flags || !pinned || check_pages(addr, len, prot))
+	if (flags || !pinned) {
+		check_why(pinned ? "map_flags must be 0" : "pinned_pages is NULL");
 		return -EINVAL;
+	}
+	ret = check_pages(addr, len, prot);
+	if (ret)
+		return ret;
 	p = malloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	*p = (struct scif_pinned_pages){.addr = addr, .len = len, .prot = prot};
+	ret = hold_pages(addr, len, prot, &p->hold);
+	if (ret) {
+		free(p);
+		return ret;
+	}
 	lock_take(&handles.lock);
 	p->next = handles.list;
 	handles.list = p;
@@ -74,48 +100,47 @@ int unpin_pages(struct scif_pinned_pages *pinned)
 	if (at)
 		*at = pinned->next;
 	lock_drop(&handles.lock);
-	if (!at)
+	if (!at) {
+		check_why(not_pinned);
 		return -EINVAL;
+	}
+	hold_put(pinned->hold);
 	free(pinned);
 	return 0;
-}
-
-int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t off, int flags)
-{
-	struct scif_pinned_pages p = {.len = 0};
-
-	lock_take(&handles.lock);
-	if (find_handle(pinned))
-		p = *pinned;
-	lock_drop(&handles.lock);
-	if (!p.len)
-		return -EINVAL;
-	return reg_register(ep, p.addr, p.len, off, p.prot, flags);
 }
 
 /* ---- our windows ---- */
 
 void reg_drop(struct window *w)
 {
-	if (w->share)
-		share_calls()->close(w->share); /* who has it mapped keeps it */
-	w->share = NULL;
 	if (w->mr)
 		ibv_dereg_mr(w->mr);
 	w->mr = NULL;
+	hold_put(w->hold);
+	w->hold = NULL;
 }
 
-static int check_args(const void *addr, size_t len, int64_t off, int prot, int flags)
+int reg_check(const void *addr, size_t len, int64_t off, int prot, int flags)
 {
-	if (flags & ~SCIF_MAP_FIXED)
+	int ret;
+
+	if (flags & ~SCIF_MAP_FIXED) {
 		check_why("map_flags has bits other than SCIF_MAP_FIXED");
-	if ((flags & ~SCIF_MAP_FIXED) || check_pages(addr, len, prot))
 		return -EINVAL;
-	check_why("SCIF_MAP_FIXED needs an offset that is a multiple of the page size and not "
-		  "negative");
-	if (!(flags & SCIF_MAP_FIXED))
-		return 0;
-	return off < 0 || off % PAGE || off + len > INT64_MAX ? -EINVAL : 0;
+	}
+	ret = check_pages(addr, len, prot);
+	if (ret)
+		return ret;
+	if (off < 0) {
+		check_why("the offset is negative");
+		return -EINVAL;
+	}
+	if ((flags & SCIF_MAP_FIXED) && (off % PAGE || off + len > INT64_MAX)) {
+		check_why("SCIF_MAP_FIXED needs an offset that is a multiple of the page size, and "
+			  "room behind it");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static struct ibv_mr *register_region(struct scif_ep *ep, const struct window *w)
@@ -126,7 +151,7 @@ static struct ibv_mr *register_region(struct scif_ep *ep, const struct window *w
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (w->prot & SCIF_PROT_WRITE)
 		access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
-	return ibv_reg_mr_iova(ep->link.pd, w->addr, w->len, w->off, access);
+	return ibv_reg_mr_iova(ep->link.pd, w->hold->at, w->len, w->off, access);
 }
 
 /*
@@ -177,56 +202,80 @@ static int tell_peer(struct scif_ep *ep, const struct window *w)
 	return ep_connected(ep);
 }
 
-static int add_window(struct scif_ep *ep, struct window *w, bool fixed, int64_t hint)
+/* What is to be a window: the pages at addr, or some that are held already. */
+struct wish {
+	uint8_t *addr;
+	size_t len;
+	int prot;
+	struct hold *pages;
+	const struct weft_share_handle *import; /* of memory of another process */
+};
+
+/* Where the window goes. */
+static int find_place(struct scif_ep *ep, struct window *w, bool fixed)
 {
 	int64_t off;
-	int ret;
 
-	if (fixed) {
-		ret = await_release(ep, w->off, w->len);
-		if (ret)
-			return ret;
-	} else {
-		if (ep->own.closed)
-			await_places(ep);
-		off = windows_place(&ep->own, hint > 0 ? hint : 0, w->len);
-		if (off < 0)
-			return off;
-		w->off = off;
-	}
-	ret = ep_connected(ep);
+	if (fixed)
+		return await_release(ep, w->off, w->len);
+	if (ep->own.closed)
+		await_places(ep);
+	off = windows_place(&ep->own, w->off, w->len);
+	if (off < 0)
+		return off;
+	w->off = off;
+	return ep_connected(ep);
+}
+
+static int take_pages(struct scif_ep *ep, struct window *w, const struct wish *wish)
+{
+	int ret = 0;
+
+	w->hold = wish->pages;
+	if (w->hold)
+		hold_get(w->hold);
+	else if (wish->import)
+		ret = hold_import(
+			ep->link.pd->context, wish->import, wish->len, wish->prot, &w->hold);
+	else
+		ret = hold_new(ep->link.pd->context, wish->addr, wish->len, wish->prot, &w->hold);
 	if (ret)
 		return ret;
 	w->mr = register_region(ep, w);
 	if (!w->mr)
 		return errno == EFAULT || errno == ENOMEM ? -errno : -EAGAIN;
-	ret = windows_add(&ep->own, w);
+	return 0;
+}
+
+static int add_window(struct scif_ep *ep, struct window *w, const struct wish *wish, bool fixed)
+{
+	int ret = find_place(ep, w, fixed);
+
+	if (!ret)
+		ret = take_pages(ep, w, wish);
+	if (!ret)
+		ret = windows_add(&ep->own, w);
 	if (ret)
 		reg_drop(w);
 	return ret;
 }
 
-int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, int prot, int flags)
+static int64_t open_window(struct scif_ep *ep, const struct wish *wish, int64_t off, int flags)
 {
-	bool fixed = flags & SCIF_MAP_FIXED;
-	struct window *w;
-	int64_t ret = check_args(addr, len, off, prot, flags);
+	struct window *w = calloc(1, sizeof(*w));
+	int64_t ret;
 
-	if (ret)
-		return ret;
-	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->addr = addr;
-	w->len = len;
-	w->prot = prot;
+	w->len = wish->len;
+	w->prot = wish->prot;
 	w->off = off;
 	check_begin();
 	lock_take(&ep->lock);
 	link_poll(ep);
 	ret = ep_connected(ep);
 	if (!ret)
-		ret = add_window(ep, w, fixed, off);
+		ret = add_window(ep, w, wish, flags & SCIF_MAP_FIXED);
 	off = w->off; /* another thread may unregister it while we wait */
 	if (ret)
 		free(w);
@@ -235,6 +284,47 @@ int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, in
 	link_ready(ep);
 	lock_drop(&ep->lock);
 	return ret ? ret : off;
+}
+
+int64_t reg_register(struct scif_ep *ep, void *addr, size_t len, int64_t off, int prot, int flags)
+{
+	const struct wish wish = {.addr = addr, .len = len, .prot = prot};
+	int64_t ret = reg_check(addr, len, off, prot, flags);
+
+	return ret ? ret : open_window(ep, &wish, off, flags);
+}
+
+int64_t reg_import(struct scif_ep *ep, const struct weft_share_handle *handle, size_t len,
+	int64_t off, int prot, int flags)
+{
+	const struct wish wish = {.len = len, .prot = prot, .import = handle};
+	int64_t ret = reg_check(NULL, len, off, prot, flags);
+
+	return ret ? ret : open_window(ep, &wish, off, flags);
+}
+
+int64_t reg_pinned(struct scif_ep *ep, struct scif_pinned_pages *pinned, int64_t off, int flags)
+{
+	struct hold *hold = NULL;
+	struct wish wish;
+	int64_t ret;
+
+	lock_take(&handles.lock);
+	if (find_handle(pinned) && hold_ours(pinned->hold)) {
+		hold = pinned->hold;
+		hold_get(hold);
+	}
+	lock_drop(&handles.lock);
+	if (!hold) {
+		check_why(not_pinned);
+		return -EINVAL;
+	}
+	wish = (struct wish){hold->addr, hold->len, hold->prot, hold};
+	ret = reg_check(hold->addr, hold->len, off, hold->prot, flags);
+	if (!ret)
+		ret = open_window(ep, &wish, off, flags);
+	hold_put(hold);
+	return ret;
 }
 
 /* May all windows in the range be closed? */
@@ -256,6 +346,8 @@ static int check_range(struct scif_ep *ep, uint64_t off, uint64_t len)
 		}
 		any = true;
 	}
+	if (!any)
+		check_why("no open window lies in the range");
 	return any ? 0 : -ENXIO;
 }
 

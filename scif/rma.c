@@ -30,6 +30,41 @@ struct rma {
 	int64_t last;  /* request */
 };
 
+/* Are all pages there, as they must be?  -EFAULT, -EINVAL: who knows. */
+static int check_pages(uintptr_t from, uint64_t len, bool write)
+{
+	uintptr_t to = from + len;
+	int err = errno, ret = 0;
+
+	if (to < from)
+		return -EFAULT;
+	from &= -(uintptr_t)PAGE;
+	if (madvise((void *)from, to - from, write ? MADV_POPULATE_READ : MADV_POPULATE_WRITE))
+		ret = errno == ENOMEM || errno == EFAULT ? -EFAULT : -EINVAL;
+	errno = err;
+	return ret;
+}
+
+/* Of our windows, the pages of some are not held: has the program unmapped them? */
+static int check_unheld(struct scif_ep *ep, uint64_t off, uint64_t len, bool write)
+{
+	uint64_t end = off + len;
+
+	for (size_t i = windows_rank(&ep->own, off); off < end; i++) {
+		const struct window *w = ep->own.list[i];
+		uint64_t in = off - w->off, n = w->len - in < end - off ? w->len - in : end - off;
+
+		if (!hold_kept(w->hold) &&
+			check_pages((uintptr_t)w->hold->at + in, n, write) == -EFAULT) {
+			check_why("pages of the window at %#llx are not mapped any more",
+				(unsigned long long)w->off);
+			return -ENXIO;
+		}
+		off += n;
+	}
+	return 0;
+}
+
 static int check(struct scif_ep *ep, const struct rma_args *a)
 {
 	int ret = ep_connected(ep);
@@ -43,23 +78,11 @@ static int check(struct scif_ep *ep, const struct rma_args *a)
 	if (!a->memory)
 		ret = windows_check(
 			&ep->own, a->loff, a->len, a->write ? SCIF_PROT_READ : SCIF_PROT_WRITE);
-	if (ret)
-		return ret;
-	return windows_check(
-		&ep->theirs, a->roff, a->len, a->write ? SCIF_PROT_WRITE : SCIF_PROT_READ);
-}
-
-/* Are all pages there, as they must be?  -EFAULT, -EINVAL: who knows. */
-static int check_pages(const struct rma_args *a)
-{
-	uintptr_t from = (uintptr_t)a->addr & -(uintptr_t)PAGE, to = (uintptr_t)a->addr + a->len;
-	int err = errno, ret = 0;
-
-	if (to < from)
-		return -EFAULT;
-	if (madvise((void *)from, to - from, a->write ? MADV_POPULATE_READ : MADV_POPULATE_WRITE))
-		ret = errno == ENOMEM || errno == EFAULT ? -EFAULT : -EINVAL;
-	errno = err;
+	if (!ret)
+		ret = windows_check(
+			&ep->theirs, a->roff, a->len, a->write ? SCIF_PROT_WRITE : SCIF_PROT_READ);
+	if (!ret && !a->memory)
+		ret = check_unheld(ep, a->loff, a->len, a->write);
 	return ret;
 }
 
@@ -77,7 +100,7 @@ static int check_cached(struct link *l, const struct rma_args *a)
 			(a->write || c->writable))
 			return 0;
 	}
-	ret = check_pages(a);
+	ret = check_pages(from, a->len, a->write);
 	if (!ret)
 		l->checked[l->next_checked++ % CHECKED] =
 			(struct checked){from, to, now + CACHE_NS, !a->write};
@@ -98,7 +121,7 @@ static int register_memory(struct scif_ep *ep, struct rma *r)
 	if (ep->link.all_mr && (a->flags & SCIF_RMA_USECACHE))
 		ret = check_cached(&ep->link, a);
 	else if (ep->link.all_mr && a->len <= FEW_BYTES)
-		ret = check_pages(a);
+		ret = check_pages((uintptr_t)a->addr, a->len, a->write);
 	if (ret != -EINVAL) {
 		r->lkey = ret ? 0 : ep->link.all_mr->lkey;
 		return ret;

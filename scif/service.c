@@ -15,6 +15,7 @@
 #include "scif/cm.h"
 #include "scif/half.h"
 #include "scif/heir.h"
+#include "scif/hold.h"
 #include "scif/link.h"
 #include "scif/map.h"
 #include "scif/poll.h"
@@ -92,11 +93,17 @@ static void look_at_fd(uint64_t ino)
 	ep_put(ep);
 }
 
-/* A child uses an endpoint that it inherited, or is gone. */
+/*
+ * A child uses an endpoint that it inherited, or is gone.  Closing the socket does not end the
+ * watch while a child that was forked just now has it too: the number would then be taken for the
+ * socket when it is something else.
+ */
 static void serve_heir(int sock)
 {
-	if (!heir_asked(sock))
-		heir_end(sock);
+	if (heir_asked(sock))
+		return;
+	epoll_ctl(service.epoll, EPOLL_CTL_DEL, sock, NULL);
+	heir_end(sock);
 }
 
 /* How long the thread may sleep. */
@@ -140,7 +147,7 @@ static void *run(void *arg)
 
 /* ---- starting ---- */
 
-static int start_thread(void)
+int service_thread(void *(*fn)(void *arg), void *arg)
 {
 	pthread_t thread;
 	sigset_t all, before;
@@ -148,7 +155,7 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = -pthread_create(&thread, NULL, run, NULL);
+	ret = -pthread_create(&thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		return ret;
@@ -185,6 +192,7 @@ static void child_forked(void)
 	poll_forked();
 	bell_forked();
 	map_forked();
+	hold_forked();
 	client_forked();
 	cm_forked();
 	if (service.epoll >= 0)
@@ -228,7 +236,7 @@ static int start(void)
 		if (ret)
 			return ret;
 	}
-	ret = start_thread();
+	ret = service_thread(run, NULL);
 	service.running = !ret;
 	return ret;
 }

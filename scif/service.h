@@ -13,6 +13,8 @@ struct scif_ep;
 
 /* Starts the thread if it does not run.  -errno. */
 int service_start(void);
+/* Starts another one, detached, which no signal disturbs.  -errno. */
+int service_thread(void *(*fn)(void *arg), void *arg);
 /* The channel of all ids. */
 struct rdma_event_channel *service_cm(void);
 /* The channel of all completion queues of that context; NULL and errno. */

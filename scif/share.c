@@ -29,6 +29,7 @@ __attribute__((constructor)) static void look_up(void)
 		      find(lib, "weft_share_close", &share.calls.close) &&
 		      find(lib, "weft_share_map", &share.calls.map) &&
 		      find(lib, "weft_share_unmap", &share.calls.unmap);
+	find(lib, "weft_share_second", &share.calls.second);
 	dlclose(lib); /* we are linked with it: it stays */
 }
 

@@ -12,7 +12,8 @@ struct share_calls {
 	__typeof__(weft_share_close) *close;
 	__typeof__(weft_share_map) *map;
 	__typeof__(weft_share_unmap) *unmap;
+	__typeof__(weft_share_second) *second; /* NULL: it has not this one */
 };
 
-/* The functions, or NULL: that libibverbs has none of them. */
+/* The functions, or NULL: that libibverbs lacks them. */
 const struct share_calls *share_calls(void);

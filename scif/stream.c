@@ -28,7 +28,7 @@ static uint32_t send_some(struct scif_ep *ep, int fd, const uint8_t *msg, uint32
 
 	if (n)
 		link_put(ep, msg, n);
-	if (ep->state == EP_CONNECTED && !link_tx_room(ep))
+	if (ep->state == EP_CONNECTED && !link_has_tx_room(ep))
 		ep_fill(ep, fd);
 	return n;
 }
@@ -44,12 +44,19 @@ int stream_send(struct scif_ep *ep, int fd, const uint8_t *msg, int len, bool bl
 		return 0;
 	lock_take(&ep->lock);
 	check_sent(ep, msg, len);
+	link_poll(ep); /* as ep_wait() does */
+	link_await_room(ep, len);
 	for (;;) {
-		link_poll(ep);
 		ret = ep_connected(ep);
 		if (ret)
 			break;
 		done += send_some(ep, fd, msg + done, len - done);
+		if (done < len && link_tx_room(ep)) {
+			/* it was read just now: nobody will wake us for it */
+			lock_drop(&ep->lock);
+			lock_take(&ep->lock);
+			continue;
+		}
 		if (done == len || !block)
 			break;
 		ret = ep_wait(ep, &spin, 0);
@@ -83,8 +90,8 @@ int stream_recv(struct scif_ep *ep, int fd, uint8_t *msg, int len, bool block)
 	if (!enter(&ep->receiving, block))
 		return 0;
 	lock_take(&ep->lock);
+	link_poll(ep);
 	for (;;) {
-		link_poll(ep);
 		if (ep->state == EP_CONNECTED || ep->state == EP_DISCONNECTED)
 			done += recv_some(ep, fd, msg + done, len - done);
 		ret = ep_connected(ep);

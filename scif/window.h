@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "weft/share.h"
+#include "scif/hold.h"
 
 enum { MAX_WINDOWS = 65536 };
 
@@ -19,14 +19,12 @@ struct window {
 	bool told;     /* ours, closed: the peer said that it uses it still */
 	uint32_t refs; /* RMAs and signals under way */
 	/* ours */
-	uint8_t *addr;
+	struct hold *hold; /* a reference */
 	struct ibv_mr *mr;
-	bool released;            /* the peer said that it does not use it */
-	struct weft_share *share; /* exported, so that the peer can map it */
+	bool released; /* the peer said that it does not use it */
 	/* the peer's */
 	uint32_t rkey;
 	bool has_handle;
-	/* of share, or of the peer's */
 	struct weft_share_handle handle;
 };
 

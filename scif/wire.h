@@ -5,7 +5,9 @@
  * A connection is an RC queue pair.  Bytes of scif_send() travel as SENDs with immediate
  * (WIRE_DATA), all else as SENDs of one struct wire_ctl.  Each side has a struct wire_credit that
  * the other writes by RDMA: how many bytes its program took and how many messages its library did.
- * So nobody sends more than has room, and no SEND meets a lack of receives.
+ * So nobody sends more than has room, and no SEND meets a lack of receives.  It is written now and
+ * then; WIRE_TOOK_AT bytes behind it each side keeps what is true of itself, for the other to read
+ * by RDMA when it needs more room than it knows of.
  */
 #pragma once
 
@@ -13,12 +15,13 @@
 
 enum {
 	WIRE_MAGIC = 0x46494353,
-	WIRE_VERSION = 1,
+	WIRE_VERSION = 2,
 	WIRE_RING = 4096,  /* one byte of it stays free: 4095 in flight */
 	WIRE_RECVS = 64,   /* receives that each side keeps posted */
 	WIRE_SPARE = 24,   /* of them for WIRE_WANT and WIRE_CREDIT alone */
 	WIRE_MSG = 2048,   /* largest SEND */
 	WIRE_DATA = 0x5ca, /* immediate of a SEND of bytes */
+	WIRE_TOOK_AT = 64,
 };
 
 /* Private data of the CM's REQ and REP. */
@@ -32,7 +35,7 @@ struct wire_hello {
 	uint64_t credit_addr;
 } __attribute__((packed));
 
-/* In the memory of who sends; written by who receives. */
+/* In the memory of who sends, written by who receives; and what that one took, in its own. */
 struct wire_credit {
 	uint64_t bytes;
 	uint64_t msgs;

@@ -2,6 +2,7 @@
 /* <weft/share.h>: memory of one process in the address space of another. */
 #include "verbs/objects.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -10,6 +11,7 @@
 #pragma GCC visibility pop
 
 #include "hca/import.h"
+#include "hca/second.h"
 
 _Static_assert(sizeof(struct weft_share_handle) == sizeof(struct export_handle), "the same bytes");
 
@@ -36,12 +38,12 @@ struct weft_share *weft_share_export(struct ibv_context *context, void *addr, si
 
 int weft_share_close(struct weft_share *share)
 {
-	return to_errno(hca_unexport(to_export(share), false));
+	return to_errno(share ? hca_unexport(to_export(share), false) : -EINVAL);
 }
 
 int weft_share_revoke(struct weft_share *share)
 {
-	return to_errno(hca_unexport(to_export(share), true));
+	return to_errno(share ? hca_unexport(to_export(share), true) : -EINVAL);
 }
 
 void *weft_share_map(struct ibv_context *context, const struct weft_share_handle *handle,
@@ -65,4 +67,12 @@ void *weft_share_map(struct ibv_context *context, const struct weft_share_handle
 int weft_share_unmap(void *addr, size_t length)
 {
 	return to_errno(hca_unimport(addr, length));
+}
+
+void *weft_share_second(struct ibv_context *context, void *addr, size_t length)
+{
+	void *p;
+	int rc = context ? hca_second(addr, length, &p) : -EINVAL;
+
+	return rc ? fail_null(rc) : p;
 }

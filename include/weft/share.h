@@ -33,7 +33,7 @@ struct weft_share_handle {
 
 enum weft_share_flags {
 	WEFT_SHARE_FIXED = 1,     /* weft_share_map: exactly at addr, in place of what is there */
-	WEFT_SHARE_NOREPLACE = 2, /* ... but only if nothing is there */
+	WEFT_SHARE_NOREPLACE = 2, /* ... but only if nothing is there; with or without FIXED */
 };
 
 /*
@@ -44,10 +44,11 @@ enum weft_share_flags {
  * What fork() children see there is a copy.
  *
  * NULL with errno: EINVAL not whole pages, an empty or wrapping range, a bad prot; EFAULT not
- * mapped; EOPNOTSUPP memory of another kind (shared, a file, huge pages, a stack, read-only), or
- * WEFT_SHARE=never; EBUSY the pages are in use in a way that does not allow it (fixed buffers of
- * io_uring, a region with atomics at odd addresses, a mapping of an earlier export of the same
- * place that was revoked); ENOMEM memory, or the limits of 1 GiB at once and 4 GiB in all.
+ * mapped, or PROT_NONE; EOPNOTSUPP memory of another kind (shared, a file, huge pages, a stack,
+ * read-only, executable), or WEFT_SHARE=never; EBUSY the pages are in use in a way that does not
+ * allow it (fixed buffers of io_uring, a region with atomics at odd addresses, a mapping of an
+ * earlier export of the same place that was revoked); ENOMEM memory, or the limits of 1 GiB at once
+ * and 4 GiB in all.
  */
 struct weft_share *weft_share_export(struct ibv_context *context, void *addr, size_t length,
 	int prot, struct weft_share_handle *handle) __attribute__((weak));
@@ -55,7 +56,8 @@ struct weft_share *weft_share_export(struct ibv_context *context, void *addr, si
 /*
  * Ends an export: nobody can map it any more.  Those who have it mapped keep it, and share it with
  * the owner, until they unmap it; the pages become private again after that, with a later call.
- * The owner may unmap or free the memory: its peers keep the pages.  share is gone.  Always 0.
+ * The owner may unmap or free the memory: its peers keep the pages.  share is gone.  0, or EINVAL:
+ * it is NULL.
  */
 int weft_share_close(struct weft_share *share) __attribute__((weak));
 
@@ -64,8 +66,8 @@ int weft_share_close(struct weft_share *share) __attribute__((weak));
  * the owner from here on, and what they load is theirs alone, at first zeros.  Regions of the owner
  * on the same pages are copied from then on; pages that another export covers stay shared.  As
  * long as somebody has not unmapped it, memory at these addresses cannot be exported again.
- * share is gone.  0, or EBUSY: ended, but a stopped peer is using a region there, and the
- * pages stay shared.
+ * share is gone.  0; EINVAL: it is NULL; EBUSY: ended, but a stopped peer is using a region
+ * there, and the pages stay shared.
  */
 int weft_share_revoke(struct weft_share *share) __attribute__((weak));
 
@@ -88,6 +90,18 @@ void *weft_share_map(struct ibv_context *context, const struct weft_share_handle
  * several; nothing else there is touched.  0, or EINVAL: nothing of that lies there.
  */
 int weft_share_unmap(void *addr, size_t length) __attribute__((weak));
+
+/*
+ * Maps [addr, addr+length) of this process, whole pages of shared memory (a file, System V, a
+ * memfd), a second time with the same rights, so that the pages stay whatever the program does at
+ * addr.  What can be exported is mapped a second time by weft_share_map() instead.  The mapping is
+ * the caller's, to be ended by munmap(2); children by fork() do not have it.
+ *
+ * NULL with errno: EINVAL a bad argument; EFAULT not mapped; EOPNOTSUPP memory of another kind
+ * (private, huge pages, a device, exported once and moved since); ENOMEM.
+ */
+void *weft_share_second(struct ibv_context *context, void *addr, size_t length)
+	__attribute__((weak));
 
 /* Does the libibverbs that this program runs with have these functions? */
 static inline int weft_share_there(void)

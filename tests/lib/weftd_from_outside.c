@@ -61,3 +61,12 @@ int weftd_fds(pid_t pid)
 		closedir(d);
 	return n;
 }
+
+void weftd_down(void)
+{
+	const char *weftd = getenv("WEFT_DAEMON");
+	char command[4200];
+
+	snprintf(command, sizeof command, "%.*s down >/dev/null", (int)strlen(weftd) - 1, weftd);
+	CHECK_EQ(system(command), 0);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The weftd of a test (WEFT_DAEMON, WEFT_RUNTIME_DIR), as the kernel shows it. */
+/* The weftd of a test (WEFT_DAEMON, WEFT_RUNTIME_DIR), as the kernel shows it, and its end. */
 #pragma once
 
 #include <sys/types.h>
@@ -17,3 +17,5 @@ pid_t weftd_pid(void);
 long weftd_memory_kb(pid_t pid);
 /* Its open file descriptors, and three more. */
 int weftd_fds(pid_t pid);
+/* Ends it by `weft down`; whoever needs one next starts it. */
+void weftd_down(void);

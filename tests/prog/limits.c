@@ -147,6 +147,25 @@ static void no_address_space(int fd, void *arg)
 	}
 }
 
+/* Whoever starts weftd passes the limit on: what that lacks is lacked here. */
+static void no_address_space_for_weftd(int fd, void *arg)
+{
+	rlim_t gib = *(rlim_t *)arg;
+	char dir[256];
+
+	(void)fd;
+	check_case("weftd under ulimit -v %llu GiB", (unsigned long long)gib);
+	snprintf(dir, sizeof dir, "%s/gib-%llu", getenv("WEFT_RUNTIME_DIR"),
+		(unsigned long long)gib);
+	CHECK_EQ(mkdir(dir, 0700), 0);
+	setenv("WEFT_RUNTIME_DIR", dir, 1);
+	setenv("WEFT_IDLE_EXIT", "1", 1);
+	limit(RLIMIT_AS, gib << 30);
+	errno = 0;
+	CHECK(!ibv_get_device_list(NULL));
+	CHECK_EQ(errno, ENOMEM);
+}
+
 static void in_child(void (*fn)(int fd, void *arg))
 {
 	struct vp_child c = vp_fork(fn, NULL);
@@ -338,6 +357,11 @@ int main(void)
 	in_child(no_memlock);
 	if (LIMITS_SPACE)
 		in_child(no_address_space);
+	for (rlim_t gib = 1; LIMITS_SPACE && gib < 32; gib += 10) {
+		struct vp_child c = vp_fork(no_address_space_for_weftd, &gib);
+
+		vp_join(&c);
+	}
 	in_child(many_cqs);
 	in_child(many_qps);
 	all_to_all();

@@ -14,6 +14,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/weftd_from_outside.h"
 
 enum { SIZE = 4 << 20, PAGE = 4096, ADDS = 2000, ROUNDS = 40 };
 
@@ -117,6 +118,24 @@ static void poster(int fd, void *arg)
 
 enum { AREAS_OF_OTHERS = 2 };
 
+/* What the manual says of memory while it is mapped. */
+static void is_shared(uint8_t *p)
+{
+	uint8_t *twice;
+
+	check_case("while it is mapped");
+	memset(p, 6, PAGE);
+	CHECK(madvise(p, PAGE, MADV_FREE) && errno == EINVAL);
+	CHECK(madvise(p, PAGE, MADV_WIPEONFORK) && errno == EINVAL);
+	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
+	CHECK(vp_all(p, PAGE, 6));
+	twice = mremap(p, 0, PAGE, MREMAP_MAYMOVE);
+	CHECK(twice != MAP_FAILED && vp_all(twice, PAGE, 6));
+	CHECK_EQ(madvise(p, PAGE, MADV_REMOVE), 0);
+	CHECK(vp_all(p, PAGE, 0) && vp_all(twice, PAGE, 0));
+	munmap(twice, PAGE);
+}
+
 /* Private again: anonymous memory does all this. */
 static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 {
@@ -128,20 +147,12 @@ static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
 	CHECK(vp_all(p, PAGE, 0));
 	CHECK_EQ(madvise(p, len, MADV_FREE), 0);
+	CHECK(madvise(p, PAGE, MADV_REMOVE) && errno == EINVAL);
+	CHECK(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	memset(p, 9, len);
 	q = mremap(p, len, 2 * len, MREMAP_MAYMOVE);
 	CHECK(q != MAP_FAILED && vp_all(q, len, 9) && vp_all(q + len, len, 0));
 	munmap(q, 2 * len);
-}
-
-/* The next control call of each process starts a new one, to which it tells what it has. */
-static void restart_weftd(void)
-{
-	const char *weftd = getenv("WEFT_DAEMON");
-	char command[4200];
-
-	snprintf(command, sizeof command, "%.*s down >/dev/null", (int)strlen(weftd) - 1, weftd);
-	CHECK_EQ(system(command), 0);
 }
 
 static void owner(bool restart)
@@ -160,7 +171,8 @@ static void owner(bool restart)
 	mine = vp_addr(&e);
 	to = vp_swap(c.fd, &mine);
 	if (restart)
-		restart_weftd();
+		weftd_down(); /* the next control call of each process tells a new one what it has
+			       */
 	publish(&e, c.fd);
 	vp_connect(&e, &to);
 	vp_sync(c.fd);
@@ -191,6 +203,8 @@ static void owner(bool restart)
 	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	CHECK(e.mr && share_count("regions") == 1 && vp_filled(e.buf, SIZE, 5));
+	is_shared(e.buf);
+	vp_fill(e.buf, SIZE, 5);
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
 	CHECK(vp_filled(e.buf, SIZE, 5));
 	is_private(e.buf, SIZE, areas_before);

@@ -21,6 +21,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/weftd_from_outside.h"
 
 enum {
 	PAGE = 4096,
@@ -456,8 +457,6 @@ static void without_fd(int fd, void *arg)
 /* A new weftd is told of it. */
 static void weftd_restarts(int fd, void *arg)
 {
-	const char *weftd = getenv("WEFT_DAEMON");
-	char command[4200];
 	struct owner w;
 
 	(void)fd;
@@ -466,8 +465,7 @@ static void weftd_restarts(int fd, void *arg)
 	begin(&w);
 	new_memfd(&w, F_SEAL_SHRINK);
 	w.mr = reg(&w, w.p, SIZE);
-	snprintf(command, sizeof command, "%.*s down >/dev/null", (int)strlen(weftd) - 1, weftd);
-	CHECK_EQ(system(command), 0);
+	weftd_down();
 	CHECK_EQ(ibv_destroy_comp_channel(ibv_create_comp_channel(w.e.ctx)), 0);
 	operate(&w, w.p, SIZE);
 	all_mapped(&w, false);

@@ -336,6 +336,7 @@ static void inline_limits(struct vp_end *e, const struct vp_addr *peer)
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED};
 	struct ibv_send_wr *bad = NULL;
+	struct ibv_device_attr attr;
 
 	check_case("inline: one byte too many; inline READ; too many SGEs; unknown opcode");
 	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), EINVAL);
@@ -353,6 +354,14 @@ static void inline_limits(struct vp_end *e, const struct vp_addr *peer)
 	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), EINVAL);
 	wr.num_sge = 1;
 	wr.opcode = 99;
+	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), EINVAL);
+	check_case("a flag that nobody knows; one of a capability that weft0 has not");
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_IP_CSUM << 1;
+	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), EINVAL);
+	CHECK_EQ(ibv_query_device(e->ctx, &attr), 0);
+	CHECK_EQ(attr.device_cap_flags & (IBV_DEVICE_UD_IP_CSUM | IBV_DEVICE_RAW_IP_CSUM), 0);
+	wr.send_flags = IBV_SEND_IP_CSUM;
 	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), EINVAL);
 	vp_quiet(e->scq, 5);
 	far_do(QUIET, (struct request){0});

@@ -19,6 +19,10 @@ rc 'a directory' 126 "$WEFT" run -- "$T"
 rc 'no program' 2 "$WEFT" run
 rc 'an unknown option' 2 "$WEFT" run --nonsense -- true
 rc 'a bad fabric name' 2 "$WEFT" run --fabric ../x -- true
+for n in 65536 99999999999 -1 '' mic0 1x; do
+	rc "a bad node, $n" 2 "$WEFT" run --node "$n" -- true
+	ok 'it says so' grep -q "bad node '$n'; use a number from 0 to 65535" "$T/err"
+done
 rc '--sdp' 1 "$WEFT" run --sdp -- true
 ok 'it says so' grep -q 'not supported yet' "$T/err"
 rc 'no command' 2 "$WEFT"
@@ -38,7 +42,7 @@ show() { "$WEFT" run "$@" -- sh -c 'echo "$LD_LIBRARY_PATH|$LD_PRELOAD|$WEFT_FAB
 same plain "$LIB|$SHIM||" "$(show)"
 same '--no-paths' "$LIB|||" "$(show --no-paths)"
 same '--paths wins when last' "$LIB|$SHIM||" "$(show --no-paths --paths)"
-same 'fabric and node' "$LIB|$SHIM|f1|n2" "$(show --fabric f1 --node n2)"
+same 'fabric and node' "$LIB|$SHIM|f1|2" "$(show --fabric f1 --node 2)"
 same 'fabric and node kept' "$LIB|$SHIM|a|b" "$(WEFT_FABRIC=a WEFT_NODE=b show)"
 same 'an existing library path is kept behind' "$LIB:/a:/b|$SHIM||" "$(LD_LIBRARY_PATH=/a:/b show)"
 same 'an empty one does not mean the current directory' "$LIB|$SHIM||" "$(LD_LIBRARY_PATH='' show)"
@@ -68,12 +72,12 @@ x \\ *|&"
 got=$(
 	LD_LIBRARY_PATH=$hostile
 	export LD_LIBRARY_PATH
-	out=$("$WEFT" env --fabric f --node "$hostile")
+	out=$("$WEFT" env --fabric f --node 3)
 	unset LD_LIBRARY_PATH
 	eval "$out"
 	echo "$LD_LIBRARY_PATH|$WEFT_NODE|$WEFT_FABRIC"
 )
-same 'hostile values' "$LIB:$hostile|$hostile|f" "$got"
+same 'hostile values' "$LIB:$hostile|3|f" "$got"
 rc 'nothing was run' 1 test -e "$T/pwned"
 same 'env sets the same as run' "$(show)" "$(eval "$("$WEFT" env)"; sh -c 'echo "$LD_LIBRARY_PATH|$LD_PRELOAD|$WEFT_FABRIC|$WEFT_NODE"')"
 rc 'env with arguments' 2 "$WEFT" env true

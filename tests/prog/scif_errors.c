@@ -69,12 +69,12 @@ static int64_t do_close(scif_epd_t epd, const int64_t *a)
 
 static int64_t do_send(scif_epd_t epd, const int64_t *a)
 {
-	return scif_send(epd, mem, a[0], a[1]);
+	return scif_send(epd, a[2] ? NULL : mem, a[0], a[1]);
 }
 
 static int64_t do_recv(scif_epd_t epd, const int64_t *a)
 {
-	return scif_recv(epd, mem, a[0], a[1]);
+	return scif_recv(epd, a[2] ? NULL : mem, a[0], a[1]);
 }
 
 static int64_t do_register(scif_epd_t epd, const int64_t *a)
@@ -86,6 +86,12 @@ static int64_t do_register(scif_epd_t epd, const int64_t *a)
 static int64_t do_register_at(scif_epd_t epd, const int64_t *a)
 {
 	return scif_register(epd, mem + a[0], a[1], a[2], a[3] & 0xff, a[3] >> 8);
+}
+
+/* At an address, not in mem. */
+static int64_t do_register_there(scif_epd_t epd, const int64_t *a)
+{
+	return scif_register(epd, (void *)a[0], a[1], 0, 3, 0);
 }
 
 static int64_t do_register_hole(scif_epd_t epd, const int64_t *a)
@@ -149,6 +155,20 @@ static int64_t do_mmap(scif_epd_t epd, const int64_t *a)
 	return p == SCIF_MMAP_FAILED ? -1 : scif_munmap(p, a[0]);
 }
 
+/* With SCIF_MAP_FIXED, at that address. */
+static int64_t do_mmap_there(scif_epd_t epd, const int64_t *a)
+{
+	void *p = scif_mmap((void *)a[0], PAGE, 3, SCIF_MAP_FIXED, epd, RW);
+
+	return p == SCIF_MMAP_FAILED ? -1 : scif_munmap(p, PAGE);
+}
+
+static int64_t do_get_fd(scif_epd_t epd, const int64_t *a)
+{
+	(void)a;
+	return scif_get_fd(epd) == epd ? 0 : -1;
+}
+
 static int64_t do_munmap(scif_epd_t epd, const int64_t *a)
 {
 	(void)epd;
@@ -164,6 +184,23 @@ static int64_t do_pin(scif_epd_t epd, const int64_t *a)
 	(void)epd;
 	ret = scif_pin_pages(mem + a[0], a[1], a[2] & 0xff, a[2] >> 8, a[3] ? NULL : &p);
 	return ret ? ret : scif_unpin_pages(p);
+}
+
+static int64_t do_pin_there(scif_epd_t epd, const int64_t *a)
+{
+	scif_pinned_pages_t p;
+
+	(void)epd;
+	return scif_pin_pages((void *)a[0], a[1], 3, 0, &p);
+}
+
+static int64_t do_pin_hole(scif_epd_t epd, const int64_t *a)
+{
+	scif_pinned_pages_t p;
+
+	(void)epd;
+	(void)a;
+	return scif_pin_pages((void *)(16 * PAGE), PAGE, 3, 0, &p);
 }
 
 /* 0: no handle, 1: one that was given up. */
@@ -276,6 +313,8 @@ static const struct call calls[] = {
 	{"send nothing", BOUND, do_send, {0}, 0},
 	{"send len", BOUND, do_send, {-1}, EINVAL},
 	{"send flags", CONNECTED, do_send, {1, 2}, EINVAL},
+	{"send NULL", CONNECTED, do_send, {1, 0, 1}, EFAULT},
+	{"send NULL", CONNECTED, do_send, {0, 0, 1}, 0},
 	{"send", BOUND, do_send, {1}, ENOTCONN},
 	{"send", LISTENING, do_send, {1}, ENOTCONN},
 	{"send", RESET, do_send, {1}, ECONNRESET},
@@ -284,6 +323,8 @@ static const struct call calls[] = {
 	{"recv", LISTENING, do_recv, {1, 1}, ENOTCONN},
 	{"recv len", CONNECTED, do_recv, {-1}, EINVAL},
 	{"recv flags", CONNECTED, do_recv, {1, 6}, EINVAL},
+	{"recv NULL", CONNECTED, do_recv, {1, 0, 1}, EFAULT},
+	{"recv NULL", CONNECTED, do_recv, {0, 1, 1}, 0},
 	{"recv", BOUND, do_recv, {1}, ENOTCONN},
 	{"recv", RESET, do_recv, {1, 1}, ECONNRESET},
 	{"recv when empty", CONNECTED, do_recv, {1}, 0},
@@ -292,6 +333,7 @@ static const struct call calls[] = {
 	{"register len", CONNECTED, do_register, {0, 0, 3}, EINVAL},
 	{"register len", CONNECTED, do_register, {100, 0, 3}, EINVAL},
 	{"register prot", CONNECTED, do_register, {PAGE, 0, 4}, EINVAL},
+	{"register no prot", CONNECTED, do_register, {PAGE, 0, 0}, EINVAL},
 	{"register addr", CONNECTED, do_register_at, {1, PAGE, 0, 3}, EINVAL},
 	{"register flags", CONNECTED, do_register_at, {0, PAGE, 0, 3 | 0x40 << 8}, EINVAL},
 #ifdef KERNEL_CONVENTION
@@ -302,10 +344,16 @@ static const struct call calls[] = {
 #endif
 	{"register offset", CONNECTED, do_register_at, {0, PAGE, 100, 3 | FIXED}, EINVAL},
 	{"register offset", CONNECTED, do_register_at, {0, PAGE, -PAGE, 3 | FIXED}, EINVAL},
+	{"register negative", CONNECTED, do_register, {PAGE, -PAGE, 3}, EINVAL},
+	{"register negative", CONNECTED, do_register, {PAGE, -1, 3}, EINVAL},
 	{"register end", CONNECTED, do_register_at, {0, PAGE, INT64_MAX - PAGE + 1, 3 | FIXED},
 		EINVAL},
 	{"register taken", CONNECTED, do_register_at, {0, PAGE, RW, 3 | FIXED}, EADDRINUSE},
 	{"register hole", CONNECTED, do_register_hole, {0}, EFAULT},
+	{"register NULL", CONNECTED, do_register_there, {0, PAGE}, EFAULT},
+	{"register beyond", CONNECTED, do_register_there, {-PAGE, PAGE}, EFAULT},
+	{"register beyond", CONNECTED, do_register_there, {-2 * PAGE, PAGE}, EFAULT},
+	{"register beyond", CONNECTED, do_register_there, {-PAGE, 2 * PAGE}, EFAULT},
 	{"unregister", BOUND, do_unregister, {RW, PAGE}, ENOTCONN},
 	{"unregister", RESET, do_unregister, {RW, PAGE}, ECONNRESET},
 	{"unregister part", CONNECTED, do_unregister, {RW, PAGE}, EINVAL},
@@ -387,6 +435,11 @@ static const struct call calls[] = {
 	{"mmap end", CONNECTED, do_mmap, {3 * PAGE, 3, 0, RW}, ENXIO},
 	{"mmap ro", CONNECTED, do_mmap, {PAGE, 3, 0, RO}, EACCES},
 	{"mmap wo", CONNECTED, do_mmap, {PAGE, 1, 0, WO}, EACCES},
+	{"mmap at NULL", CONNECTED, do_mmap_there, {0}, EINVAL},
+	{"mmap at no page", CONNECTED, do_mmap_there, {RW + 1}, EINVAL},
+	{"mmap beyond", CONNECTED, do_mmap_there, {-PAGE}, ENOMEM},
+	{"mmap beyond", CONNECTED, do_mmap_there, {-16 * PAGE}, ENOMEM},
+	{"get_fd", UNBOUND, do_get_fd, {0}, 0},
 	{"munmap address", CONNECTED, do_munmap, {1, PAGE}, EINVAL},
 	{"munmap nothing", CONNECTED, do_munmap, {0, 0}, EINVAL},
 #endif
@@ -395,7 +448,12 @@ static const struct call calls[] = {
 	{"pin len", CONNECTED, do_pin, {0, 100, 3}, EINVAL},
 	{"pin nothing", CONNECTED, do_pin, {0, 0, 3}, EINVAL},
 	{"pin prot", CONNECTED, do_pin, {0, PAGE, 4}, EINVAL},
+	{"pin no prot", CONNECTED, do_pin, {0, PAGE, 0}, EINVAL},
 	{"pin flags", CONNECTED, do_pin, {0, PAGE, 3 | FIXED}, EINVAL},
+	{"pin hole", CONNECTED, do_pin_hole, {0}, EFAULT},
+	{"pin NULL", CONNECTED, do_pin_there, {0, PAGE}, EFAULT},
+	{"pin beyond", CONNECTED, do_pin_there, {-PAGE, PAGE}, EFAULT},
+	{"pin beyond", CONNECTED, do_pin_there, {-2 * PAGE, PAGE}, EFAULT},
 	{"pin nowhere", CONNECTED, do_pin, {0, PAGE, 3, 1}, EINVAL},
 #ifdef KERNEL_CONVENTION
 	{"pin kernel", CONNECTED, do_pin, {0, PAGE, 3 | SCIF_MAP_KERNEL << 8}, 0},
@@ -413,6 +471,7 @@ static const struct call calls[] = {
 	{"register_pinned offset", CONNECTED, do_register_pinned, {0, 100, SCIF_MAP_FIXED}, EINVAL},
 	{"register_pinned negative", CONNECTED, do_register_pinned, {0, -PAGE, SCIF_MAP_FIXED},
 		EINVAL},
+	{"register_pinned negative", CONNECTED, do_register_pinned, {0, -PAGE, 0}, EINVAL},
 	{"register_pinned taken", CONNECTED, do_register_pinned, {0, RW + PAGE, SCIF_MAP_FIXED},
 		EADDRINUSE},
 	{"get_pages", BOUND, do_get_pages, {RW, PAGE}, ENOTCONN},
@@ -451,6 +510,7 @@ static const struct call all[] = {
 	{"signal", 0, do_signal, {RW, RW, SELF | LOCAL}, 0},
 #ifndef KERNEL_CONVENTION
 	{"mmap", 0, do_mmap, {PAGE, 3, 0, RW}, 0},
+	{"get_fd", 0, do_get_fd, {0}, 0},
 #endif
 	{"register_pinned", 0, do_register_pinned, {0}, 0},
 	{"get_pages", 0, do_get_pages, {RW, PAGE}, 0},
@@ -460,7 +520,7 @@ static const struct call all[] = {
 static bool maps(const struct call *c)
 {
 #ifndef KERNEL_CONVENTION
-	if (c->call == do_mmap)
+	if (c->call == do_mmap || (c->call == do_mmap_there && c->error == ENOMEM))
 		return true;
 #endif
 	return c->call == do_get_pages || c->call == do_put_twice;
@@ -470,7 +530,7 @@ static void run(const struct call *c, enum who w, int error)
 {
 	int64_t ret;
 
-	if (maps(c) && !scif_can_map() && (!error || c->call == do_put_twice))
+	if (maps(c) && !scif_can_map() && (!error || error == ENOMEM || c->call == do_put_twice))
 		error = EOPNOTSUPP;
 	check_case("%s, %s", c->name, names[w]);
 	errno = 0;
@@ -511,6 +571,41 @@ static void privileged_ports(void)
 	setenv("WEFT_SCIF_PORTS", "any", 1);
 	CHECK_EQ(scif_bind(e, 1023), 1023);
 	CHECK_EQ(scif_close(e), 0);
+}
+
+/* A node that cannot be: no endpoint, no list of nodes. */
+static void node_of_nobody(int in, int out)
+{
+	static const char *const bad[] = {"65536", "99999999999", "-1", "1x", "mic0"};
+	uint16_t self = 77;
+
+	(void)in;
+	(void)out;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		scif_epd_t e;
+
+		check_case("WEFT_NODE=%s", bad[i]);
+		setenv("WEFT_NODE", bad[i], 1);
+		errno = 0;
+		e = scif_open();
+#ifdef KERNEL_CONVENTION
+		CHECK(e == NULL);
+#else
+		CHECK_EQ(e, -1);
+		CHECK_EQ(errno, EINVAL);
+#endif
+		errno = 0;
+		check_answer(scif_get_nodeIDs(NULL, 0, &self), EINVAL);
+		CHECK_EQ(self, 77);
+	}
+}
+
+static void bad_node(void)
+{
+	struct scif_child c = scif_fork(node_of_nobody);
+
+	check_case("bad node");
+	scif_join(&c);
 }
 
 /* A node that was there: killed, so that it is lost. */
@@ -642,6 +737,7 @@ int main(void)
 	CHECK_EQ(events(who[RESET], POLLIN), POLLHUP);
 	check_case("privileged ports");
 	privileged_ports();
+	bad_node();
 	lost_node();
 	interrupted();
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# scif_examples.sh BUILD: the programs of examples/scif/ do what their README says.
+# scif_examples.sh BUILD SOURCE: the programs of examples/scif/ do what their README says.
 set -u
 E="$1/examples/scif"
 T=$(mktemp -d)
@@ -15,6 +15,16 @@ retry()
 	done
 	return 1
 }
+
+# The page of scif(7) has the program's text.
+sed '/^#include <scif.h>/,$!d' "$2/examples/scif/scif_hello.c" >"$T/text"
+sed '/^\.Sh EXAMPLES/,/^\.Ed/!d' "$2/man/scif.7" | sed '/^#include <scif.h>/,$!d; /^\.Ed/d' >"$T/page"
+[ -s "$T/page" ] && diff "$T/text" "$T/page" || exit 1
+
+timeout 50 "$E/scif_hello" >"$T/hello" &
+retry env WEFT_NODE=1 "$E/scif_hello" client 2>/dev/null || exit 1
+wait $! || exit 1
+[ "$(cat "$T/hello")" = hello ] || exit 1
 
 head -c 3000001 /dev/urandom >"$T/in"
 timeout 50 "$E/scif_copy" receive 2050 "$T/out" &

@@ -73,7 +73,8 @@ static void begin(uint16_t port)
 	if (!pd)
 		pd = ibv_alloc_pd(id->verbs);
 	if (!mr)
-		mr = ibv_reg_mr(pd, buf, 2 * BUF, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		mr = ibv_reg_mr(pd, buf, 2 * BUF,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	memset(buf, 0, BUF);
 	if (!mr || rdma_create_qp(id, pd, &init))
 		die("queue pair");

@@ -391,6 +391,57 @@ static void two_processes(void)
 	scif_join(&c);
 }
 
+/* A page that is mapped as often as somebody likes. */
+static void lender(int in, int out)
+{
+	uint8_t *m = scif_pages(PAGE);
+	struct scif_portID peer;
+	uint16_t port;
+	scif_epd_t l = scif_listener(1, &port), e;
+
+	scif_tell(out, port);
+	CHECK_EQ(scif_accept(l, &peer, &e, SCIF_ACCEPT_SYNC), 0);
+	CHECK_EQ(scif_register(e, m, PAGE, PAGE, BOTH, SCIF_MAP_FIXED), PAGE);
+	scif_tell(out, 0);
+	scif_hear(in);
+	scif_close(e);
+	scif_close(l);
+}
+
+/* One more mapping than there can be fails, and takes nothing away. */
+static void too_many_mappings(void)
+{
+	enum { MOST = 4096 };
+	static void *at[MOST + 1];
+	struct scif_child c = scif_fork(lender);
+	scif_epd_t e = scif_dial(0, scif_hear(c.from));
+	uint8_t *ours = scif_pages(PAGE);
+	int n;
+
+	check_case("too many mappings");
+	scif_hear(c.from);
+	for (n = 0; n <= MOST; n++) {
+		errno = 0;
+		at[n] = scif_mmap(NULL, PAGE, BOTH, 0, e, PAGE);
+		if (at[n] == SCIF_MMAP_FAILED)
+			break;
+	}
+	CHECK_EQ(n, MOST);
+	CHECK_EQ(errno, ENOMEM);
+	ours[1] = 2;
+	CHECK(scif_mmap(ours, PAGE, BOTH, SCIF_MAP_FIXED, e, PAGE) == SCIF_MMAP_FAILED);
+	CHECK_EQ(errno, ENOMEM);
+	CHECK_EQ(ours[1], 2);
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(scif_munmap(at[i], PAGE), 0);
+	CHECK(scif_mmap(ours, PAGE, BOTH, SCIF_MAP_FIXED, e, PAGE) == ours);
+	CHECK_EQ(ours[1], 0);
+	CHECK_EQ(scif_munmap(ours, PAGE), 0);
+	scif_close(e);
+	scif_tell(c.to, 0);
+	scif_join(&c);
+}
+
 int main(void)
 {
 	two_processes();
@@ -401,5 +452,7 @@ int main(void)
 	fences();
 	pinned();
 	mapped();
+	if (scif_can_map())
+		too_many_mappings();
 	return check_result();
 }

@@ -54,6 +54,25 @@ static void ring_is_exact(void)
 	scif_end_pair(&p);
 }
 
+/* Also when the receiver took little, which it does not tell at once. */
+static void room_is_known(void)
+{
+	struct scif_pair p = scif_make_pair();
+	uint8_t buf[RING + 100] = {0};
+
+	check_case("room");
+	for (int taken = 1; taken < 400; taken += 7) {
+		CHECK_EQ(scif_send(p.a, buf, taken, SCIF_SEND_BLOCK), taken);
+		CHECK_EQ(scif_recv(p.b, buf, taken, SCIF_RECV_BLOCK), taken);
+		CHECK_EQ(scif_send(p.a, buf, sizeof(buf), 0), RING);
+		CHECK_EQ(scif_recv(p.b, buf, 1, SCIF_RECV_BLOCK), 1);
+		CHECK_EQ(scif_events(p.a, SCIF_POLLOUT, WAIT_MS), SCIF_POLLOUT);
+		CHECK_EQ(scif_send(p.a, buf, 2, 0), 1);
+		CHECK_EQ(scif_recv(p.b, buf, RING, SCIF_RECV_BLOCK), RING);
+	}
+	scif_end_pair(&p);
+}
+
 static void readiness(void)
 {
 	struct scif_pair p = scif_make_pair();
@@ -345,6 +364,7 @@ int main(void)
 {
 	two_processes(); /* forks: before there are threads */
 	ring_is_exact();
+	room_is_known();
 	readiness();
 	blocking();
 	errno_is_kept();

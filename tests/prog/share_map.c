@@ -19,6 +19,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/weftd_from_outside.h"
 
 enum { PAGE = 4096, PAGES = 40, LEN = PAGES * PAGE, RW = PROT_READ | PROT_WRITE };
 enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
@@ -302,6 +303,8 @@ static void placed(const struct vp_child *c)
 	o.flags = WEFT_SHARE_NOREPLACE;
 	CHECK(ask(c, o).at == hole);
 	CHECK_EQ(ask(c, o).error, EEXIST);
+	o.flags = WEFT_SHARE_NOREPLACE | WEFT_SHARE_FIXED;
+	CHECK_EQ(ask(c, o).error, EEXIST);
 	o.flags = WEFT_SHARE_FIXED;
 	o.offset = PAGE;
 	o.length = PAGE;
@@ -353,9 +356,17 @@ static void wrong(const struct vp_child *c)
 	CHECK(!weft_share_export(NULL, p, PAGE, RW, &h) && errno == EINVAL);
 	munmap(p + LEN - PAGE, PAGE);
 	CHECK(!weft_share_export(ctx, p, LEN, RW, &h) && errno == EFAULT);
+	mprotect(p + PAGE, PAGE, PROT_NONE);
+	CHECK(!weft_share_export(ctx, p + PAGE, PAGE, RW, &h) && errno == EFAULT);
+	mprotect(p + PAGE, PAGE, RW);
 	CHECK_EQ(weft_share_unmap(p, PAGE), EINVAL);
+	CHECK_EQ(weft_share_close(NULL), EINVAL);
+	CHECK_EQ(weft_share_revoke(NULL), EINVAL);
 
 	check_case("memory that cannot be shared");
+	shared = mmap(NULL, LEN, RW | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
+	munmap(shared, LEN);
 	shared = mmap(NULL, LEN, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
 	munmap(shared, LEN);
@@ -379,12 +390,12 @@ static void wrong(const struct vp_child *c)
 	CHECK_EQ(peer_error(c, &h, 0, 0, PROT_READ), EINVAL);
 	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_EXEC), EINVAL);
 	CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), EINVAL);
-	for (unsigned i = 4; i < 24; i++) { /* whatever somebody makes of a handle */
-		if (i == 12)
-			i = 16; /* must be 0 */
+	for (unsigned i = 0; i < sizeof h.raw; i++) { /* whatever somebody makes of a handle */
+		bool no_handle = i < 4 || (i >= 12 && i < 16); /* the magic, what must be 0 */
+
 		bad = h;
 		bad.raw[i] ^= 0x5a;
-		CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), ESTALE);
+		CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), no_handle ? EINVAL : ESTALE);
 	}
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
@@ -536,6 +547,26 @@ static void owner_dies(void)
 	CHECK_EQ(weft_share_unmap(q, LEN), 0);
 }
 
+static void without_weftd(int fd, void *arg)
+{
+	uint8_t *p = fresh(LEN);
+	struct weft_share_handle h;
+	struct vp_child c;
+
+	(void)fd;
+	(void)arg;
+	check_case("weftd does not run");
+	ctx = vp_open();
+	setenv("WEFT_AUTOSTART", "0", 1);
+	c = peer();
+	CHECK(weft_share_export(ctx, p, LEN, RW, &h) != NULL);
+	CHECK_EQ(peer_unmaps(&c, NULL, PAGE), EINVAL); /* so it has opened the device */
+	weftd_down();
+	CHECK_EQ(peer_error(&c, &h, 0, PAGE, PROT_READ), ENOTCONN);
+	peer_ends(&c);
+	munmap(p, LEN);
+}
+
 static void owner(int fd, void *arg)
 {
 	struct vp_child c = peer();
@@ -581,6 +612,8 @@ int main(void)
 		c = vp_fork(owner, NULL);
 		vp_join(&c);
 	}
+	c = vp_fork(without_weftd, NULL);
+	vp_join(&c);
 	setenv("WEFT_SHARE", "never", 1);
 	c = vp_fork(never, NULL);
 	vp_join(&c);

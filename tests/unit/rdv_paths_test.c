@@ -32,6 +32,23 @@ static void names(void **state)
 	assert_false(rdv_fabric_name_ok("default-1"));
 }
 
+static void node_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(rdv_node_number(NULL), 0);
+	assert_int_equal(rdv_node_number(""), 0);
+	assert_int_equal(rdv_node_number("weft0"), 0);
+	assert_int_equal(rdv_node_number("0"), 0);
+	assert_int_equal(rdv_node_number("007"), 7);
+	assert_int_equal(rdv_node_number("65535"), 65535);
+	assert_int_equal(rdv_node_number("65536"), -EINVAL);
+	assert_int_equal(rdv_node_number("99999999999"), -EINVAL);
+	assert_int_equal(rdv_node_number("-1"), -EINVAL);
+	assert_int_equal(rdv_node_number(" 1"), -EINVAL);
+	assert_int_equal(rdv_node_number("1x"), -EINVAL);
+	assert_int_equal(rdv_node_number("mic0"), -EINVAL);
+}
+
 static void which_directory(void **state)
 {
 	char buf[PATH_MAX], want[PATH_MAX];
@@ -115,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
+		cmocka_unit_test(node_numbers),
 		cmocka_unit_test(which_directory),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(messages),

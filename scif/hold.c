@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "scif/hold.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "scif.h"
+#include "scif/share.h"
+
+static _Atomic uint32_t forks;
+
+/* What of the pages may be asked for. */
+static int rights(const struct hold *h)
+{
+	return PROT_READ | (h->prot & SCIF_PROT_WRITE ? PROT_WRITE : 0);
+}
+
+int hold_export(struct hold *h, struct ibv_context *verbs)
+{
+	int err = errno, ret;
+
+	if (h->share || h->imported)
+		return 0;
+	if (!share_calls())
+		return -EOPNOTSUPP;
+	h->share = share_calls()->export(verbs, h->addr, h->len, rights(h), &h->handle);
+	ret = h->share ? 0 : -errno;
+	errno = err;
+	if (ret && ret != -EFAULT)
+		log_line(LOG_LVL_INFO, "SCIF: the pages at %p cannot be mapped by a peer: %s",
+			h->addr, strerror(-ret));
+	return ret;
+}
+
+/* A second mapping of what is exported, or of what is shared memory anyway; NULL: neither. */
+static void *map_again(struct hold *h, struct ibv_context *verbs)
+{
+	const struct share_calls *calls = share_calls();
+
+	if (h->share)
+		return calls->map(verbs, &h->handle, 0, h->len, rights(h), 0, NULL);
+	return calls && calls->second ? calls->second(verbs, h->addr, h->len) : NULL;
+}
+
+int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, struct hold **out)
+{
+	struct hold *h = malloc(sizeof(*h));
+	int err = errno, ret;
+
+	if (!h)
+		return -ENOMEM;
+	*h = (struct hold){.refs = 1,
+		.forks = atomic_load_explicit(&forks, memory_order_relaxed),
+		.addr = addr,
+		.at = addr,
+		.len = len,
+		.prot = prot};
+	ret = hold_export(h, verbs);
+	if (ret == -EFAULT) {
+		free(h);
+		return ret;
+	}
+	/* an export that comes later, when a peer asks, is not what is mapped here */
+	h->shared = !h->share;
+	h->at = map_again(h, verbs);
+	if (!h->at) {
+		h->at = addr;
+		log_line(LOG_LVL_INFO,
+			"SCIF: the pages at %p are not held: they must stay mapped while they are "
+			"registered",
+			addr);
+	}
+	errno = err;
+	*out = h;
+	return 0;
+}
+
+int hold_import(struct ibv_context *verbs, const struct weft_share_handle *handle, size_t len,
+	int prot, struct hold **out)
+{
+	struct hold *h = calloc(1, sizeof(*h));
+	int err = errno;
+
+	if (!h)
+		return -ENOMEM;
+	h->refs = 1;
+	h->forks = atomic_load_explicit(&forks, memory_order_relaxed);
+	h->len = len;
+	h->prot = prot;
+	h->imported = true;
+	h->handle = *handle;
+	h->at = share_calls() ? share_calls()->map(verbs, handle, 0, len, rights(h), 0, NULL)
+			      : NULL;
+	errno = err;
+	if (!h->at) {
+		free(h);
+		return -EOPNOTSUPP;
+	}
+	*out = h;
+	return 0;
+}
+
+bool hold_ours(const struct hold *h)
+{
+	return h->forks == atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+void hold_get(struct hold *h)
+{
+	atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+}
+
+void hold_put(struct hold *h)
+{
+	int err = errno;
+
+	if (!h || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	if (hold_ours(h) && hold_kept(h) && h->shared)
+		munmap(h->at, h->len);
+	else if (hold_ours(h) && hold_kept(h))
+		share_calls()->unmap(h->at, h->len);
+	if (h->share)
+		share_calls()->close(h->share);
+	free(h);
+	errno = err;
+}
+
+void hold_forked(void)
+{
+	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
