@@ -180,6 +180,21 @@ def check_ucx(args, server, client):
     expect(float(final[4]) > 0, f"no time: {client}")
 
 
+FI_SIZES = ["64", "256", "1k", "4k", "64k", "1m"]
+
+
+def check_fi_pingpong(args, server, client):
+    """A row for each size, with all messages acknowledged."""
+    count = option(args, "-I")
+    for end in (server, client):
+        rows = [line.split() for line in end.output.split("\n") if re.match(r"[0-9]+[km]? ", line)]
+        sizes = [row[0] for row in rows]
+        expect(sizes in (FI_SIZES, FI_SIZES[:4]), f"sizes {sizes}: {end}")
+        for row in rows:
+            expect(row[1:3] == [count, "=" + count], f"not all messages: {row}")
+            expect(float(row[6]) > 0, f"no time: {row}")
+
+
 def check_nothing(args, server, client):
     """Its copy is compared."""
 
@@ -194,11 +209,12 @@ def check_mckey(args, server, client):
         expect("data transfers complete" in end.output, f"no data: {end}")
 
 
-CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
-             "rcopy": check_rcopy, "riostream": check_rstream, "rstream": check_rstream,
-             "ucx_perftest": check_ucx, "udpong": check_udpong, "iperf3": check_iperf3, "nc.traditional": check_nothing,
-             "rdma_client": check_rdma_client, "rdma_xclient": check_rdma_client,
-             "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose}
+CHECKS = {"cmtime": check_cmtime, "fi_pingpong": check_fi_pingpong, "fio": check_fio,
+          "iperf3": check_iperf3, "mckey": check_mckey, "nc.traditional": check_nothing,
+          "qperf": check_qperf, "rcopy": check_rcopy, "rdma_client": check_rdma_client,
+          "rdma_xclient": check_rdma_client, "riostream": check_rstream, "rping": check_rping,
+          "rstream": check_rstream, "ucmatose": check_ucmatose, "ucx_perftest": check_ucx,
+          "udaddy": check_ucmatose, "udpong": check_udpong}
 
 
 def check_pair(program, args, server, client):
