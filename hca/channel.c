@@ -74,6 +74,9 @@ void channel_add_cq(struct hca_channel *ch, struct hca_cq *cq)
 {
 	lock_take(&ch->lock);
 	cq->next = ch->cqs;
+	cq->link = &ch->cqs;
+	if (cq->next)
+		cq->next->link = &cq->next;
 	ch->cqs = cq;
 	lock_drop(&ch->lock);
 }
@@ -83,11 +86,12 @@ void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
 	lock_take(&ch->lock);
 	if (ch->next_up == cq)
 		ch->next_up = cq->next;
-	for (struct hca_cq **at = &ch->cqs; *at; at = &(*at)->next)
-		if (*at == cq) {
-			*at = cq->next;
-			break;
-		}
+	if (cq->link) {
+		*cq->link = cq->next;
+		if (cq->next)
+			cq->next->link = cq->link;
+		cq->link = NULL;
+	}
 	lock_drop(&ch->lock);
 }
 

@@ -411,18 +411,33 @@ static __attribute__((noinline)) void idle_look(uint32_t n)
 	progress_weftd();
 }
 
-/* Nothing is there: time for what is done now and then, and for what waits for time. */
-static inline int idle_poll(struct hca_cq *cq)
+/*
+ * Nothing is there: time for what is done now and then, and for what waits for time.  True: that
+ * took a while, so that something may be there now.
+ */
+static inline bool idle_poll(struct hca_cq *cq)
 {
 	uint32_t n = atomic_load_explicit(&cq->idle_polls, memory_order_relaxed) + 1;
+	bool slow = n % IDLE_POLLS_PER_LOOK == 0;
 
 	atomic_store_explicit(&cq->idle_polls, n, memory_order_relaxed);
-	if (n % IDLE_POLLS_PER_LOOK == 0)
+	if (slow)
 		idle_look(n);
 	/* It looks at the clock: a program that polls seldom must not be late for deadlines. */
-	if (progress_pending())
+	if (progress_pending()) {
 		progress_slow();
-	return 0;
+		slow = true;
+	}
+	return slow;
+}
+
+/*
+ * Who polls compares "nothing is there" with what it learns next, as that the peer is gone: it
+ * must be true after others had their time, not before.
+ */
+static inline bool stays_empty(struct hca_cq *cq)
+{
+	return !idle_poll(cq) || looks_empty(cq);
 }
 
 static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, struct hca_wc_more *more)
@@ -432,7 +447,8 @@ static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, struct hc
 	if (looks_empty(cq)) {
 		if (atomic_load_explicit(&cq->s->failed, memory_order_relaxed))
 			return -EIO;
-		return idle_poll(cq);
+		if (stays_empty(cq))
+			return 0;
 	}
 	lock_take(&cq->lock);
 	atomic_store_explicit(&cq->idle_polls, 0, memory_order_relaxed);

@@ -23,6 +23,12 @@ enum {
 	IPV4_AT = SEG_GRH_BYTES - sizeof(struct iphdr),
 };
 
+/*
+ * The SL of a receive: no RoCE packet carries one, so adapters use the field to tell which header
+ * lies in the 40 bytes, of which IPv4 leaves the first 20 undefined.  UCX reads it there.
+ */
+enum { SL_L3_IPV6 = 1, SL_L3_IPV4 = 2, SL_UDP = 8 };
+
 /* A datagram on its way. */
 struct datagram {
 	struct work *w;
@@ -186,7 +192,7 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 		.solicited = w->flags & IBV_SEND_SOLICITED,
 		.imm = w->imm,
 		.src_qp = w->req->qpn,
-		.sl = d->from->path.flow >> AV_SL_SHIFT,
+		.sl = SL_UDP | (d->from->path.ipv4 ? SL_L3_IPV4 : SL_L3_IPV6),
 	};
 	uint8_t *room = rxq_room(&to->rx, pos, o.byte_len, &r.where);
 

@@ -53,6 +53,9 @@ int hca_pd_alloc(struct hca_pd **out)
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
 	lock_take(&pds.lock);
 	pd->next = pds.first;
+	pd->link = &pds.first;
+	if (pd->next)
+		pd->next->link = &pd->next;
 	pds.first = pd;
 	lock_drop(&pds.lock);
 	*out = pd;
@@ -61,11 +64,9 @@ int hca_pd_alloc(struct hca_pd **out)
 
 static void pd_delist(struct hca_pd *pd)
 {
-	struct hca_pd **at = &pds.first;
-
-	while (*at != pd)
-		at = &(*at)->next;
-	*at = pd->next;
+	*pd->link = pd->next;
+	if (pd->next)
+		pd->next->link = pd->link;
 }
 
 int hca_pd_free(struct hca_pd *pd)

@@ -15,7 +15,8 @@ struct hca_pd {
 	struct hca_qp *qps; /* whose receives may still have to be copied out */
 	struct hca_srq *srqs;
 	struct hca_mw *mws;
-	struct hca_pd *next; /* of the process, so that a handle can be found */
+	struct hca_pd *next;  /* of the process, so that a handle can be found */
+	struct hca_pd **link; /* what points to us */
 };
 
 /* What a region is made of, as the segment's entry describes it. */
@@ -117,7 +118,8 @@ struct hca_cq {
 	void *cookie;
 	_Atomic uint32_t users;
 	struct hca_channel *channel;
-	struct hca_cq *next; /* on the channel */
+	struct hca_cq *next;  /* on the channel */
+	struct hca_cq **link; /* what points to us, NULL: on none */
 	uint32_t fired_seen;
 };
 

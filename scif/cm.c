@@ -17,6 +17,7 @@
 #include "scif/service.h"
 
 enum { RESOLVE_MS = 2000, CONNECT_S = 30, ACCEPT_S = 3, MAX_BACKLOG = 1024, READS = 16 };
+static const uint64_t TICK_NS = 400 * (uint64_t)NSEC_PER_MSEC;
 
 static _Atomic int connecting; /* endpoints */
 
@@ -306,6 +307,12 @@ static void tick_one(struct scif_ep *ep)
 
 void cm_tick(void)
 {
+	static uint64_t next;
+	uint64_t now = clock_ns();
+
+	if (now < next) /* with many endpoints it costs more than what woke us */
+		return;
+	next = now + TICK_NS;
 	ep_each(tick_one);
 }
 
@@ -391,28 +398,57 @@ static int complete(struct scif_ep *ep)
 	return ret;
 }
 
+/* Ends a request, which has no fd. */
+static void refuse(struct scif_ep *ep)
+{
+	rdma_reject(ep->id, NULL, 0);
+	ep_close(ep);
+	ep_put(ep);
+}
+
+/* There is no fd for that request: it is the first again, for who accepts when there is one. */
+static void put_back(struct scif_ep *listener, struct scif_ep *r)
+{
+	bool listens;
+
+	lock_take(&listener->lock);
+	listens = listener->state == EP_LISTENING;
+	if (listens) {
+		r->next_request = listener->requests;
+		listener->requests = r;
+		if (!r->next_request)
+			listener->requests_end = &r->next_request;
+		listener->waiting++;
+		ep_mark(listener);
+		ep_changed(listener);
+	}
+	lock_drop(&listener->lock);
+	if (!listens)
+		refuse(r);
+}
+
+/* Consumes the reference of the listener's queue to ep, which may go back there. */
 static int accept_one(struct scif_ep *listener, struct scif_ep *ep, struct scif_id *peer)
 {
-	int fd, ret;
+	int fd = ep_open(ep), ret;
 
-	ep->port = port_get(listener->port);
-	fd = ep_open(ep);
-	ret = fd < 0 ? fd : complete(ep);
-	if (!ret) {
-		*peer = ep->peer;
+	if (fd < 0) {
+		put_back(listener, ep);
 		return fd;
 	}
-	if (fd < 0) {
-		rdma_reject(ep->id, NULL, 0);
-		ep_close(ep);
-		return ret;
+	ep->port = port_get(listener->port);
+	ret = complete(ep);
+	if (!ret) {
+		*peer = ep->peer;
+	} else {
+		close(fd);
+		if (ep_remove(ep)) { /* else the service thread was faster */
+			ep_close(ep);
+			ep_put(ep);
+		}
 	}
-	close(fd);
-	if (ep_remove(ep)) { /* else the service thread was faster */
-		ep_close(ep);
-		ep_put(ep);
-	}
-	return ret;
+	ep_put(ep);
+	return ret ? ret : fd;
 }
 
 int cm_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
@@ -438,7 +474,6 @@ int cm_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
 		if (!r)
 			continue;
 		ret = accept_one(ep, r, peer);
-		ep_put(r);
 		if (ret >= 0 || (ret != -ECONNRESET && ret != -ETIMEDOUT))
 			return ret;
 		if (!block)

@@ -26,7 +26,7 @@ void cm_event(struct rdma_cm_event *ev);
 void cm_abandon(struct scif_ep *ep);
 /* Does anybody connect? */
 bool cm_connecting(void);
-/* Ends attempts that take too long. */
+/* Ends attempts that take too long.  May be called as often as one likes. */
 void cm_tick(void);
 /* In a forked child: nobody does. */
 void cm_forked(void);

@@ -23,14 +23,22 @@
 #include "scif/reg.h"
 #include "scif/service.h"
 
-enum { BUCKETS = 256, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
+enum { BUCKETS = 256, VISITS = 16, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
 	struct lock lock;
 	_Atomic uint32_t epoch; /* moves when an endpoint gets or loses its fd */
+	uint32_t round;         /* of ep_each() */
 	struct scif_ep *bucket[BUCKETS];
 } table;
+
+/* Inode numbers of sockets come one after the other, and an endpoint takes two. */
+static struct scif_ep **bucket_of(uint64_t ino)
+{
+	_Static_assert(BUCKETS == 1 << 8, "the hash has 8 bits");
+	return &table.bucket[ino * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
 
 struct scif_ep *ep_new(void)
 {
@@ -52,9 +60,10 @@ static void enter(struct scif_ep *ep)
 	struct scif_ep **head;
 
 	lock_take(&table.lock);
-	head = &table.bucket[ep->ino % BUCKETS];
+	head = bucket_of(ep->ino);
 	ep->next = *head;
 	*head = ep;
+	ep->visited = table.round;
 	ep_get(ep);
 	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 	lock_drop(&table.lock);
@@ -89,9 +98,12 @@ int ep_open(struct scif_ep *ep)
 	ret = service_watch(ep);
 	if (!ret)
 		return fd;
-	close(fd);
 	if (ep_remove(ep))
 		ep_put(ep);
+	close(fd);
+	lock_take(&ep->lock);
+	ready_undo(ep);
+	lock_drop(&ep->lock);
 	return ret;
 }
 
@@ -115,7 +127,7 @@ struct scif_ep *ep_find_ino(uint64_t ino)
 	struct scif_ep *ep;
 
 	lock_take(&table.lock);
-	for (ep = table.bucket[ino % BUCKETS]; ep && ep->ino != ino;)
+	for (ep = *bucket_of(ino); ep && ep->ino != ino;)
 		ep = ep->next;
 	if (ep)
 		ep_get(ep);
@@ -191,7 +203,7 @@ bool ep_remove(struct scif_ep *ep)
 	bool found;
 
 	lock_take(&table.lock);
-	for (at = &table.bucket[ep->ino % BUCKETS]; *at && *at != ep;)
+	for (at = bucket_of(ep->ino); *at && *at != ep;)
 		at = &(*at)->next;
 	found = *at != NULL;
 	if (found)
@@ -201,21 +213,38 @@ bool ep_remove(struct scif_ep *ep)
 	return found;
 }
 
+/* Some of that bucket that were not visited in this round, with references; how many. */
+static size_t next_batch(int bucket, uint32_t round, struct scif_ep **batch)
+{
+	size_t n = 0;
+
+	lock_take(&table.lock);
+	for (struct scif_ep *ep = table.bucket[bucket]; ep && n < VISITS; ep = ep->next) {
+		if (ep->visited == round)
+			continue;
+		ep->visited = round;
+		ep_get(ep);
+		batch[n++] = ep;
+	}
+	lock_drop(&table.lock);
+	return n;
+}
+
 void ep_each(void (*fn)(struct scif_ep *ep))
 {
-	for (int i = 0; i < BUCKETS; i++) {
-		struct scif_ep *all[64];
-		size_t n = 0;
+	struct scif_ep *batch[VISITS];
+	uint32_t round;
+	size_t n;
 
-		lock_take(&table.lock);
-		for (struct scif_ep *ep = table.bucket[i]; ep && n < 64; ep = ep->next) {
-			ep_get(ep);
-			all[n++] = ep;
-		}
-		lock_drop(&table.lock);
-		while (n > 0) {
-			fn(all[--n]);
-			ep_put(all[n]);
+	lock_take(&table.lock);
+	round = ++table.round;
+	lock_drop(&table.lock);
+	for (int i = 0; i < BUCKETS; i++) {
+		while ((n = next_batch(i, round, batch)) > 0) {
+			while (n > 0) {
+				fn(batch[--n]);
+				ep_put(batch[n]);
+			}
 		}
 	}
 }
@@ -255,7 +284,7 @@ bool ep_is_open(int fd)
 			return false;
 		sched_yield();
 	}
-	for (ep = table.bucket[st.st_ino % BUCKETS]; ep && ep->ino != st.st_ino;)
+	for (ep = *bucket_of(st.st_ino); ep && ep->ino != st.st_ino;)
 		ep = ep->next;
 	lock_drop(&table.lock);
 	return ep;

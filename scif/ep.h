@@ -135,7 +135,8 @@ struct scif_ep {
 	uint32_t spin_debt, spin_fails; /* sleeps until it may again; more with each failure */
 	enum ep_state state;
 	struct lock sending, receiving;
-	struct scif_ep *next; /* in the table */
+	struct scif_ep *next; /* in the table, whose lock guards both */
+	uint32_t visited;     /* in that round of ep_each() */
 	bool listed;
 	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards both */
 
@@ -168,7 +169,10 @@ struct scif_ep {
 
 /* A new endpoint in state EP_UNBOUND with one reference and no fd; NULL: no memory. */
 struct scif_ep *ep_new(void);
-/* Gives it its fd, close-on-exec, which is returned, and enters it into the table. */
+/*
+ * Gives it its fd, close-on-exec, which is returned, and enters it into the table.  Where it fails
+ * the endpoint is as before and it may be called again.
+ */
 int ep_open(struct scif_ep *ep);
 /* Enters one that another process made and passed to us, who is asked by that socket. */
 int ep_inherit(int fd, int maker);
@@ -188,7 +192,10 @@ int ep_find_again(int fd, struct scif_ep **ep);
 struct scif_ep *ep_find_ino(uint64_t ino);
 /* Takes it out of the table, which one caller succeeds in. */
 bool ep_remove(struct scif_ep *ep);
-/* Calls fn for each endpoint in the table, with a reference and without locks. */
+/*
+ * Calls fn for each endpoint that was in the table, with a reference and without locks.  One
+ * thread at a time.
+ */
 void ep_each(void (*fn)(struct scif_ep *ep));
 
 /* Is its fd, with all duplicates in all processes, closed?  Under the lock. */

@@ -16,6 +16,8 @@
 #include "scif/service.h"
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL, SPIN_NS = 10000, FEW = 16 };
+/* poll(2) holds on to what close(2) and dup2(2) took from us: so often we see for ourselves. */
+static const uint64_t AGAIN_NS = 400 * (uint64_t)NSEC_PER_MSEC;
 
 /* A thread that sleeps in poll(2) for us. */
 struct sleeper {
@@ -135,21 +137,25 @@ static int look(struct pollfd *fds, unsigned n, bool sleeps)
 	return found;
 }
 
-/* Sleeps in poll(2) with an eventfd at the end of the copy `all`. */
+/* Sleeps for a while in poll(2) with an eventfd at the end of the copy `all`. */
 static int sleep_until(struct pollfd *all, struct pollfd *fds, unsigned n, uint64_t until)
 {
 	struct sleeper me = {.fd = all[n].fd}, **at;
 	uint64_t now = clock_ns(), left = until > now ? until - now : 0;
-	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
+	struct timespec ts = {0};
 	int ret;
 
+	if (left > AGAIN_NS)
+		left = AGAIN_NS;
+	ts.tv_sec = left / NSEC_PER_SEC;
+	ts.tv_nsec = left % NSEC_PER_SEC;
 	lock_take(&sleepers.lock);
 	me.next = sleepers.list;
 	sleepers.list = &me;
 	lock_drop(&sleepers.lock);
 	memcpy(all, fds, n * sizeof(*fds));
 	ret = look(fds, n, true); /* once more: now we are seen by who closes */
-	if (!ret && ppoll(all, n + 1, until == UINT64_MAX ? NULL : &ts, NULL) < 0)
+	if (!ret && ppoll(all, n + 1, &ts, NULL) < 0)
 		ret = -errno;
 	lock_take(&sleepers.lock);
 	for (at = &sleepers.list; *at != &me;)

@@ -37,6 +37,13 @@ int ready_open(struct scif_ep *ep, int *fd)
 	return 0;
 }
 
+void ready_undo(struct scif_ep *ep)
+{
+	close(ep->sock);
+	ep->sock = -1;
+	ep->marked = ep->filled = ep->hung_up = false;
+}
+
 void ep_mark(struct scif_ep *ep)
 {
 	if (ep->marked || ep->sock < 0)

@@ -14,6 +14,9 @@
 
 enum { GRH = 40, MTU = 4096 };
 
+/* What the SL of a receive tells of the header: RoCEv2 in IPv6 or IPv4, as adapters give it. */
+enum { SL_IPV6 = 9, SL_IPV4 = 10 };
+
 static struct vp_end a, b;
 static struct ibv_ah *ah;
 static struct vp_addr to_b;
@@ -108,6 +111,7 @@ static void payloads(void)
 		CHECK_EQ(wc.qp_num, b.qp->qp_num);
 		CHECK_EQ(wc.slid, 0);
 		CHECK_EQ(wc.pkey_index, 0);
+		CHECK_EQ(wc.sl, SL_IPV4);
 		check_grh(b.buf, len);
 		CHECK(vp_filled(b.buf + GRH, len, i));
 		CHECK(b.buf[GRH + len] == 0x5a);
@@ -162,8 +166,10 @@ static void paths(void)
 			continue;
 		if (all[i] == far || all[i] == wide) {
 			check_ipv4(all[i] == far ? 0 : 0x48, 200);
+			CHECK_EQ(wc.sl, SL_IPV4);
 			continue;
 		}
+		CHECK_EQ(wc.sl, SL_IPV6);
 		CHECK_EQ(be32toh(grh->version_tclass_flow), 6u << 28 | 0x48u << 20 | 0x12345);
 		CHECK_EQ(grh->hop_limit, all[i] == v6 ? 200 : 7);
 		CHECK_EQ(be16toh(grh->paylen), 8 + 20 + 4 + ((16 + i + 3) & ~3u) + 4);

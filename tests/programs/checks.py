@@ -172,6 +172,14 @@ def check_iperf3(args, server, client):
         expect(rates and all(float(r) > 0 for r in rates), f"no rate of the {who}: {client}")
 
 
+def check_ucx(args, server, client):
+    """All iterations, with a time above 0."""
+    final = re.search(r"^Final: +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) ", client.output, re.M)
+    expect(final, f"no result: {client}")
+    expect(final[1] == option(args, "-n"), f"{final[1]} iterations: {client}")
+    expect(float(final[4]) > 0, f"no time: {client}")
+
+
 def check_nothing(args, server, client):
     """Its copy is compared."""
 
@@ -186,18 +194,17 @@ def check_mckey(args, server, client):
         expect("data transfers complete" in end.output, f"no data: {end}")
 
 
-
-CM_CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
+CHECKS = {"cmtime": check_cmtime, "fio": check_fio, "mckey": check_mckey, "qperf": check_qperf,
              "rcopy": check_rcopy, "riostream": check_rstream, "rstream": check_rstream,
-             "udpong": check_udpong, "iperf3": check_iperf3, "nc.traditional": check_nothing,
+             "ucx_perftest": check_ucx, "udpong": check_udpong, "iperf3": check_iperf3, "nc.traditional": check_nothing,
              "rdma_client": check_rdma_client, "rdma_xclient": check_rdma_client,
              "rping": check_rping, "ucmatose": check_ucmatose, "udaddy": check_ucmatose}
 
 
 def check_pair(program, args, server, client):
     expect(server.status == 0 and client.status == 0, "an exit status is not 0")
-    if program in CM_CHECKS:
-        CM_CHECKS[program](args, server, client)
+    if program in CHECKS:
+        CHECKS[program](args, server, client)
     elif program == "ibv_xsrq_pingpong":
         for end in (server, client):
             expect("success" in end.output.split("\n"), f"no word of success: {end}")
