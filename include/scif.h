@@ -222,7 +222,7 @@ int scif_close(scif_epd_t epd);
 /*
  * Bytes into the peer's queue, which holds 4095; returns how many.  With SCIF_SEND_BLOCK waits
  * until all are there; without sends what has room, 0 if none.  EINVAL len < 0, bad flags;
- * ENOTCONN; ECONNRESET; EINTR if a signal came before the first byte went.
+ * EFAULT msg is NULL; ENOTCONN; ECONNRESET; EINTR if a signal came before the first byte went.
  */
 int scif_send(scif_epd_t epd, void *msg, int len, int flags);
 
@@ -232,9 +232,9 @@ int scif_recv(scif_epd_t epd, void *msg, int len, int flags);
 
 /*
  * Opens a window: whole pages at addr become reachable for the peer at the offset returned.
- * offset with SCIF_MAP_FIXED is the place, else a hint that is followed if it is free.  The peer
- * knows the window when this returns.  SCIF_REGISTER_FAILED: EINVAL, EADDRINUSE, EFAULT, ENOMEM,
- * ENOTCONN, ECONNRESET.
+ * offset with SCIF_MAP_FIXED is the place, else a hint that is followed if it is free; never
+ * negative.  The peer knows the window when this returns.  SCIF_REGISTER_FAILED: EINVAL,
+ * EADDRINUSE, EFAULT, ENOMEM, ENOTCONN, ECONNRESET.
  */
 off_t scif_register(
 	scif_epd_t epd, void *addr, size_t len, off_t offset, int prot_flags, int map_flags);
@@ -283,10 +283,11 @@ int scif_get_nodeIDs(uint16_t *nodes, int len, uint16_t *self);
  */
 int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout);
 
-/* The file descriptor of epd, which is epd. */
+/* The file descriptor of epd, which is epd.  EBADF, ENOTTY. */
 int scif_get_fd(scif_epd_t epd);
 
-/* Maps windows of the peer.  SCIF_MMAP_FAILED: EOPNOTSUPP where pages cannot be shared. */
+/* Maps windows of the peer.  SCIF_MMAP_FAILED: EOPNOTSUPP where pages cannot be shared; ENOMEM
+ * also beyond 4096 mappings of the peer's memory. */
 void *scif_mmap(void *addr, size_t len, int prot, int flags, scif_epd_t epd, off_t offset);
 int scif_munmap(void *addr, size_t len);
 
@@ -296,7 +297,7 @@ int scif_munmap(void *addr, size_t len);
 /* scif_get_nodeIDs() by its later name. */
 int scif_get_node_ids(uint16_t *nodes, int len, uint16_t *self);
 
-/* A handle for pages from which windows can be made.  EINVAL, ENOMEM. */
+/* A handle for pages from which windows can be made.  EINVAL, EFAULT, ENOMEM. */
 int scif_pin_pages(
 	void *addr, size_t len, int prot_flags, int map_flags, scif_pinned_pages_t *pinned_pages);
 /* Ends the handle; windows made from it stay.  EINVAL no such handle. */

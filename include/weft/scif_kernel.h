@@ -176,7 +176,7 @@ int scif_close(scif_epd_t epd) WEFT_KSCIF(close);
 
 /*
  * Bytes into the peer's queue and out of our own; how many.  SCIF_SEND_BLOCK and SCIF_RECV_BLOCK
- * wait for all, else 0 may be the answer.  -EINVAL, -ENOTCONN, -ECONNRESET, -EINTR.
+ * wait for all, else 0 may be the answer.  -EINVAL, -EFAULT NULL, -ENOTCONN, -ECONNRESET, -EINTR.
  */
 int scif_send(scif_epd_t epd, void *msg, int len, int flags) WEFT_KSCIF(send);
 int scif_recv(scif_epd_t epd, void *msg, int len, int flags) WEFT_KSCIF(recv);
@@ -214,7 +214,7 @@ int scif_fence_signal(scif_epd_t epd, off_t loff, u64 lval, off_t roff, u64 rval
 /* Number of nodes; up to len of them in nodes, this one in *self; both may be NULL.  -EINVAL. */
 int scif_get_node_ids(u16 *nodes, int len, u16 *self) WEFT_KSCIF(get_node_ids);
 
-/* A handle for pages, and its end; windows made from it stay.  -EINVAL, -ENOMEM. */
+/* A handle for pages, and its end; windows made from it stay.  -EINVAL, -EFAULT, -ENOMEM. */
 int scif_pin_pages(void *addr, size_t len, int prot_flags, int map_flags,
 	scif_pinned_pages_t *pinned_pages) WEFT_KSCIF(pin_pages);
 int scif_unpin_pages(scif_pinned_pages_t pinned_pages) WEFT_KSCIF(unpin_pages);
