@@ -2,6 +2,7 @@
 #include "stepper.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -49,20 +50,54 @@ void stepper_detach(struct agent *a)
 		ptrace(PTRACE_DETACH, a->pid, 0, 0);
 }
 
-long stepper_into(struct agent *a, long n, bool *behind)
+/*
+ * Has us and the agent run on one CPU, or again on those of before.  A step takes two switches
+ * between us: on one CPU some microseconds, across two that sleep in between, in a virtual machine,
+ * a hundred.
+ */
+static void share_cpu(struct agent *a, bool share)
 {
-	int rc = wait_trap(a, PTRACE_CONT);
+	static cpu_set_t before;
+	cpu_set_t one;
+	int cpu = sched_getcpu();
 
-	*behind = false;
-	for (long i = 0; !rc && i < n; i++) {
-		if (ptrace(PTRACE_SINGLESTEP, a->pid, 0, 0) < 0)
-			return -errno;
-		rc = wait_trap(a, PTRACE_SINGLESTEP);
-		*behind = !rc && is_breakpoint(a);
+	if (share && sched_getaffinity(0, sizeof before, &before) < 0)
+		CPU_ZERO(&before);
+	if (cpu < 0 || !CPU_COUNT(&before))
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(a->pid, sizeof one, share ? &one : &before);
+	sched_setaffinity(0, sizeof one, share ? &one : &before);
+}
+
+static long step(struct agent *a, long n, bool *behind)
+{
+	for (long i = 0; i < n; i++) {
+		int rc = ptrace(PTRACE_SINGLESTEP, a->pid, 0, 0) < 0
+				 ? -errno
+				 : wait_trap(a, PTRACE_SINGLESTEP);
+
+		if (rc)
+			return rc;
+		*behind = is_breakpoint(a);
 		if (*behind)
 			return i;
 	}
-	return rc ? rc : n;
+	return n;
+}
+
+long stepper_into(struct agent *a, long n, bool *behind)
+{
+	long rc = wait_trap(a, PTRACE_CONT);
+
+	*behind = false;
+	if (rc)
+		return rc;
+	share_cpu(a, true);
+	rc = step(a, n, behind);
+	share_cpu(a, false);
+	return rc;
 }
 
 int stepper_go_on(struct agent *a, bool behind)
