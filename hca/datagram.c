@@ -171,15 +171,6 @@ static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want
 	return receive_fits(&to->view, to->rx.pd, r, to->rx.sge_max, want);
 }
 
-static void fetch_slot(const struct rxq_ref *rx, uint32_t pos)
-{
-	const struct seg_rxs *s = rxq_at(rx, pos);
-
-	prefetch_write(&s->rqe.state);
-	prefetch_read(&s->rqe);
-	prefetch_write(s->near);
-}
-
 /* Asks for the lines that the datagram needs at its receiver, who used them last. */
 static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 {
@@ -188,7 +179,7 @@ static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 	if (!to || !to->rx.ring.slots || !to->recv_cq.cq)
 		return;
 	cq_prefetch(&to->recv_cq);
-	fetch_slot(&to->rx, atomic_load_explicit(to->rx.ring.head, memory_order_relaxed));
+	rxq_fetch_head(&to->rx);
 }
 
 /* Fills the receive at pos, which is ours. */
@@ -215,7 +206,7 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 			sgl_gather(&d->payload.l, room + SEG_GRH_BYTES);
 		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
-		fetch_slot(&to->rx, pos + 1); /* most likely of the next one */
+		rxq_fetch(&to->rx, pos + 1); /* most likely of the next one */
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */

@@ -304,11 +304,11 @@ struct seg_rxq {
 	 * which place is in use.
 	 */
 	_Atomic uint32_t resizes;
+	_Atomic uint32_t limit; /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
 
-	/* the owner */
+	/* the owner, at each post: executors look only when they must */
 	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
 	_Atomic uint32_t posted; /* counts receives posted */
-	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
 
 	/* a parked requester writes, the owner reads at each post */
 	_Alignas(CACHE_LINE) _Atomic uint32_t park;
