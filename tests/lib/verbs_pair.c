@@ -346,35 +346,6 @@ void vp_quiet(struct ibv_cq *cq, int ms)
 	CHECK(!vp_poll(cq, &wc, ms));
 }
 
-uint8_t vp_byte(uint32_t seed, size_t i)
-{
-	uint64_t x = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
-
-	return x >> 56;
-}
-
-void vp_fill(uint8_t *p, size_t len, uint32_t seed)
-{
-	for (size_t i = 0; i < len; i++)
-		p[i] = vp_byte(seed, i);
-}
-
-bool vp_filled(const uint8_t *p, size_t len, uint32_t seed)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != vp_byte(seed, i))
-			return false;
-	return true;
-}
-
-bool vp_all(const uint8_t *p, size_t len, uint8_t c)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != c)
-			return false;
-	return true;
-}
-
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
 {
 	unsigned before = check_failures();

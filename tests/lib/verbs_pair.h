@@ -92,14 +92,6 @@ bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, ui
 /* Checks that nothing completes within ms. */
 void vp_quiet(struct ibv_cq *cq, int ms);
 
-/* The byte at position i of test pattern seed; filling and checking with it. */
-uint8_t vp_byte(uint32_t seed, size_t i);
-void vp_fill(uint8_t *p, size_t len, uint32_t seed);
-/* True if all len bytes are the pattern's. */
-bool vp_filled(const uint8_t *p, size_t len, uint32_t seed);
-/* True if all bytes are c. */
-bool vp_all(const uint8_t *p, size_t len, uint8_t c);
-
 /* A second process of the test and the socket to it. */
 struct vp_child {
 	pid_t pid;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { LEN = 48 << 20, SMALL = 4096, SOON_MS = 3000, KILLS = 20 };
@@ -88,7 +89,7 @@ static void obey(int fd, void *arg)
 			e.mr = ibv_reg_mr(e.pd, e.buf, e.len, e.opts.mr_access);
 			break;
 		case CHECK_QUIET:
-			CHECK(vp_all(e.buf, e.len, 0x5a));
+			CHECK(pattern_all(e.buf, e.len, 0x5a));
 			vp_tell(fd, 1);
 			break;
 		case DESTROY:

@@ -12,6 +12,7 @@
 
 #include "crash/journal.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -83,7 +84,7 @@ static void try(const struct op *op, bool refused, struct ibv_context *ctx, int 
 	peer = vp_swap(fd, &mine);
 	vp_connect(&e, &peer);
 	vp_sync(fd);
-	vp_fill(e.buf, 8, 1);
+	pattern_fill(e.buf, 8, 1);
 	CHECK_EQ(vp_post_send(&e, 1, op->opcode, IBV_SEND_SIGNALED, 0, 8, &peer, 0), 0);
 	vp_want(e.scq, &wc, refused ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS, 1);
 	vp_sync(fd);

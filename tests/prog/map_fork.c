@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -106,14 +107,14 @@ static int child(uint8_t *buf, uint8_t *heap)
 	usleep(2000);
 	if (memcmp(copy, buf, SIZE))
 		return 1;
-	if (!vp_all(heap, 1000, 7))
+	if (!pattern_all(heap, 1000, 7))
 		return 2;
 	memset(buf, 0xc1, SIZE);
 	memset(heap, 0xc1, 1000);
-	if (madvise(buf, SIZE, MADV_DONTNEED) || !vp_all(buf, SIZE, 0))
+	if (madvise(buf, SIZE, MADV_DONTNEED) || !pattern_all(buf, SIZE, 0))
 		return 3;
 	usleep(2000);
-	return vp_all(buf, SIZE, 0) ? 0 : 4;
+	return pattern_all(buf, SIZE, 0) ? 0 : 4;
 }
 
 static void part(int fd, void *arg)
@@ -151,9 +152,9 @@ static void part(int fd, void *arg)
 		allocator_leave();
 		CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st));
 		CHECK_EQ(WEXITSTATUS(st), 0);
-		CHECK(vp_all(heap, 1000, 7));
+		CHECK(pattern_all(heap, 1000, 7));
 		vp_hear(c.fd);
-		CHECK(vp_all(e.buf, SIZE, 20 * i + 19));
+		CHECK(pattern_all(e.buf, SIZE, 20 * i + 19));
 	}
 	/* A part of a page is converted only if system calls into it can be held off. */
 	CHECK_EQ(share_count("regions"), threads && !can_hold_off() ? 1 : 2);

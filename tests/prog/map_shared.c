@@ -19,6 +19,7 @@
 #include "hca/layout.h"
 #include "pages/backing.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
@@ -83,12 +84,12 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 
 	switch (o->what) {
 	case WRITE:
-		vp_fill(e->buf, o->len, o->seed);
+		pattern_fill(e->buf, o->len, o->seed);
 		return post(e, IBV_WR_RDMA_WRITE, o, o->len);
 	case READ:
 		memset(e->buf, 0, o->len);
 		st = post(e, IBV_WR_RDMA_READ, o, o->len);
-		return vp_filled(e->buf, o->len, o->seed) ? st : IBV_WC_FATAL_ERR;
+		return pattern_filled(e->buf, o->len, o->seed) ? st : IBV_WC_FATAL_ERR;
 	case ADD:
 		for (uint64_t i = 0; !st && i < o->len; i++)
 			st = post(e, IBV_WR_ATOMIC_FETCH_AND_ADD, o, 8);
@@ -225,8 +226,8 @@ static void operate(struct owner *w, uint8_t *p, size_t len)
 
 	memset(w->p, 0, SIZE);
 	CHECK_EQ(order(w, WRITE, p + 7, len - 7, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(p + 7, len - 7, 1) && vp_all(p, 7, 0));
-	vp_fill(p, len, 2);
+	CHECK(pattern_filled(p + 7, len - 7, 1) && pattern_all(p, 7, 0));
+	pattern_fill(p, len, 2);
 	CHECK_EQ(order(w, READ, p, len, 2), IBV_WC_SUCCESS);
 	atomic_store(word, 0);
 	if (send(w->peer.fd, &o, sizeof o, 0) != sizeof o)
@@ -323,14 +324,14 @@ static void several(int fd, void *arg)
 	shares(2, 1);
 	w.mr = part;
 	CHECK_EQ(order(&w, WRITE, w.p + 5 * PAGE, PAGE, 3), IBV_WC_SUCCESS);
-	CHECK(vp_filled(q + 5 * PAGE, PAGE, 3));
+	CHECK(pattern_filled(q + 5 * PAGE, PAGE, 3));
 	check_case("atomics by copies send it back");
 	w.mr = ibv_reg_mr_iova(w.e.pd, w.p + 5 * PAGE + 4, 100, 0x1000, RIGHTS);
 	CHECK(w.mr && !ibv_dereg_mr(w.mr));
 	shares(1, 1);
 	w.mr = part;
 	CHECK_EQ(order(&w, WRITE, w.p + 6 * PAGE, PAGE, 4), IBV_WC_SUCCESS);
-	CHECK(vp_filled(q + 6 * PAGE, PAGE, 4));
+	CHECK(pattern_filled(q + 6 * PAGE, PAGE, 4));
 	CHECK_EQ(ibv_dereg_mr(part), 0);
 	check_case("memory that is registered goes away");
 	munmap(w.p, SIZE);
@@ -339,7 +340,7 @@ static void several(int fd, void *arg)
 	munmap(q + 7 * PAGE, PAGE);
 	CHECK_EQ(order(&w, WRITE, q, SIZE, 5), IBV_WC_SUCCESS);
 	q = map(w.fd, SKIP);
-	CHECK(vp_filled(q, SIZE, 5));
+	CHECK(pattern_filled(q, SIZE, 5));
 	CHECK_EQ(ibv_dereg_mr(alias), 0);
 	shares(0, 0);
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 1) > 0, 1);
@@ -364,16 +365,16 @@ static void while_in_use(int fd, void *arg)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &st, 0) == pid && st == 0);
-	CHECK(vp_all(w.p, PAGE, 9));
+	CHECK(pattern_all(w.p, PAGE, 9));
 	shares(1, 1);
 	operate(&w, w.p, SIZE);
 	check_case("deregistered while a peer writes");
 	order(&w, FLOOD, w.p, SIZE, 0);
 	usleep(20 * 1000);
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
-	vp_fill(w.p, SIZE, 6);
+	pattern_fill(w.p, SIZE, 6);
 	CHECK_EQ(vp_hear(w.peer.fd), IBV_WC_REM_ACCESS_ERR);
-	CHECK(vp_filled(w.p, SIZE, 6));
+	CHECK(pattern_filled(w.p, SIZE, 6));
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 0), 0);
 	end(&w);
 }
@@ -392,7 +393,7 @@ static void refused(int fd, void *arg)
 	shares(0, 0);
 	CHECK_EQ(share_count("memfd"), 1);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(order(&w, HOLDS, NULL, 0, 0), 0);
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	check_case("it could be sealed afterwards");
@@ -441,7 +442,7 @@ static void without_fd(int fd, void *arg)
 	shares(privileged, privileged);
 	CHECK_EQ(share_count("no_descriptor"), !privileged);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	munmap(w.p, SIZE);
 	check_case("closed afterwards");
@@ -508,20 +509,20 @@ static void liar(int fd, void *arg)
 	r->kind = BACKING_SYSV;
 	r->shmid = -1;
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 1), 0);
 	r->kind = BACKING_MEMFD;
 	check_case("places that are not there");
 	for (int i = 0; i < 64; i += 7) {
 		entry->offset = (1ull << i) + SKIP + SIZE;
 		CHECK_EQ(order(&w, WRITE, w.p, PAGE, i), IBV_WC_SUCCESS);
-		CHECK(vp_filled(w.p, PAGE, i));
+		CHECK(pattern_filled(w.p, PAGE, i));
 	}
 	entry->offset = SKIP;
 	for (int i = 0; i < 32; i += 5) {
 		entry->backing = 1u << i;
 		CHECK_EQ(order(&w, WRITE, w.p, PAGE, i), IBV_WC_SUCCESS);
-		CHECK(vp_filled(w.p, PAGE, i));
+		CHECK(pattern_filled(w.p, PAGE, i));
 	}
 	check_case("taken away while it is used");
 	entry->backing = atomic_load(&r->id);
@@ -607,7 +608,7 @@ static void never(int fd, void *arg)
 	w.mr = reg(&w, w.p, SIZE);
 	shares(0, 0);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	end(&w);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -121,7 +122,7 @@ static void threads_write(int fd, void *arg)
 	CHECK_EQ(share_count("left_behind"), 0);
 	check_case("zero pages after all");
 	CHECK_EQ(madvise(mem, SIZE, MADV_DONTNEED), 0);
-	CHECK(vp_all(mem, SIZE, 0));
+	CHECK(pattern_all(mem, SIZE, 0));
 	munmap(mem, SIZE);
 	ibv_dealloc_pd(pd);
 	ibv_close_device(ctx);
@@ -185,7 +186,7 @@ static void peer_sends(int fd, void *arg)
 				die("reg_mr");
 		} while (ibv_poll_cq(e.rcq, 1, &wc) == 0);
 		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
-		bad += !vp_all(e.buf + off, MESSAGE, vp_hear(c.fd));
+		bad += !pattern_all(e.buf + off, MESSAGE, vp_hear(c.fd));
 		memset(e.buf + off, 0, MESSAGE);
 	}
 	vp_tell(c.fd, 0);

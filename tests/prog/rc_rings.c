@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { DEPTH = 48, MESSAGE = 4096, LAPS = 30 };
@@ -212,7 +213,7 @@ static void taker(int fd, void *arg)
 			if (!vp_want(e.rcq, &wc, IBV_WC_SUCCESS, i))
 				return;
 			CHECK_EQ(wc.byte_len, length_of(n));
-			CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
+			CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
 		}
 	}
 	vp_free(&e);
@@ -238,7 +239,7 @@ static void payload_ring(void)
 		check_case("payload ring, lap %d", lap);
 		vp_sync(c.fd);
 		for (uint32_t i = 0; i < count; i++, n++) {
-			vp_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
+			pattern_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
 			CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED,
 					 (size_t)i * MESSAGE, length_of(n), NULL, 0),
 				0);
@@ -276,11 +277,11 @@ static void deregisters(int fd, void *arg)
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
 	e.mr = NULL;
 	for (uint32_t i = 0; i < ARRIVED; i++)
-		CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, arrived_lens[i], i));
+		CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, arrived_lens[i], i));
 	memset(e.buf, 0, e.len);
 	for (uint32_t i = 0; i < ARRIVED; i++)
 		vp_want(e.rcq, &wc, IBV_WC_SUCCESS, i);
-	CHECK(vp_all(e.buf, e.len, 0)); /* and not written once more */
+	CHECK(pattern_all(e.buf, e.len, 0)); /* and not written once more */
 	vp_free(&e);
 	ibv_close_device(e.ctx);
 }
@@ -300,7 +301,7 @@ static void dereg_unpolled(void)
 	vp_connect(&e, &peer);
 	vp_sync(c.fd);
 	for (uint32_t i = 0; i < ARRIVED; i++) {
-		vp_fill(e.buf, arrived_lens[i], i);
+		pattern_fill(e.buf, arrived_lens[i], i);
 		CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, arrived_lens[i],
 				 NULL, 0),
 			0);
@@ -335,7 +336,7 @@ static void late_taker(int fd, void *arg)
 		if (!vp_want(e.rcq, &wc, IBV_WC_SUCCESS, n))
 			return;
 		CHECK_EQ(wc.byte_len, length_of(n));
-		CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
+		CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
 	}
 	vp_sync(fd);
 	vp_free(&e);
@@ -359,7 +360,7 @@ static void parked_queue(void)
 		for (uint32_t i = 0; i < DEPTH; i++) {
 			uint32_t n = lap * DEPTH + i;
 
-			vp_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
+			pattern_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
 			CHECK_EQ(vp_post_send(&e, n, IBV_WR_SEND, IBV_SEND_SIGNALED,
 					 (size_t)i * MESSAGE, length_of(n), NULL, 0),
 				0);

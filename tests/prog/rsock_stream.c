@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rs_ends.h"
 
 enum { MANY = 100, SHORT_MS = 200 };
@@ -199,7 +200,7 @@ static void send_all(int s, uint64_t from, size_t n)
 		size_t part = n < sizeof buf ? n : sizeof buf;
 
 		for (size_t i = 0; i < part; i++)
-			buf[i] = rs_byte(from + i);
+			buf[i] = pattern_byte(0, from + i);
 		if (rsend(s, buf, part, 0) != (ssize_t)part)
 			die("rsend");
 		from += part;
@@ -214,7 +215,7 @@ static void expect_bytes(int s, uint64_t from, size_t n)
 
 	CHECK_EQ(rrecv(s, buf, n, MSG_WAITALL), n);
 	for (size_t i = 0; i < n; i++)
-		bad += buf[i] != rs_byte(from + i);
+		bad += buf[i] != pattern_byte(0, from + i);
 	CHECK_EQ(bad, 0);
 	free(buf);
 }
@@ -263,7 +264,7 @@ static void full(void)
 	rs_nonblock(p.active, true);
 	for (;;) {
 		for (size_t i = 0; i < sizeof buf; i++)
-			buf[i] = rs_byte(sent + i);
+			buf[i] = pattern_byte(0, sent + i);
 		n = rsend(p.active, buf, sizeof buf, 0);
 		if (n < 0)
 			break;
@@ -278,7 +279,7 @@ static void full(void)
 		if (n <= 0)
 			die("rrecv");
 		for (ssize_t i = 0; i < n; i++)
-			if (buf[i] != rs_byte(got + i))
+			if (buf[i] != pattern_byte(0, got + i))
 				die("byte %zu is wrong", got + i);
 		got += n;
 	}

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, BIG = 5 << 20, OFF = 0x100000, OTHER = 0x1000000 };
@@ -20,20 +21,6 @@ enum { READ = SCIF_PROT_READ, WRITE = SCIF_PROT_WRITE, BOTH = READ | WRITE };
 
 static struct scif_pair pair;
 static uint8_t *ours, *theirs; /* windows of a and b, made before the fork */
-
-static void fill(uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = (i * 31 + (i >> 9) + seed) & 0xff;
-}
-
-static size_t same(const uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != ((i * 31 + (i >> 9) + seed) & 0xff))
-			return i;
-	return n;
-}
 
 static void fails(int64_t ret, int err)
 {
@@ -51,17 +38,17 @@ static void copies(void)
 	/* windows that were there, of the process that made them */
 	CHECK_EQ(scif_writeto(pair.a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_vreadfrom(pair.a, m, BIG, OTHER, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
-	fill(m, BIG, 2);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
+	pattern_fill(m, BIG, 2);
 	CHECK_EQ(scif_vwriteto(pair.a, m + 1, BIG - 1, OTHER + 1, SCIF_RMA_USECACHE), 0);
 	memset(m, 0, BIG);
 	CHECK_EQ(scif_vreadfrom(pair.a, m + 1, BIG - 1, OTHER + 1, SCIF_RMA_ORDERED), 0);
-	m[0] = 2;
-	CHECK_EQ(same(m, BIG, 2), BIG);
+	m[0] = pattern_byte(2, 0);
+	CHECK_EQ(pattern_match(m, BIG, 2), BIG);
 	CHECK_EQ(scif_readfrom(pair.a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_vreadfrom(pair.b, m, LEN, OFF, 0), 0);
-	m[0] = 2;
-	CHECK_EQ(same(m, LEN, 2), LEN);
+	m[0] = pattern_byte(2, 0);
+	CHECK_EQ(pattern_match(m, LEN, 2), LEN);
 	munmap(m, BIG);
 }
 
@@ -97,7 +84,7 @@ static void windows(void)
 		fails(scif_register(pair.a, m, LEN, 0, BOTH, 0), EOPNOTSUPP);
 		return;
 	}
-	fill(m, LEN, 5);
+	pattern_fill(m, LEN, 5);
 	o = scif_register(pair.a, m, LEN, 0, BOTH, 0);
 	if (!CHECK(o > 0))
 		return;
@@ -107,8 +94,8 @@ static void windows(void)
 	CHECK_EQ(scif_vwriteto(pair.b, "to the heir", 12, o + 8, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(memcmp(m + 8, "to the heir", 12), 0);
 	CHECK_EQ(scif_readfrom(pair.a, o, LEN, OTHER, SCIF_RMA_SYNC), 0);
-	fill(m, 64, 2); /* signals were there */
-	CHECK_EQ(same(m, LEN, 2), LEN);
+	pattern_fill(m, 64, 2); /* signals were there */
+	CHECK_EQ(pattern_match(m, LEN, 2), LEN);
 	fails(scif_unregister(pair.a, o, PAGE), EINVAL);
 	CHECK_EQ(scif_unregister(pair.a, o, LEN), 0);
 	fails(scif_vreadfrom(pair.b, got, 16, o, SCIF_RMA_SYNC), ENXIO);
@@ -241,7 +228,7 @@ static void mapped(void)
 	pid = fork();
 	if (!pid) {
 		m = scif_pages(LEN);
-		fill(m, LEN, 8);
+		pattern_fill(m, LEN, 8);
 		CHECK_EQ(scif_register(pair.a, m, LEN, 4 * OTHER, BOTH, SCIF_MAP_FIXED), 4 * OTHER);
 		scif_tell(back[1], 1);
 		scif_hear(to[0]);
@@ -252,7 +239,7 @@ static void mapped(void)
 	CHECK_EQ(scif_hear(back[0]), 1);
 	m = scif_mmap(NULL, LEN, BOTH, 0, pair.b, 4 * OTHER);
 	if (CHECK(m != SCIF_MMAP_FAILED)) {
-		CHECK_EQ(same(m, LEN, 8), LEN);
+		CHECK_EQ(pattern_match(m, LEN, 8), LEN);
 		m[3] = 99;
 	}
 	scif_tell(to[1], 1);
@@ -265,7 +252,7 @@ static void mapped(void)
 	m = scif_pages(LEN);
 	CHECK_EQ(scif_vreadfrom(pair.b, m, LEN, 4 * OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(m[3], 99);
-	CHECK_EQ(m[5], (5 * 31 + 8) & 0xff);
+	CHECK_EQ(m[5], pattern_byte(8, 5));
 	CHECK_EQ(scif_unregister(pair.a, 4 * OTHER, LEN), 0);
 }
 
@@ -305,14 +292,14 @@ int main(void)
 	theirs = scif_pages(BIG);
 	CHECK_EQ(scif_register(pair.a, ours, LEN, OFF, BOTH, SCIF_MAP_FIXED), OFF);
 	CHECK_EQ(scif_register(pair.b, theirs, BIG, OTHER, BOTH, SCIF_MAP_FIXED), OTHER);
-	fill(ours, LEN, 1);
+	pattern_fill(ours, LEN, 1);
 	pid = fork();
 	if (!pid) {
 		heir("child");
 		_exit(check_result());
 	}
 	join(pid);
-	fill(ours, LEN, 1);
+	pattern_fill(ours, LEN, 1);
 	pid = fork();
 	if (!pid) {
 		uint16_t port;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { LEN = 8192, ROOM = 512 };
@@ -85,7 +86,7 @@ static void send_one(struct vp_end *a, uint64_t n)
 {
 	struct ibv_wc wc;
 
-	vp_fill(a->buf, length_of(n), (uint32_t)n);
+	pattern_fill(a->buf, length_of(n), (uint32_t)n);
 	CHECK_EQ(vp_post_send(a, n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, length_of(n), NULL, 0), 0);
 	vp_want(a->scq, &wc, IBV_WC_SUCCESS, n);
 }
@@ -96,7 +97,7 @@ static void got(struct vp_end *b, uint64_t n)
 
 	if (vp_want(b->rcq, &wc, IBV_WC_SUCCESS, n)) {
 		CHECK_EQ(wc.byte_len, length_of(n));
-		CHECK(vp_filled(memory + n % ROOM * LEN, length_of(n), (uint32_t)n));
+		CHECK(pattern_filled(memory + n % ROOM * LEN, length_of(n), (uint32_t)n));
 	}
 }
 
@@ -241,7 +242,7 @@ static void under_way(void)
 			until = now_ms() + VP_DEADLINE_MS;
 			CHECK_EQ(wc.status, IBV_WC_SUCCESS);
 			CHECK_EQ(wc.byte_len, length_of(next[i]));
-			CHECK(vp_filled(memory + wc.wr_id % ROOM * LEN, length_of(next[i]),
+			CHECK(pattern_filled(memory + wc.wr_id % ROOM * LEN, length_of(next[i]),
 				(uint32_t)next[i]));
 			next[i]++;
 			CHECK_EQ(post(wc.wr_id), 0);

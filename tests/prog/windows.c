@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -86,9 +87,9 @@ static void type_1(void)
 	CHECK_EQ(ibv_dealloc_pd(b.pd), EBUSY);
 	CHECK_EQ(bind1(mw, b.mr, 1000, 500, IBV_ACCESS_REMOTE_WRITE), 0);
 	first = mw->rkey;
-	vp_fill(a.buf, 100, 1);
+	pattern_fill(a.buf, 100, 1);
 	CHECK_EQ(put(first, at_b.addr + 1400, 100), IBV_WC_SUCCESS);
-	CHECK(vp_filled(b.buf + 1400, 100, 1));
+	CHECK(pattern_filled(b.buf + 1400, 100, 1));
 	CHECK_EQ(ibv_dereg_mr(b.mr), EBUSY);
 	CHECK_EQ(bind1(mw, b.mr, 0, 100, IBV_ACCESS_REMOTE_WRITE), 0);
 	second = mw->rkey;
@@ -121,11 +122,11 @@ static void rights(void)
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
 	CHECK_EQ(bind1(mw, b.mr, 4096, 4096, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED), 0);
 	wr.wr.rdma.rkey = mw->rkey;
-	vp_fill(b.buf + 4096 + 10, 64, 2);
+	pattern_fill(b.buf + 4096 + 10, 64, 2);
 	wr.wr.rdma.remote_addr = 10;
 	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
 	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 0));
-	CHECK(vp_filled(a.buf, 64, 2));
+	CHECK(pattern_filled(a.buf, 64, 2));
 	CHECK_EQ(put(mw->rkey, 10, 64), IBV_WC_REM_ACCESS_ERR);
 	CHECK_EQ(ibv_dealloc_mw(mw), 0);
 	vp_pair_free(&a, &b);
