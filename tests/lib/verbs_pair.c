@@ -396,6 +396,14 @@ struct vp_addr vp_swap(int fd, const struct vp_addr *mine)
 	return theirs;
 }
 
+struct vp_addr vp_meet(struct vp_end *e, int fd)
+{
+	struct vp_addr mine = vp_addr(e), theirs = vp_swap(fd, &mine);
+
+	vp_connect(e, &theirs);
+	return theirs;
+}
+
 void vp_tell(int fd, uint64_t word)
 {
 	put(fd, &word, sizeof word);

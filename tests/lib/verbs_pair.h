@@ -105,6 +105,8 @@ struct vp_child {
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg);
 /* Exchanges addresses over such a socket. */
 struct vp_addr vp_swap(int fd, const struct vp_addr *mine);
+/* The same, and connects e with the other process's end, whose address it returns. */
+struct vp_addr vp_meet(struct vp_end *e, int fd);
 /* The next async event of ctx within ms, not acknowledged; false if none came. */
 bool vp_async(struct ibv_context *ctx, struct ibv_async_event *ev, int ms);
 /* Posts a datagram to peer by an address handle. */

@@ -238,7 +238,7 @@ static void run(int fd, void *arg)
 {
 	const struct part *p = arg;
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	(void)fd;
@@ -246,9 +246,7 @@ static void run(int fd, void *arg)
 	o.rnr_retry = 7;
 	set_scene(p->how);
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(p->sock, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, p->sock);
 	vp_sync(p->sock);
 	if (p->how == SURPRISE)
 		filter();

@@ -64,7 +64,7 @@ static void obey(int fd, void *arg)
 {
 	size_t len = arg ? *(size_t *)arg : LEN;
 	struct vp_opts o = options(len);
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
@@ -74,9 +74,7 @@ static void obey(int fd, void *arg)
 		case CONNECT:
 			if (vp_get_state(&e) != IBV_QPS_RESET)
 				CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
-			mine = vp_addr(&e);
-			peer = vp_swap(fd, &mine);
-			vp_connect(&e, &peer);
+			peer = vp_meet(&e, fd);
 			vp_sync(fd);
 			break;
 		case WRITE_ON:

@@ -75,14 +75,12 @@ static void is_told(const char *log)
 static void try(const struct op *op, bool refused, struct ibv_context *ctx, int fd)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	vp_make(&e, ctx, &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	vp_sync(fd);
 	pattern_fill(e.buf, 8, 1);
 	CHECK_EQ(vp_post_send(&e, 1, op->opcode, IBV_SEND_SIGNALED, 0, 8, &peer, 0), 0);

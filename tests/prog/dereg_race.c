@@ -114,14 +114,11 @@ static void loser(int fd, void *arg)
 	vp_make(&e, vp_open(), &o);
 	for (int round = 0; round < ROUNDS; round++) {
 		uint8_t *other = canary();
-		struct vp_addr mine, peer;
 		double until;
 
 		check_case("%s while %s comes, round %d", way_names[job->way],
 			kind_names[job->kind], round);
-		mine = vp_addr(&e);
-		peer = vp_swap(fd, &mine);
-		vp_connect(&e, &peer);
+		vp_meet(&e, fd);
 		memset(e.buf, 0x22, SIZE);
 		post_receives(&e, job->kind);
 		vp_sync(fd); /* go */

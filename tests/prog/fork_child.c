@@ -79,14 +79,11 @@ static void destroy_stale(void)
 static void talk(int fd, bool asks)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	CHECK_EQ(vp_post_recv(&e, 5, 0, 6000), 0);
 	vp_sync(fd);
 	pattern_fill(e.buf + 8192, 6000, asks);

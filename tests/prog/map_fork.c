@@ -48,7 +48,7 @@ static void allocator_leave(void)
 static void peer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
+	struct vp_addr to;
 	struct vp_end e;
 	struct ibv_wc wc;
 	uint64_t n = 0;
@@ -56,9 +56,7 @@ static void peer(int fd, void *arg)
 	(void)arg;
 	o.len = SIZE;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	to = vp_meet(&e, fd);
 	while (vp_hear(fd)) {
 		for (int i = 0; i < 20; i++) {
 			memset(e.buf, n++, SIZE);
@@ -122,7 +120,6 @@ static void part(int fd, void *arg)
 	bool threads = *(bool *)arg;
 	struct vp_child c = vp_fork(peer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
 	struct ibv_mr *heap_mr;
 	uint8_t *heap;
 	struct vp_end e;
@@ -135,9 +132,7 @@ static void part(int fd, void *arg)
 	heap = malloc(1000);
 	memset(heap, 7, 1000);
 	heap_mr = ibv_reg_mr(e.pd, heap, 1000, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	mine = vp_addr(&e);
-	to = vp_swap(c.fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, c.fd);
 	if (threads && pthread_create(&t, NULL, allocate, NULL))
 		die("pthread_create");
 	for (int i = 0; i < FORKS; i++) {

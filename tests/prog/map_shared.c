@@ -111,16 +111,13 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 static void peer(int fd, void *arg)
 {
 	struct vp_opts opts = vp_defaults();
-	struct vp_addr mine, to;
 	struct order o = {0};
 	struct vp_end e;
 
 	(void)arg;
 	opts.len = SIZE;
 	vp_make(&e, vp_open(), &opts);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, fd);
 	while (recv(fd, &o, sizeof o, MSG_WAITALL) == sizeof o && o.what != END) {
 		uint64_t answer = obey(&e, &o);
 
@@ -156,15 +153,12 @@ static uint64_t order(struct owner *w, int what, const void *at, uint64_t len, u
 static void begin(struct owner *w)
 {
 	struct vp_opts opts = vp_defaults();
-	struct vp_addr mine, to;
 
 	opts.len = PAGE;
 	opts.mr_access = IBV_ACCESS_LOCAL_WRITE; /* nothing that could be mapped */
 	*w = (struct owner){.peer = vp_fork(peer, NULL), .fd = -1};
 	vp_make(&w->e, vp_open(), &opts);
-	mine = vp_addr(&w->e);
-	to = vp_swap(w->peer.fd, &mine);
-	vp_connect(&w->e, &to);
+	vp_meet(&w->e, w->peer.fd);
 }
 
 static void end(struct owner *w)

@@ -63,14 +63,12 @@ static void poster(int fd, void *arg)
 {
 	enum ibv_wr_opcode op = *(enum ibv_wr_opcode *)arg;
 	struct vp_opts o = options();
-	struct vp_addr mine, to;
+	struct vp_addr to;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	to = vp_meet(&e, fd);
 	vp_sync(fd);
 	for (unsigned n = 1;; n++) {
 		memset(e.buf, n, SIZE);
@@ -130,12 +128,9 @@ static void *do_nothing(void *arg)
 static void set_up(const struct how *h, struct vp_child *c, struct vp_end *e)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, to;
 
 	vp_make(e, vp_open(), &o);
-	mine = vp_addr(e);
-	to = vp_swap(c->fd, &mine);
-	vp_connect(e, &to);
+	vp_meet(e, c->fd);
 	for (int i = 0; i < RECEIVES && h->op == IBV_WR_SEND; i++)
 		CHECK_EQ(vp_post_recv(e, i, 0, SIZE), 0);
 	vp_sync(c->fd);

@@ -59,14 +59,11 @@ static const struct {
 
 static void far_process(int fd, void *arg)
 {
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	make(&e);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t i = 0; i < STEPS; i++) {
 		struct ibv_wc wc;
 
@@ -93,13 +90,11 @@ static void far_process(int fd, void *arg)
 static void near_process(void)
 {
 	struct vp_child c = vp_fork(far_process, NULL);
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	make(&e);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, c.fd);
 	for (uint32_t i = 0; i < STEPS; i++) {
 		double since;
 		struct ibv_wc wc;

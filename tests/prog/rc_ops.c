@@ -434,14 +434,11 @@ static void all(struct vp_end *e, const struct vp_addr *peer)
 static void other_process(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	serve(&e, fd);
 	vp_free(&e);
@@ -452,13 +449,11 @@ static void two_processes(void)
 {
 	struct vp_child c = vp_fork(other_process, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, c.fd);
 	vp_sync(c.fd);
 	far_fd = c.fd;
 	all(&e, &peer);

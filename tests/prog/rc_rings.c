@@ -191,16 +191,13 @@ static uint32_t length_of(uint32_t n)
 static void taker(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	uint32_t n = 0;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (int lap = 0; lap < LAPS; lap++) {
 		uint32_t count = lap % 2 ? DEPTH : 1 + lap;
 
@@ -224,15 +221,12 @@ static void payload_ring(void)
 {
 	struct vp_child c = vp_fork(taker, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	uint32_t n = 0;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	for (int lap = 0; lap < LAPS; lap++) {
 		uint32_t count = lap % 2 ? DEPTH : 1 + lap;
 
@@ -260,16 +254,13 @@ static const uint32_t arrived_lens[ARRIVED] = {36, 37, MESSAGE};
 static void deregisters(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	check_case("deregistered before it is polled");
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t i = 0; i < ARRIVED; i++)
 		CHECK_EQ(vp_post_recv(&e, i, (size_t)i * MESSAGE, MESSAGE), 0);
 	vp_sync(fd);
@@ -290,15 +281,12 @@ static void dereg_unpolled(void)
 {
 	struct vp_child c = vp_fork(deregisters, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	check_case("sends to one that deregisters");
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	vp_sync(c.fd);
 	for (uint32_t i = 0; i < ARRIVED; i++) {
 		pattern_fill(e.buf, arrived_lens[i], i);
@@ -317,15 +305,12 @@ static void dereg_unpolled(void)
 static void late_taker(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t n = 0; n < LAPS * DEPTH; n++) {
 		uint32_t i = n % DEPTH;
 
@@ -347,14 +332,11 @@ static void parked_queue(void)
 {
 	struct vp_child c = vp_fork(late_taker, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	for (uint32_t lap = 0; lap < LAPS; lap++) {
 		check_case("a full queue waits for receives, lap %u", lap);
 		for (uint32_t i = 0; i < DEPTH; i++) {

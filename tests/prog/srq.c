@@ -333,15 +333,12 @@ static void creation(void)
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, theirs;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	theirs = vp_swap(fd, &mine);
-	vp_connect(&e, &theirs);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	for (uint64_t n = 0;; n++) {
 		vp_post_send(&e, n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, n % 6000, NULL, 0);
@@ -364,14 +361,11 @@ static void deaths(void)
 		CHECK_EQ(post(id, id * LEN, LEN), 0);
 	for (int round = 0; round < 20; round++) {
 		struct vp_child c = vp_fork(sender, NULL);
-		struct vp_addr mine, theirs;
 		struct vp_end e;
 		double until;
 
 		vp_make(&e, ctx, &o);
-		mine = vp_addr(&e);
-		theirs = vp_swap(c.fd, &mine);
-		vp_connect(&e, &theirs);
+		vp_meet(&e, c.fd);
 		vp_sync(c.fd);
 		until = now_ms() + 5 + round;
 		while (now_ms() < until)

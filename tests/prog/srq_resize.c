@@ -176,15 +176,12 @@ enum { UNDER_WAY = 10000, WINDOW = 32 };
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	o.rnr_retry = 7;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	for (uint64_t n = 0; n < UNDER_WAY; n++)
 		send_one(&e, n);
@@ -223,12 +220,9 @@ static void under_way(void)
 	make_srq(ctx, WINDOW * 2);
 	for (int i = 0; i < 2; i++) {
 		struct vp_opts o = with_srq(vp_defaults());
-		struct vp_addr mine, peer;
 
 		vp_make(&e[i], ctx, &o);
-		mine = vp_addr(&e[i]);
-		peer = vp_swap(c[i].fd, &mine);
-		vp_connect(&e[i], &peer);
+		vp_meet(&e[i], c[i].fd);
 	}
 	while (posted < WINDOW)
 		CHECK_EQ(post(posted++), 0);

@@ -615,14 +615,11 @@ static uint32_t length_of(uint32_t n)
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&a, &peer);
+	vp_meet(&a, fd);
 	vp_sync(fd);
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		if (n % 3 == 2) {
@@ -643,13 +640,10 @@ static void sender(int fd, void *arg)
 static void connect_to(struct vp_child *c, struct vp_end *e, struct ibv_context *ctx)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 
 	o.srq = srq;
 	vp_make(e, ctx, &o);
-	mine = vp_addr(e);
-	peer = vp_swap(c->fd, &mine);
-	vp_connect(e, &peer);
+	vp_meet(e, c->fd);
 	vp_sync(c->fd);
 }
 
@@ -684,14 +678,11 @@ static void across(void)
 static void doomed(int fd, void *arg)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&a, &peer);
+	vp_meet(&a, fd);
 	vp_sync(fd);
 	for (uint32_t n = 0;; n++) {
 		post_eager(&a, IBV_TMH_EAGER, n % 3, n, n * 7 % 4000);

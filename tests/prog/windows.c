@@ -326,15 +326,13 @@ enum { ROUNDS = 500, LEN = 4096 };
 static void writer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	for (int i = 0; i < ROUNDS; i++) {
 		peer.rkey = (uint32_t)vp_hear(fd);
 		CHECK_EQ(vp_post_send(&e, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &peer, 0),
@@ -355,7 +353,6 @@ static void two_processes(void)
 {
 	struct vp_child c = vp_fork(writer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_mw *mw;
 	uint32_t key;
 
@@ -363,9 +360,7 @@ static void two_processes(void)
 	o.mr_access = LOCAL;
 	o.qp_access = READ_WRITE;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, c.fd);
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	key = mw->rkey;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -390,7 +385,7 @@ enum { BUSY_LEN = 64 * 1024, BUSY_ROUNDS = 300 };
 static void busy_writer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	char byte;
@@ -398,9 +393,7 @@ static void busy_writer(int fd, void *arg)
 	(void)arg;
 	o.len = BUSY_LEN;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	vp_sync(fd);
 	do {
 		for (int i = 0; i < 16; i++)
@@ -419,7 +412,6 @@ static void under_traffic(void)
 {
 	struct vp_child c = vp_fork(busy_writer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_mw *mw;
 	uint32_t key;
 
@@ -428,9 +420,7 @@ static void under_traffic(void)
 	o.mr_access = LOCAL | READ_WRITE;
 	o.qp_access = READ_WRITE;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, c.fd);
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	key = mw->rkey;
 	vp_sync(c.fd);
