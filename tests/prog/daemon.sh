@@ -65,6 +65,18 @@ ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
 rc down 0 "$WEFT" down
 WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
 
+# Whatever fails, there is one line that says why.
+WEFT_FABRIC=a/b rc 'up with a bad name' 1 "$WEFT" up
+same 'it says so once' 1 "$(wc -l <"$T/err")"
+for files in 4 5 6 7 8; do
+	for c in status up; do
+		rc 'none runs' 0 "$WEFT" down
+		sh -c 'ulimit -Sn "$1" && exec "$2" "$3"' - $files "$WEFT" $c >"$T/out" 2>"$T/err" ||
+			same "$c with $files files says why not" 1 "$(wc -l <"$T/err")"
+	done
+done
+rc down 0 "$WEFT" down
+
 # An address that comes and goes, in a network namespace of its own.
 new_net='unshare -n'
 [ "$(id -u)" = 0 ] || new_net='unshare -rn'
