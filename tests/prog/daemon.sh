@@ -65,6 +65,17 @@ ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
 rc down 0 "$WEFT" down
 WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
 
+# A check that cannot look does not pass.
+no_proc='unshare -m'
+[ "$(id -u)" = 0 ] || no_proc='unshare -rm'
+no_proc="$no_proc sh -c"
+hide='mount -t tmpfs none /proc && exec "$0" "$@"'
+if $no_proc "$hide" "$WEFT" --version >/dev/null 2>&1; then
+	rc 'doctor without /proc' 1 $no_proc "$hide" "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  weftd .*mount /proc' "$T/out"
+	same 'no check passes without a word' 0 "$(grep -Ec '^ok  *[^ ]+( [^ ]+)? *$' "$T/out")"
+fi
+
 # Whatever fails, there is one line that says why.
 WEFT_FABRIC=a/b rc 'up with a bad name' 1 "$WEFT" up
 same 'it says so once' 1 "$(wc -l <"$T/err")"
