@@ -45,6 +45,15 @@ rc 'still none' 1 "$WEFT" status
 same 'the GUID is stable' "$guid" "$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
 ok 'now weftd runs' serves
 
+# The manual page has all names that the status has.
+SOURCE=$(dirname "$0")/../..
+names=$(sed -n 's/.*\] = "\([a-z_]*\)",$/\1/p; s/.*set_int(.*"\([a-z_]*\)".*/\1/p' \
+	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c")
+ok 'there are some' [ "$(echo "$names" | wc -l)" -gt 100 ]
+for name in $names; do
+	ok "weftd.8 explains $name" grep -qw "$name" "$SOURCE/man/weftd.8"
+done
+
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
 same 'all checks are there' 13 "$(grep -Ec '^(ok|warn) ' "$T/out")"
