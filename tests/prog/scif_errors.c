@@ -600,11 +600,32 @@ static void node_of_nobody(int in, int out)
 	}
 }
 
+static void no_weftd(int in, int out)
+{
+	scif_epd_t e;
+
+	(void)in;
+	(void)out;
+	check_case("no weftd");
+	setenv("WEFT_FABRIC", "nobody", 1);
+	setenv("WEFT_AUTOSTART", "0", 1);
+	errno = 0;
+	e = scif_open();
+#ifdef KERNEL_CONVENTION
+	CHECK(e == NULL);
+#else
+	CHECK_EQ(e, -1);
+	CHECK_EQ(errno, ENOTCONN);
+#endif
+}
+
 static void bad_node(void)
 {
 	struct scif_child c = scif_fork(node_of_nobody);
 
 	check_case("bad node");
+	scif_join(&c);
+	c = scif_fork(no_weftd);
 	scif_join(&c);
 }
 
