@@ -48,6 +48,17 @@ bool check_equal(int64_t got, int64_t want, const char *file, int line, const ch
 	return got == want;
 }
 
+bool check_fails(int64_t ret, int err, const char *file, int line, const char *what)
+{
+	int got = errno;
+	bool ok = ret == -1 && got == err;
+
+	if (count(ok))
+		fprintf(stderr, "FAIL %s:%d [%s] %s is %lld with errno %d, wanted -1 with %d\n",
+			file, line, label, what, (long long)ret, got, err);
+	return ok;
+}
+
 bool check_range(int64_t v, int64_t a, int64_t b, const char *file, int line, const char *what)
 {
 	bool ok = v >= a && v <= b;
