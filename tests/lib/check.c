@@ -106,6 +106,19 @@ int check_result(void)
 	return failed != 0;
 }
 
+unsigned lines_with(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "re");
+	char line[512];
+	unsigned n = 0;
+
+	while (f && fgets(line, sizeof line, f))
+		n += strstr(line, text) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 double now_ms(void)
 {
 	struct timespec ts;

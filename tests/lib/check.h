@@ -39,5 +39,8 @@ unsigned check_failures(void);
 /* Prints "N checks, N failed"; the exit code of the program. */
 int check_result(void);
 
+/* How many lines of that file have the text in them; 0 also if it cannot be opened. */
+unsigned lines_with(const char *path, const char *text);
+
 /* Milliseconds of CLOCK_MONOTONIC. */
 double now_ms(void);

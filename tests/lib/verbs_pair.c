@@ -339,6 +339,16 @@ bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, ui
 	return (int)CHECK_EQ(wc->status, status) & (int)CHECK_EQ(wc->wr_id, id);
 }
 
+enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr *bad;
+
+	CHECK_EQ(ibv_post_send(e->qp, wr, &bad), 0);
+	CHECK(vp_poll(e->scq, &wc, VP_DEADLINE_MS));
+	return wc.status;
+}
+
 void vp_quiet(struct ibv_cq *cq, int ms)
 {
 	struct ibv_wc wc;

@@ -59,19 +59,6 @@ static struct vp_opts options(void)
 
 /* ---- a client ---- */
 
-static void is_told(const char *log)
-{
-	char line[512] = "";
-	unsigned n = 0;
-	FILE *f = fopen(log, "r");
-
-	while (f && fgets(line, sizeof line, f))
-		n += !!strstr(line, "weft crash run --add");
-	CHECK_EQ(n, 1);
-	if (f)
-		fclose(f);
-}
-
 static void try(const struct op *op, bool refused, struct ibv_context *ctx, int fd)
 {
 	struct vp_opts o = options();
@@ -107,7 +94,7 @@ static void client(int fd, void *arg)
 	}
 	CHECK_EQ(ibv_close_device(ctx), 0);
 	if (!c->same)
-		is_told(c->log);
+		CHECK_EQ(lines_with(c->log, "weft crash run --add"), 1);
 }
 
 /* ---- the server ---- */

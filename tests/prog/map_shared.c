@@ -47,9 +47,8 @@ static enum ibv_wc_status post(
 	struct vp_end *e, enum ibv_wr_opcode op, const struct order *o, uint32_t len)
 {
 	struct ibv_sge sge = vp_sge(e, 0, len);
-	struct ibv_send_wr *bad,
-		wr = {.opcode = op, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1};
-	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr wr = {
+		.opcode = op, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1};
 
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = o->addr;
@@ -59,23 +58,7 @@ static enum ibv_wc_status post(
 		wr.wr.rdma.remote_addr = o->addr;
 		wr.wr.rdma.rkey = o->rkey;
 	}
-	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), 0);
-	CHECK(vp_poll(e->scq, &wc, VP_DEADLINE_MS));
-	return wc.status;
-}
-
-/* How many mappings of that object it has. */
-static uint64_t holds(const char *name)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	uint64_t n = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		n += strstr(line, name) != NULL;
-	if (f)
-		fclose(f);
-	return n;
+	return vp_run(e, &wr);
 }
 
 static uint64_t obey(struct vp_end *e, const struct order *o)
@@ -99,7 +82,7 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 			st = post(e, IBV_WR_RDMA_WRITE, o, o->len);
 		return st;
 	case HOLDS:
-		return holds(o->seed ? "/SYSV" : "/memfd:object");
+		return lines_with("/proc/self/maps", o->seed ? "/SYSV" : "/memfd:object");
 	case COUNTER:
 		return status_of(getpid(), "counters", counters[o->seed]);
 	case REGISTER:

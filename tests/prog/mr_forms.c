@@ -34,16 +34,13 @@ static void setup(void)
 static enum ibv_wc_status rdma(
 	enum ibv_wr_opcode op, struct ibv_sge *sge, uint32_t rkey, uint64_t addr)
 {
-	struct ibv_send_wr *bad, wr = {.sg_list = sge,
-					 .num_sge = 1,
-					 .opcode = op,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {.remote_addr = addr, .rkey = rkey}};
-	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr wr = {.sg_list = sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = addr, .rkey = rkey}};
 
-	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
-	CHECK(vp_poll(a.scq, &wc, VP_DEADLINE_MS));
-	return wc.status;
+	return vp_run(&a, &wr);
 }
 
 static enum ibv_wc_status put(uint32_t rkey, uint64_t addr, uint32_t len)

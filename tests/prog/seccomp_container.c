@@ -118,20 +118,6 @@ static void run(int fd, void *arg)
 	ibv_close_device(e.ctx);
 }
 
-/* stderr of the process goes to a file; returns how many of its lines name the refused call. */
-static int lines_with(const char *path, const char *word)
-{
-	char line[512];
-	FILE *f = fopen(path, "r");
-	int n = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		n += strstr(line, word) != NULL;
-	if (f)
-		fclose(f);
-	return n;
-}
-
 static void near_logged(int fd, void *arg)
 {
 	struct part part = {NO_PROCESS_VM, false};
