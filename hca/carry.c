@@ -7,7 +7,6 @@
 enum {
 	PID_TRUST_NS = 100 * NSEC_PER_MSEC,
 	MAP_TRUST_NS = 1,
-	PROMISE_MIN = 64 * 1024, /* from so many bytes on the exec slot is worth a second store */
 };
 
 void work_step(struct work *w)
@@ -128,7 +127,8 @@ static enum move_result run_mapped(struct work *w, struct move *m, const struct 
 {
 	enum move_result r = MOVE_OK;
 
-	if (w->way == SLOT_WAYS_ANY && op_is_one_sided(w->op) && m->remote->left >= PROMISE_MIN)
+	if (w->way == SLOT_WAYS_ANY && op_is_one_sided(w->op) &&
+		m->remote->left >= CARRY_PROMISE_MIN)
 		r = change_way(w, SLOT_WAYS_MAPPED, held);
 	if (r == MOVE_OK)
 		r = mover_run(m);

@@ -8,6 +8,18 @@
 #include "hca/exec_op.h"
 #include "pages/mover.h"
 
+/* From so many bytes on it is worth a second store to promise in the exec slot how they go. */
+enum { CARRY_PROMISE_MIN = 64 * 1024 };
+
+/*
+ * May len bytes of w, which reaches memory of others through their arenas alone, go at once, the
+ * exec slot being as it is?
+ */
+static inline bool carry_in_one_step(const struct work *w, uint64_t len)
+{
+	return len < CARRY_PROMISE_MIN || (len <= MOVE_STEP && w->way == SLOT_WAYS_MAPPED);
+}
+
 /* Is e's memory that of this process? */
 static inline bool end_is_here(const struct end *e)
 {

@@ -5,6 +5,7 @@
 #include "hca/carry.h"
 #include "hca/exec_agent.h"
 #include "hca/exec_crash.h"
+#include "hca/exec_plain.h"
 #include "hca/exec_send.h"
 #include "hca/exec_tm.h"
 #include "hca/persist.h"
@@ -215,15 +216,6 @@ enum step work_succeed(struct work *w)
 
 /* ---- RDMA ---- */
 
-/* For the owner, who learns whether mapping the region paid.  No write once it did. */
-static void note_use(struct seg_mr *mr)
-{
-	uint32_t ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
-
-	if (ops < MR_OPS_ENOUGH)
-		atomic_store_explicit(&mr->ops, ops + 1, memory_order_relaxed);
-}
-
 /* Are the pages of the range that was resolved last reached by loads and stores? */
 static bool range_is_mapped(const struct held *held)
 {
@@ -251,7 +243,7 @@ static bool remote_range(
 	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, need, &p->l, held))
 		return false;
 	if (range_is_mapped(held))
-		note_use(held->mr[held->n - 1].mr);
+		mr_note_use(held->mr[held->n - 1].mr);
 	carry_reach(w->mem, p, held);
 	return true;
 }
@@ -264,6 +256,8 @@ static enum step do_write(struct work *w)
 	enum move_result moved;
 	enum step s;
 
+	if (work_rdma_plain(w, &s))
+		return s;
 	if (!work_source(w, &src, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (!remote_range(w, w->length, w->op->remote_access, &dst, &held))
@@ -326,6 +320,8 @@ static enum step do_read(struct work *w)
 	enum move_result moved;
 	enum step s;
 
+	if (w->req->qp->max_rd_atomic && w->resp->qp->max_dest_rd_atomic && work_rdma_plain(w, &s))
+		return s;
 	if (!sink(w, &dst, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (no_rd_atomic(w, &s))

@@ -41,6 +41,15 @@ static inline bool mr_covers(const struct seg_mr *mr, uint32_t pd, uint64_t addr
 	       *off <= mr->length && len <= mr->length - *off;
 }
 
+/* For the owner, who learns whether mapping the region paid.  No write once it did. */
+static inline void mr_note_use(struct seg_mr *mr)
+{
+	uint32_t ops = atomic_load_explicit(&mr->ops, memory_order_relaxed);
+
+	if (ops < MR_OPS_ENOUGH)
+		atomic_store_explicit(&mr->ops, ops + 1, memory_order_relaxed);
+}
+
 /*
  * Where in v's process the first len bytes of one SGE are, under its lkey: the common case of
  * resolve_sges(), for bytes that no mover will carry.  NULL: refused, or not that simple.

@@ -43,8 +43,8 @@ static void by_words(char *to, const char *from, uint64_t len)
 		uint64_t step;
 
 		if (len >= 8 && at % 8 == 0) {
-			STORE(uint64_t, to, LOAD(uint64_t, from));
-			step = 8;
+			for (step = 0; len - step >= 8; step += 8)
+				STORE(uint64_t, to + step, LOAD(uint64_t, from + step));
 		} else if (len >= 4 && at % 4 == 0) {
 			STORE(uint32_t, to, LOAD(uint32_t, from));
 			step = 4;

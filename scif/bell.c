@@ -31,7 +31,7 @@ static bool at_work(const struct scif_ep *ep, uint64_t now)
 static void enlist(struct scif_ep *ep)
 {
 	lock_take(&busy.lock);
-	if (!ep->listed) {
+	if (!ep->listed && !ep->forgotten) {
 		ep->listed = true;
 		ep->busy_next = NULL;
 		if (busy.last)
@@ -62,6 +62,7 @@ void bell_forget(struct scif_ep *ep)
 	struct scif_ep *before = NULL, *at;
 
 	lock_take(&busy.lock);
+	ep->forgotten = true;
 	for (at = busy.first; at && at != ep; at = at->busy_next)
 		before = at;
 	if (at)
@@ -143,9 +144,13 @@ static bool settled(struct scif_ep *ep)
 	return true;
 }
 
+/* Not while somebody has the lock: he is at work, and would have to wake us when he lets it go. */
 static void look_at(struct scif_ep *ep)
 {
-	lock_take(&ep->lock);
+	if (!lock_try(&ep->lock)) {
+		enlist(ep);
+		return;
+	}
 	if (!settled(ep))
 		enlist(ep); /* who closes it forgets it after that */
 	link_ready(ep);

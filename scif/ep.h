@@ -137,8 +137,8 @@ struct scif_ep {
 	struct lock sending, receiving;
 	struct scif_ep *next; /* in the table, whose lock guards both */
 	uint32_t visited;     /* in that round of ep_each() */
-	bool listed;
-	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards both */
+	bool listed, forgotten;
+	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards the three */
 
 	/* the fd, see above */
 	uint64_t ino;
