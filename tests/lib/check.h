@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Names what the following checks of this thread are about; printed with each failure.  printf
  * style. */
@@ -35,3 +36,10 @@ int check_result(void);
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 double now_ms(void);
+
+/* Waits until thread tid of this process sleeps and goes on sleeping; ends the test if it does not.
+ */
+void await_sleep(pid_t tid);
+
+/* Has this machine the address ::1? */
+bool has_ipv6(void);
