@@ -272,7 +272,7 @@ static void full(void)
 	CHECK_EQ(errno, EAGAIN);
 	CHECK(sent > 10000);
 	CHECK_EQ(rs_poll1(p.active, POLLOUT | POLLIN, 50), 0);
-	CHECK_EQ(rs_poll1(p.passive, POLLIN, 1000), POLLIN);
+	CHECK_EQ(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS), POLLIN);
 	while (got < sent) {
 		n = rrecv(p.passive, buf, sizeof buf, 0);
 		if (n <= 0)
@@ -375,7 +375,7 @@ static void shut(void)
 	CHECK_EQ(rsend(p.active, "last", 4, 0), 4);
 	CHECK_EQ(rshutdown(p.active, SHUT_WR), 0);
 	FAILS(rsend(p.active, "x", 1, 0), EPIPE);
-	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLIN);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLIN);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
 	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 0);
@@ -384,7 +384,7 @@ static void shut(void)
 	CHECK_EQ(rrecv(p.active, &c, 1, 0), 1);
 	CHECK_EQ(rs_poll1(p.active, POLLIN, 0), POLLIN);
 	CHECK_EQ(rshutdown(p.passive, SHUT_RDWR), 0);
-	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLHUP);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLHUP);
 	FAILS(rshutdown(p.active, 17), EINVAL);
 	rclose(p.active);
 	rclose(p.passive);
