@@ -82,9 +82,13 @@ static void refused(void)
 	s = rsocket(AF_INET, SOCK_STREAM, 0);
 	FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
 	rclose(s);
-	s = rs_connecting(port);
-	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
-	CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	s = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK_EQ(rconnect(s, (struct sockaddr *)&addr, sizeof addr), -1);
+	err = errno; /* at once already where the call took long */
+	if (err == EINPROGRESS) {
+		CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
+		CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	}
 	CHECK_EQ(err, ECONNREFUSED);
 	rclose(s);
 	far.sin_addr.s_addr = inet_addr("203.0.113.9");
