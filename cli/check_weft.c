@@ -110,19 +110,31 @@ static int ask(char *const argv[], char answer[ANSWER])
 	return WEXITSTATUS(status);
 }
 
+/* Fills in that it failed if it did. */
+static bool find_dirs(struct check *c, struct cli_dirs *dirs)
+{
+	int rc = cli_find_dirs(dirs);
+
+	if (rc)
+		check_set(c, CHECK_FAIL, "mount /proc", "cannot find out where weft lies: %s",
+			strerror(-rc));
+	return !rc;
+}
+
 void check_weftd_file(struct check *c)
 {
 	const char *named = getenv("WEFT_DAEMON");
 	char answer[ANSWER];
 	struct cli_dirs dirs;
-	int rc = cli_find_dirs(&dirs);
 	char *argv[] = {named && *named ? (char *)named : dirs.weftd, "--version", NULL};
 
-	if (rc || access(argv[0], X_OK)) {
+	if (!find_dirs(c, &dirs))
+		return;
+	if (access(argv[0], X_OK)) {
 		check_set(c, CHECK_FAIL,
 			named && *named ? "correct or unset WEFT_DAEMON"
 					: "build or install Weft anew",
-			"%.300s: %s", argv[0], strerror(rc ? -rc : errno));
+			"%.300s: %s", argv[0], strerror(errno));
 		return;
 	}
 	if (ask(argv, answer))
@@ -218,7 +230,7 @@ void check_libibverbs(struct check *c)
 	struct cli_dirs dirs;
 	char path[PATH_MAX + 32], answer[ANSWER];
 
-	if (needs_silent(c) || cli_find_dirs(&dirs))
+	if (needs_silent(c) || !find_dirs(c, &dirs))
 		return;
 	snprintf(path, sizeof path, "%s/libibverbs.so.1", dirs.lib);
 	ask_library(path, answer);
@@ -241,7 +253,7 @@ void check_device_files(struct check *c)
 	struct cli_dirs dirs;
 	char *argv[] = {dirs.self, "run", "--", "/bin/sh", "-c", script, NULL};
 
-	if (needs_silent(c) || cli_find_dirs(&dirs))
+	if (needs_silent(c) || !find_dirs(c, &dirs))
 		return;
 	if (!autostart() && rdv_ping(NULL, NULL)) {
 		check_set(c, CHECK_WARN, "run 'weft up'", "not checked: no weftd");

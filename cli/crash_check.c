@@ -626,9 +626,9 @@ int crash_cmd_check(int argc, char **argv)
 	rc = crash_open(&c.j, c.journal, false);
 	if (rc)
 		return rc;
-	rc = make_dir(&c);
+	rc = become_launcher();
 	if (!rc)
-		rc = become_launcher();
+		rc = make_dir(&c);
 	if (!rc) {
 		clean_up_on_signals(&c);
 		rc = finish(&c, search(&c));

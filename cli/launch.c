@@ -161,7 +161,8 @@ int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]
 	vars[1] = (struct launch_var){"LD_PRELOAD", preload(launch, dirs.lib)};
 	vars[2] = (struct launch_var){"WEFT_FABRIC", copy(launch->fabric)};
 	vars[3] = (struct launch_var){"WEFT_NODE", copy(launch->node)};
-	if (!vars[0].value || (!vars[1].value && (!launch->no_paths || launch->crash)))
+	if (!vars[0].value || (!vars[1].value && (!launch->no_paths || launch->crash)) ||
+		(!vars[2].value && launch->fabric) || (!vars[3].value && launch->node))
 		return cli_fail("out of memory");
 	return 0;
 }

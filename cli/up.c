@@ -33,15 +33,15 @@ int cmd_up(int argc, char **argv)
 		.children = fabric_child};
 	const char *fabric = NULL;
 	struct cli_dirs dirs;
-	bool was_up;
 	int32_t pid;
+	int rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &fabric);
 	cli_find_dirs(&dirs);
-	was_up = rdv_ping(fabric, &pid) == 0;
-	if (rdv_start(fabric, true, &pid))
+	rc = rdv_ping(fabric, &pid);
+	if ((rc && rc != -ENOTCONN) || rdv_start(fabric, true, &pid))
 		return EXIT_FAILED;
-	say(was_up ? "weftd already serves" : "weftd serves", fabric, pid);
+	say(rc ? "weftd serves" : "weftd already serves", fabric, pid);
 	return cli_written();
 }
 

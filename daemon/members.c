@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/members.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ static void clear(struct members *m, struct seg *hub, uint32_t i)
 	atomic_store_explicit(&hub->member[i].id, 0, memory_order_release);
 }
 
-/* From *at on, which moves behind it. */
-static void add(struct members *m, struct seg *hub, uint32_t owner, const struct member_wish *w,
+/* From *at on, which moves behind it; false: there is no room. */
+static bool add(struct members *m, struct seg *hub, uint32_t owner, const struct member_wish *w,
 	uint32_t *at)
 {
 	uint32_t i = *at;
@@ -32,12 +33,13 @@ static void add(struct members *m, struct seg *hub, uint32_t owner, const struct
 		i++;
 	*at = i;
 	if (i == SEG_MEMBERS)
-		return;
+		return false;
 	m->owner[i] = owner;
 	memcpy(hub->member[i].key, w->key, sizeof w->key);
 	atomic_store_explicit(&hub->member[i].id, w->word, memory_order_release);
 	if (used(hub) < i + 1)
 		atomic_store_explicit(&hub->hdr.members_used, i + 1, memory_order_release);
+	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -66,9 +68,10 @@ static uint32_t read_wishes(struct members *m, const struct seg *seg)
 	return out;
 }
 
-void members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
+int members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
 {
 	uint32_t n = read_wishes(m, seg), at = 0;
+	bool room = true;
 
 	for (uint32_t i = 0; i < used(hub); i++) {
 		struct member_wish there = {.word = word_at(hub, i)}, *w;
@@ -84,7 +87,8 @@ void members_update(struct members *m, struct seg *hub, const struct seg *seg, u
 	}
 	for (uint32_t i = 0; i < n; i++)
 		if (!m->wish[i].listed)
-			add(m, hub, owner, &m->wish[i], &at);
+			room = add(m, hub, owner, &m->wish[i], &at) && room;
+	return room ? 0 : -ENOSPC;
 }
 
 void members_drop(struct members *m, struct seg *hub, uint32_t owner)

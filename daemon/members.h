@@ -16,8 +16,11 @@ struct members {
 	struct member_wish wish[SEG_MEMBERS];
 };
 
-/* Brings owner's entries in the hub up to date with its segment. */
-void members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner);
+/*
+ * Brings owner's entries in the hub up to date with its segment.  -ENOSPC: the hub is full, and
+ * some are missing; a later update may find room for them.
+ */
+int members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner);
 
 /* How many entries there are. */
 unsigned members_count(const struct members *m, const struct seg *hub);

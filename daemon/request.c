@@ -274,9 +274,10 @@ static int do_fire(struct server *s, struct session *c, struct proto_in *in, str
 
 static int do_members(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
+	int ret = members_update(&s->members, s->env.hub, c->process->seg, c->process->id);
+
 	(void)in, (void)r;
-	members_update(&s->members, s->env.hub, c->process->seg, c->process->id);
-	return 0;
+	return ret ? refused(s, REF_MEMBERS_FULL, ret) : 0;
 }
 
 static int do_ping(struct server *s, struct session *c, struct proto_in *in, struct reply *r)

@@ -27,6 +27,7 @@ static const char *const refusal_names[REF_COUNT] = {
 	[REF_UNKNOWN_PEER] = "unknown_peer",
 	[REF_CHANNEL_FULL] = "channel_full",
 	[REF_GIDS_FULL] = "gids_full",
+	[REF_MEMBERS_FULL] = "members_full",
 };
 
 const char *refusal_name(enum refusal why)

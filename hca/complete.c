@@ -168,16 +168,18 @@ void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type typ
 bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
 {
 	struct seg_rxq *q = &e->rx.entry->rx;
-	uint32_t limit, left;
+	uint32_t limit, left, taken;
 
 	if (!rxq_take(&e->rx.ring, x->attach, pos))
 		return false;
 	if (e->type == IBV_QPT_UD && owns_shared(e))
 		return true; /* it has no limit to count for */
-	left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
-	       (atomic_fetch_add_explicit(&q->taken, 1, memory_order_relaxed) + 1);
+	taken = atomic_fetch_add_explicit(&q->taken, 1, memory_order_relaxed) + 1;
 	limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
-	if (limit && (int32_t)left < (int32_t)limit &&
+	if (!limit)
+		return true;
+	left = atomic_load_explicit(&q->posted, memory_order_relaxed) - taken;
+	if ((int32_t)left < (int32_t)limit &&
 		atomic_compare_exchange_strong_explicit(
 			&q->limit, &limit, 0, memory_order_seq_cst, memory_order_relaxed))
 		raise_event(x, &e->view, e->rx.index, IBV_EVENT_SRQ_LIMIT_REACHED);

@@ -171,14 +171,15 @@ static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want
 	return receive_fits(&to->view, to->rx.pd, r, to->rx.sge_max, want);
 }
 
-/* The next datagram finds the lines that it needs here. */
-static void fetch_next(const struct rxq_ref *rx, uint32_t pos)
+/* Asks for the lines that the datagram needs at its receiver, who used them last. */
+static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 {
-	const struct seg_rxs *next = rxq_at(rx, pos + 1);
+	const struct end *to = route_guess(from->routes, qpn);
 
-	prefetch_write(&next->rqe.state);
-	prefetch_read(&next->rqe);
-	prefetch_write(next->near);
+	if (!to || !to->rx.ring.slots || !to->recv_cq.cq)
+		return;
+	cq_prefetch(&to->recv_cq);
+	rxq_fetch_head(&to->rx);
 }
 
 /* Fills the receive at pos, which is ours. */
@@ -205,7 +206,7 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 			sgl_gather(&d->payload.l, room + SEG_GRH_BYTES);
 		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
-		fetch_next(&to->rx, pos);
+		rxq_fetch(&to->rx, pos + 1); /* most likely of the next one */
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
@@ -273,6 +274,7 @@ int datagram_send(struct work *w)
 	d.from = table_qp(w->req->index);
 	if (w->op->kind != OP_SEND || !d.from)
 		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
+	fetch_lines(d.from, slot->av.qpn & MULTICAST_QPN);
 	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||
 		w->length > SEG_RING_MSG_MAX)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);

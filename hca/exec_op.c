@@ -651,6 +651,8 @@ enum step work_execute(struct work *w)
 	case OP_SEND:
 		if (w->mem->recv_cq.cq)
 			cq_prefetch(&w->mem->recv_cq);
+		if (w->mem->rx.ring.slots)
+			rxq_fetch_head(&w->mem->rx);
 		return w->mem->rx.ring.slots && w->mem->rx.matches_tags ? tm_send(w) : work_send(w);
 	case OP_WRITE:
 		return do_write(w);

@@ -12,10 +12,12 @@
 /* The receive that send_find_receive() found is consumed. */
 void send_finish_receive(struct work *w, const struct outcome *o, const struct received *r)
 {
-	if (w->shared)
-		complete_shared(w->x, w->resp, w->mem, w->rx, w->rq_pos, o, r);
-	else
+	if (!w->shared) {
 		complete_recv(w->x, w->resp, w->rq_pos, o, r);
+		return;
+	}
+	complete_shared(w->x, w->resp, w->mem, w->rx, w->rq_pos, o, r);
+	rxq_fetch(w->rx, w->rq_pos + 1);
 }
 
 void send_leave_receive(struct work *w)

@@ -32,7 +32,12 @@ static struct {
 	struct piece *first;
 } imports;
 
-/* How often this process maps its own exports itself, by the entry of the key. */
+/*
+ * How often this process maps its own exports itself, by the entry of the key.  One for each entry
+ * of the region table, though few are exports: it is counted before it is known whether the export
+ * still lives, so the counter may not lie in what is freed with it, nor where peers can write.
+ * What is never used of it takes no memory.
+ */
 static _Atomic uint32_t own_maps[SEG_MRS];
 
 static _Atomic uint32_t *own_maps_of(uint32_t key)

@@ -21,7 +21,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 7 };
+enum { SEG_VERSION = 8 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -304,11 +304,11 @@ struct seg_rxq {
 	 * which place is in use.
 	 */
 	_Atomic uint32_t resizes;
+	_Atomic uint32_t limit; /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
 
-	/* the owner */
+	/* the owner, at each post: executors look only when they must */
 	_Alignas(CACHE_LINE) _Atomic uint32_t tail;
 	_Atomic uint32_t posted; /* counts receives posted */
-	_Atomic uint32_t limit;  /* of IBV_SRQ_LIMIT; an executor sets it to 0 when it fires */
 
 	/* a parked requester writes, the owner reads at each post */
 	_Alignas(CACHE_LINE) _Atomic uint32_t park;

@@ -12,7 +12,7 @@
 
 /*
  * Lists id (28 bits) under key in our segment and tells weftd (control path); *index is its
- * place.  -ENOSPC, or the errors of rdv.
+ * place.  -ENOSPC: our list or weftd's is full; or the errors of rdv.
  */
 int member_add(enum seg_member_kind kind, uint32_t id, const uint8_t key[16], uint32_t *index);
 

@@ -22,6 +22,12 @@ void routes_free(struct routes *r, bool live);
  */
 const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn);
 
+/*
+ * Where datagrams to that number, or to one like it, last went: only to fetch lines of it; NULL if
+ * nowhere.  The caller holds the token of the routes' QP.
+ */
+const struct end *route_guess(struct routes *r, uint32_t qpn);
+
 /* exec.find_srq */
 const struct end *route_srq(struct work *w, uint32_t srqn);
 

@@ -52,9 +52,16 @@ static inline uint32_t rxq_attach_of(uint64_t word)
 	return word >> RXQ_ATTACH_SHIFT & 0xffffff;
 }
 
+/*
+ * Slots lie in the order of a Gray code.  At a constant distance from each other the CPU that
+ * polls would learn it, and fetch the line of the next slot away from the one that is about to
+ * fill it.
+ */
 static inline _Atomic uint64_t *rxq_slot(const struct rxq_ring *r, uint32_t pos)
 {
-	return (_Atomic uint64_t *)(r->slots + (uint64_t)(pos & r->mask) * r->stride);
+	uint32_t i = pos & r->mask;
+
+	return (_Atomic uint64_t *)(r->slots + (uint64_t)(i ^ i >> 1) * r->stride);
 }
 
 /* Is there anything between head and tail?  Perhaps only what others have taken. */

@@ -110,6 +110,22 @@ static inline struct seg_rxs *rxq_at(const struct rxq_ref *r, uint32_t pos)
 	return (struct seg_rxs *)((char *)rxq_slot(&r->ring, pos) - RX_STATE_AT);
 }
 
+/* Asks for the lines of the receive at pos that a short message needs: its owner used them last. */
+static inline void rxq_fetch(const struct rxq_ref *r, uint32_t pos)
+{
+	const struct seg_rxs *s = rxq_at(r, pos);
+
+	prefetch_write(&s->rqe.state);
+	prefetch_read(&s->rqe);
+	prefetch_write(s->near);
+}
+
+/* The same of the receive that is most likely taken next. */
+static inline void rxq_fetch_head(const struct rxq_ref *r)
+{
+	rxq_fetch(r, atomic_load_explicit(r->ring.head, memory_order_relaxed));
+}
+
 static inline uint8_t *rxq_bounce(const struct rxq_ref *r, uint32_t pos)
 {
 	return r->bounce + (uint64_t)(pos & r->ring.mask) * SEG_BOUNCE_BYTES;

@@ -135,6 +135,7 @@ int rpma_mr_get_descriptor_size(const struct rpma_mr_local *mr, size_t *desc_siz
 int rpma_mr_remote_from_descriptor(
 	const void *desc, size_t desc_size, struct rpma_mr_remote **mr_ptr);
 
+/* Address and size, as registered, and the size that the descriptor has. */
 int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr);
 int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size);
 int rpma_mr_remote_get_size(const struct rpma_mr_remote *mr, size_t *size);

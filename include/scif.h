@@ -188,7 +188,10 @@ struct scif_pollepd {
 #define SCIF_REGISTER_FAILED ((off_t)-1)
 #define SCIF_MMAP_FAILED     ((void *)-1)
 
-/* A new endpoint, close-on-exec; SCIF_OPEN_FAILED: ENOMEM, EMFILE, ENFILE. */
+/*
+ * A new endpoint, close-on-exec; SCIF_OPEN_FAILED: ENOMEM, EMFILE, ENFILE; EINVAL WEFT_NODE is no
+ * number of a node; ENOTCONN there is no weftd, and WEFT_AUTOSTART=0.
+ */
 scif_epd_t scif_open(void);
 
 /*
@@ -212,7 +215,7 @@ int scif_connect(scif_epd_t epd, struct scif_portID *dst);
 /*
  * Accepts the first request: *newepd is connected, bound to the listener's port, *peer says to
  * whom.  SCIF_ACCEPT_SYNC waits for a request, else EAGAIN if there is none.  EINVAL not
- * listening, bad flags, NULL; EINTR a signal, or closed by another thread.
+ * listening, bad flags, NULL; EINTR a signal, or closed by another thread; EMFILE, ENFILE.
  */
 int scif_accept(scif_epd_t epd, struct scif_portID *peer, scif_epd_t *newepd, int flags);
 
@@ -234,7 +237,8 @@ int scif_recv(scif_epd_t epd, void *msg, int len, int flags);
  * Opens a window: whole pages at addr become reachable for the peer at the offset returned.
  * offset with SCIF_MAP_FIXED is the place, else a hint that is followed if it is free; never
  * negative.  The peer knows the window when this returns.  SCIF_REGISTER_FAILED: EINVAL,
- * EADDRINUSE, EFAULT, ENOMEM, ENOTCONN, ECONNRESET.
+ * EADDRINUSE, EAGAIN no place for a region, EFAULT, ENOMEM, ENOTCONN, ECONNRESET; EOPNOTSUPP of an
+ * endpoint inherited by fork(2), memory that cannot be shared.
  */
 off_t scif_register(
 	scif_epd_t epd, void *addr, size_t len, off_t offset, int prot_flags, int map_flags);
@@ -260,7 +264,10 @@ int scif_vwriteto(scif_epd_t epd, void *addr, size_t len, off_t roffset, int rma
 /* Marks the copies begun by us (INIT_SELF) or by the peer (INIT_PEER).  EINVAL, ENOTCONN,
  * ECONNRESET. */
 int scif_fence_mark(scif_epd_t epd, int flags, int *mark);
-/* Waits until what was marked is complete.  EINVAL mark is of no scif_fence_mark() here. */
+/*
+ * Waits until what was marked is complete.  EINVAL mark is of no scif_fence_mark() here; ENOTCONN,
+ * ECONNRESET.
+ */
 int scif_fence_wait(scif_epd_t epd, int mark);
 /*
  * When the copies of one side begun so far are complete, writes 8 bytes: lval to our window at
@@ -278,17 +285,26 @@ int scif_get_nodeIDs(uint16_t *nodes, int len, uint16_t *self);
 
 /*
  * poll(2) with the states of endpoints: POLLERR unless listening, connecting or connected, POLLHUP
- * without POLLIN when disconnected and empty.  Other file descriptors may be among them.
- * EINVAL nepds beyond the limit of open files; EINTR; EFAULT.
+ * without POLLIN when disconnected and empty.  Other file descriptors may be among them.  Waits at
+ * most timeout ms (negative: for ever); returns how many have revents.  EINVAL nepds beyond the
+ * limit of open files; EINTR; EFAULT; ENOMEM.
  */
 int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout);
 
 /* The file descriptor of epd, which is epd.  EBADF, ENOTTY. */
 int scif_get_fd(scif_epd_t epd);
 
-/* Maps windows of the peer.  SCIF_MMAP_FAILED: EOPNOTSUPP where pages cannot be shared; ENOMEM
- * also beyond 4096 mappings of the peer's memory. */
+/*
+ * Maps [offset, offset + len) of the peer's windows, for SCIF_PROT_*; addr is a hint, or, with
+ * SCIF_MAP_FIXED, the place.  It stays mapped, whatever becomes of the window and the connection.
+ * SCIF_MMAP_FAILED: EOPNOTSUPP where pages cannot be shared; ENXIO not inside windows; EACCES their
+ * protection; EINVAL; ENOTCONN; ECONNRESET; ENOMEM, also beyond 4096 mappings of the peer's memory.
+ */
 void *scif_mmap(void *addr, size_t len, int prot, int flags, scif_epd_t epd, off_t offset);
+/*
+ * munmap(2) of [addr, addr + len), up to the end of the page, which gives up such mappings there.
+ * EINVAL addr is no multiple of the page size, len is 0.
+ */
 int scif_munmap(void *addr, size_t len);
 
 /* ---- Of the kernel's interface, with the conventions of this header; version node WEFT_1.0 ----
@@ -302,7 +318,7 @@ int scif_pin_pages(
 	void *addr, size_t len, int prot_flags, int map_flags, scif_pinned_pages_t *pinned_pages);
 /* Ends the handle; windows made from it stay.  EINVAL no such handle. */
 int scif_unpin_pages(scif_pinned_pages_t pinned_pages);
-/* As scif_register(). */
+/* As scif_register(), of such a handle; EINVAL it is none. */
 off_t scif_register_pinned_pages(
 	scif_epd_t epd, scif_pinned_pages_t pinned_pages, off_t offset, int map_flags);
 
@@ -314,9 +330,12 @@ struct scif_range {
 	void **va;
 };
 
-/* The pages of one window of the peer.  EOPNOTSUPP where pages cannot be shared; ENXIO, EINVAL. */
+/*
+ * Maps pages of one window of the peer, and lists their addresses.  EOPNOTSUPP where pages cannot
+ * be shared; ENXIO not inside one window; EINVAL; ENOTCONN; ECONNRESET; ENOMEM.
+ */
 int scif_get_pages(scif_epd_t epd, off_t offset, size_t len, struct scif_range **pages);
-/* EINVAL not of scif_get_pages(). */
+/* Unmaps them; *pages is gone.  EINVAL not of scif_get_pages(), or given back before. */
 int scif_put_pages(struct scif_range *pages);
 
 /* A node, this one included, as clients see it; one for all of them, as long as it is there. */
@@ -346,6 +365,7 @@ struct scif_client {
  * is registered, ENOMEM, EAGAIN no thread.
  */
 int scif_client_register(struct scif_client *client);
+/* Ends that; without effect where the client is not registered. */
 void scif_client_unregister(struct scif_client *client);
 
 /* ---- The kernel's convention, <weft/scif_kernel.h>: an endpoint is a pointer there ---- */

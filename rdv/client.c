@@ -189,6 +189,12 @@ static int send_members(struct conn *conn)
 
 	if (!ret)
 		proto_close(&in);
+	if (ret == -ENOSPC) {
+		log_line(LOG_LVL_ERROR,
+			"weftd has no room for all our multicast groups and XRC domains; others do "
+			"not find some of them");
+		ret = 0;
+	}
 	return ret;
 }
 
@@ -484,6 +490,7 @@ static int find_peer(uint32_t qpn, uint32_t attach_id, struct rdv_peer *out)
 	out->async_fd = proto_take_fd(&in, 1);
 	out->arena_fd = in.msg.flags & PROTO_ARENA ? proto_take_fd(&in, 2) : -1;
 	out->pidfd = proto_take_fd(&in, in.msg.flags & PROTO_ARENA ? 3 : 2);
+	proto_close(&in);
 	out->same_pid_ns = in.msg.pid_ns && in.msg.pid_ns == rdv_namespace("pid");
 	out->pid = in.msg.pid;
 	if (!out->same_pid_ns)

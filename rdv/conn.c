@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -96,14 +97,27 @@ static int make_waiting(int fd)
 	return fcntl(fd, F_SETFL, O_RDWR) < 0 ? -errno : 0;
 }
 
+static int new_socket(void)
+{
+	static _Atomic bool told;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int ret = fd < 0 ? -errno : fd;
+
+	if (ret < 0 && !atomic_exchange(&told, true))
+		log_line(LOG_LVL_ERROR,
+			"cannot make a socket to weftd: %s; this process is at a limit (ulimit)",
+			strerror(-ret));
+	return ret;
+}
+
 int conn_open(struct conn *c, const struct rdv_paths *p)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = new_socket();
 	int ret;
 
 	*c = CONN_NONE;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	c->sock = own_fd(fd);
 	ret = connect_sock(c, p);
 	if (!ret)

@@ -50,7 +50,8 @@ struct conn {
 
 /*
  * Connects to the weftd that listens at p.  Blocks up to 5 s if it does not accept.  -ENOTCONN:
- * none listens (not logged); -EACCES: it is another user's; -ETIMEDOUT; -EMFILE.
+ * none listens (not logged); -EACCES: it is another user's; -ETIMEDOUT; -EMFILE and the like
+ * (logged once): we are short ourselves.
  */
 int conn_open(struct conn *c, const struct rdv_paths *p);
 void conn_close(struct conn *c);

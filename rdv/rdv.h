@@ -91,7 +91,10 @@ int rdv_del_channel(uint32_t id);
 /* A duplicate of a peer's channel eventfd, to be cached by the caller. -ENOENT: no such. */
 int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd);
 
-/* Tells weftd that the list of members in our segment has changed (hca/member.h). */
+/*
+ * Tells weftd that the list of members in our segment has changed (hca/member.h).  -ENOSPC: it has
+ * no room for all of them.
+ */
 int rdv_publish_members(void);
 
 /*

@@ -229,8 +229,12 @@ static int start(const struct rdv_paths *p, bool stay, char *reason)
 
 	if (ret)
 		return ret;
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-		return -errno;
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0) {
+		ret = -errno;
+		snprintf(reason, REASON_SIZE, "cannot start %s: no pipe: %s", l.path,
+			strerror(-ret));
+		return ret;
+	}
 	l.pipe_fd = pipe_fds[1];
 	ret = launch(&l);
 	close(pipe_fds[1]);

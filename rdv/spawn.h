@@ -16,7 +16,6 @@
  * Connects to weftd; if none listens, starts one: its executable is $WEFT_DAEMON, else lies
  * beside this library, else where it was installed.  Of many processes that try at once one
  * starts it.  stay: the new weftd does not leave when idle.  Blocks up to 5 s.  Errors as
- * conn_open(), and -ENOENT no executable found; all are logged, but not -ENOMEM and -EMFILE if we
- * are short ourselves.
+ * conn_open(), and -ENOENT no executable found; all are logged.
  */
 int spawn_or_connect(struct conn *c, const struct rdv_paths *p, bool stay);

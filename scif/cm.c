@@ -398,14 +398,6 @@ static int complete(struct scif_ep *ep)
 	return ret;
 }
 
-/* Ends a request, which has no fd. */
-static void refuse(struct scif_ep *ep)
-{
-	rdma_reject(ep->id, NULL, 0);
-	ep_close(ep);
-	ep_put(ep);
-}
-
 /* There is no fd for that request: it is the first again, for who accepts when there is one. */
 static void put_back(struct scif_ep *listener, struct scif_ep *r)
 {
@@ -424,7 +416,7 @@ static void put_back(struct scif_ep *listener, struct scif_ep *r)
 	}
 	lock_drop(&listener->lock);
 	if (!listens)
-		refuse(r);
+		ep_refuse(r);
 }
 
 /* Consumes the reference of the listener's queue to ep, which may go back there. */

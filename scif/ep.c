@@ -456,6 +456,13 @@ bool ep_fd_closed(struct scif_ep *ep)
 	return ep->state == EP_INHERITED || ready_closed(ep);
 }
 
+void ep_refuse(struct scif_ep *ep)
+{
+	rdma_reject(ep->id, NULL, 0);
+	ep_close(ep);
+	ep_put(ep);
+}
+
 /* Requests that nobody accepted any more. */
 static void refuse_requests(struct scif_ep *ep)
 {
@@ -468,9 +475,7 @@ static void refuse_requests(struct scif_ep *ep)
 	while (r) {
 		struct scif_ep *next = r->next_request;
 
-		rdma_reject(r->id, NULL, 0);
-		ep_close(r);
-		ep_put(r);
+		ep_refuse(r);
 		r = next;
 	}
 }

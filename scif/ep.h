@@ -202,6 +202,8 @@ void ep_each(void (*fn)(struct scif_ep *ep));
 bool ep_fd_closed(struct scif_ep *ep);
 /* Takes down an endpoint whose fd is closed: flushes, disconnects, frees.  May block 2 s. */
 void ep_close(struct scif_ep *ep);
+/* Ends a request, which has no fd, and gives its reference back.  Without locks; may block. */
+void ep_refuse(struct scif_ep *ep);
 /* The caller closed an fd of it: takes it down if that was the last; wakes who polls it. */
 void ep_let_go(struct scif_ep *ep);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,14 +166,8 @@ int heir_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
 
 static int export(void *addr, size_t len, int prot, struct hold **hold)
 {
-	int err = errno, ret = -ENOMEM;
-	struct ibv_context **devices = rdma_get_devices(NULL);
+	int ret = hold_by_any(addr, len, prot, hold);
 
-	if (devices && devices[0])
-		ret = hold_new(devices[0], addr, len, prot, hold);
-	if (devices)
-		rdma_free_devices(devices);
-	errno = err;
 	if (!ret && !(*hold)->share) {
 		hold_put(*hold);
 		ret = -EOPNOTSUPP;

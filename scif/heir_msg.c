@@ -30,7 +30,7 @@ static void add_fds(struct msghdr *h, union control *c, const int *fd)
 	memcpy(CMSG_DATA(cm), fd, n * sizeof(int));
 }
 
-int heir_put(int sock, const struct heir_msg *m)
+static int put(int sock, const struct heir_msg *m, int flags)
 {
 	struct iovec v[2] = {{m->head, m->head_len}, {m->data, m->len}};
 	struct msghdr h = {.msg_iov = v, .msg_iovlen = m->len ? 2 : 1};
@@ -39,9 +39,19 @@ int heir_put(int sock, const struct heir_msg *m)
 
 	add_fds(&h, &c, m->fd);
 	do
-		n = sendmsg(sock, &h, MSG_NOSIGNAL);
+		n = sendmsg(sock, &h, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)(m->head_len + m->len) ? 0 : -ECONNRESET;
+}
+
+int heir_put(int sock, const struct heir_msg *m)
+{
+	return put(sock, m, 0);
+}
+
+int heir_answer(int sock, const struct heir_msg *m)
+{
+	return put(sock, m, MSG_DONTWAIT);
 }
 
 static void take_fds(struct msghdr *h, int *fd)
@@ -59,8 +69,11 @@ int heir_get(int sock, struct heir_msg *m)
 {
 	struct iovec v[2] = {{m->head, m->head_len}, {m->data, m->len}};
 	union control c;
-	struct msghdr h = {
-		.msg_iov = v, .msg_iovlen = 2, .msg_control = &c, .msg_controllen = sizeof(c)};
+	/* less than sizeof(c): a fourth fd would come in the padding, and stay open */
+	struct msghdr h = {.msg_iov = v,
+		.msg_iovlen = 2,
+		.msg_control = &c,
+		.msg_controllen = CMSG_LEN(HEIR_FDS * sizeof(int))};
 	ssize_t n;
 
 	do

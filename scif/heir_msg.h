@@ -43,8 +43,10 @@ struct heir_msg {
 	int fd[HEIR_FDS]; /* -1: none */
 };
 
-/* Sends it.  -ECONNRESET: nobody is there. */
+/* Sends it; waits for room.  -ECONNRESET: nobody is there. */
 int heir_put(int sock, const struct heir_msg *m);
+/* The same without waiting: a socket for one answer has room.  -ECONNRESET, too, if it has none. */
+int heir_answer(int sock, const struct heir_msg *m);
 /* Receives one.  -EBADMSG, also with what should not be; -EAGAIN; -ECONNRESET. */
 int heir_get(int sock, struct heir_msg *m);
 /* Closes what came. */

@@ -150,7 +150,7 @@ static void finish(struct job *j)
 	struct heir_msg m = {&j->a, sizeof(j->a), j->data, j->answer_len, {j->send_fd, -1, -1}};
 
 	if (j->m.fd[FD_BACK] >= 0)
-		heir_put(j->m.fd[FD_BACK], &m); /* who asked may be gone */
+		heir_answer(j->m.fd[FD_BACK], &m); /* who asked may be gone */
 	heir_drop(&j->m);
 	if (j->send_fd >= 0)
 		close(j->send_fd); /* the heir's is the last one, or none */

@@ -2,6 +2,7 @@
 #include "scif/hold.h"
 
 #include <errno.h>
+#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,6 +77,19 @@ int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, str
 	errno = err;
 	*out = h;
 	return 0;
+}
+
+int hold_by_any(void *addr, size_t len, int prot, struct hold **out)
+{
+	int err = errno, ret = -ENOMEM;
+	struct ibv_context **devices = rdma_get_devices(NULL);
+
+	if (devices && devices[0])
+		ret = hold_new(devices[0], addr, len, prot, out);
+	if (devices)
+		rdma_free_devices(devices);
+	errno = err;
+	return ret;
 }
 
 int hold_import(struct ibv_context *verbs, const struct weft_share_handle *handle, size_t len,

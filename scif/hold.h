@@ -32,6 +32,8 @@ struct hold {
  * all there.
  */
 int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, struct hold **out);
+/* The same where there is no connection, and so no device that it must be: by any. */
+int hold_by_any(void *addr, size_t len, int prot, struct hold **out);
 /* The same for what another process exports: -EOPNOTSUPP if it cannot be mapped. */
 int hold_import(struct ibv_context *verbs, const struct weft_share_handle *handle, size_t len,
 	int prot, struct hold **out);

@@ -40,19 +40,6 @@ static int check_pages(const void *addr, size_t len, int prot)
 	return (uintptr_t)addr + len < len ? -EFAULT : 0; /* beyond all memory */
 }
 
-/* Without an endpoint, and so without its device: any of them will do. */
-static int hold_pages(void *addr, size_t len, int prot, struct hold **hold)
-{
-	int err = errno, none = 0, ret;
-	struct ibv_context **devices = rdma_get_devices(&none);
-
-	ret = devices && devices[0] ? hold_new(devices[0], addr, len, prot, hold) : -ENOMEM;
-	if (devices)
-		rdma_free_devices(devices);
-	errno = err;
-	return ret;
-}
-
 int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pages **pinned)
 {
 	struct scif_pinned_pages *p;
@@ -68,7 +55,7 @@ int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pa
 	p = malloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	ret = hold_pages(addr, len, prot, &p->hold);
+	ret = hold_by_any(addr, len, prot, &p->hold);
 	if (ret) {
 		free(p);
 		return ret;

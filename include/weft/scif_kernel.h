@@ -149,7 +149,7 @@ struct scif_client {
 
 #define WEFT_KSCIF(name)     __asm__("weft_kscif_" #name)
 
-/* A new endpoint; NULL: there is no memory, no file descriptor, or no weftd. */
+/* A new endpoint; NULL: no memory, no file descriptor, no weftd, or WEFT_NODE is no number. */
 scif_epd_t scif_open(void) WEFT_KSCIF(open);
 
 /*
@@ -205,7 +205,11 @@ int scif_vreadfrom(scif_epd_t epd, void *addr, size_t len, off_t roffset, int rm
 int scif_vwriteto(scif_epd_t epd, void *addr, size_t len, off_t roffset, int rma_flags)
 	WEFT_KSCIF(vwriteto);
 
-/* Marks copies begun by one side; waits for what was marked; writes words when copies are done. */
+/*
+ * Marks copies begun by one side; waits for what was marked; writes words of 8 bytes, lval to our
+ * window and rval to the peer's, when copies are done.  -EINVAL flags, alignment to 4, no such
+ * mark; -ENXIO, -EACCES (signal); -ENOTCONN, -ECONNRESET.
+ */
 int scif_fence_mark(scif_epd_t epd, int flags, int *mark) WEFT_KSCIF(fence_mark);
 int scif_fence_wait(scif_epd_t epd, int mark) WEFT_KSCIF(fence_wait);
 int scif_fence_signal(scif_epd_t epd, off_t loff, u64 lval, off_t roff, u64 rval, int flags)

@@ -48,6 +48,17 @@ bool check_equal(int64_t got, int64_t want, const char *file, int line, const ch
 	return got == want;
 }
 
+bool check_fails(int64_t ret, int err, const char *file, int line, const char *what)
+{
+	int got = errno;
+	bool ok = ret == -1 && got == err;
+
+	if (count(ok))
+		fprintf(stderr, "FAIL %s:%d [%s] %s is %lld with errno %d, wanted -1 with %d\n",
+			file, line, label, what, (long long)ret, got, err);
+	return ok;
+}
+
 bool check_range(int64_t v, int64_t a, int64_t b, const char *file, int line, const char *what)
 {
 	bool ok = v >= a && v <= b;
@@ -93,6 +104,19 @@ int check_result(void)
 	printf("%u checks, %u failed\n", checks, failed);
 	fflush(stdout);
 	return failed != 0;
+}
+
+unsigned lines_with(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "re");
+	char line[512];
+	unsigned n = 0;
+
+	while (f && fgets(line, sizeof line, f))
+		n += strstr(line, text) != NULL;
+	if (f)
+		fclose(f);
+	return n;
 }
 
 double now_ms(void)

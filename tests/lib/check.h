@@ -2,6 +2,7 @@
 /* Checks for test programs: each that fails prints a line and is counted; the rest goes on. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,6 +20,11 @@ bool check_equal(int64_t got, int64_t want, const char *file, int line, const ch
 #define CHECK_RANGE(v, a, b)                                                                       \
 	check_range((int64_t)(v), (int64_t)(a), (int64_t)(b), __FILE__, __LINE__, #v)
 
+/* A call that must answer -1 and set errno to err. */
+#define CHECK_FAILS(call, err)                                                                     \
+	(errno = 0, check_fails((int64_t)(call), (err), __FILE__, __LINE__, #call))
+bool check_fails(int64_t ret, int err, const char *file, int line, const char *what);
+
 /* a <= v <= b */
 bool check_range(int64_t v, int64_t a, int64_t b, const char *file, int line, const char *what);
 
@@ -33,6 +39,9 @@ unsigned check_failures(void);
 
 /* Prints "N checks, N failed"; the exit code of the program. */
 int check_result(void);
+
+/* How many lines of that file have the text in them; 0 also if it cannot be opened. */
+unsigned lines_with(const char *path, const char *text);
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 double now_ms(void);

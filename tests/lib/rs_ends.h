@@ -29,9 +29,3 @@ struct rs_pair rs_pair_at(int listener, uint16_t port);
 struct rs_pair rs_pair(void);
 
 void rs_nonblock(int fd, bool on);
-
-/* Byte i of what the tests send. */
-static inline uint8_t rs_byte(uint64_t i)
-{
-	return (uint8_t)(i * 7 + (i >> 8) * 3 + (i >> 16));
-}

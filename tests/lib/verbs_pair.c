@@ -339,40 +339,21 @@ bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, ui
 	return (int)CHECK_EQ(wc->status, status) & (int)CHECK_EQ(wc->wr_id, id);
 }
 
+enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr)
+{
+	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr *bad;
+
+	CHECK_EQ(ibv_post_send(e->qp, wr, &bad), 0);
+	CHECK(vp_poll(e->scq, &wc, VP_DEADLINE_MS));
+	return wc.status;
+}
+
 void vp_quiet(struct ibv_cq *cq, int ms)
 {
 	struct ibv_wc wc;
 
 	CHECK(!vp_poll(cq, &wc, ms));
-}
-
-uint8_t vp_byte(uint32_t seed, size_t i)
-{
-	uint64_t x = (i + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
-
-	return x >> 56;
-}
-
-void vp_fill(uint8_t *p, size_t len, uint32_t seed)
-{
-	for (size_t i = 0; i < len; i++)
-		p[i] = vp_byte(seed, i);
-}
-
-bool vp_filled(const uint8_t *p, size_t len, uint32_t seed)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != vp_byte(seed, i))
-			return false;
-	return true;
-}
-
-bool vp_all(const uint8_t *p, size_t len, uint8_t c)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != c)
-			return false;
-	return true;
 }
 
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
@@ -422,6 +403,14 @@ struct vp_addr vp_swap(int fd, const struct vp_addr *mine)
 
 	put(fd, mine, sizeof *mine);
 	get(fd, &theirs, sizeof theirs);
+	return theirs;
+}
+
+struct vp_addr vp_meet(struct vp_end *e, int fd)
+{
+	struct vp_addr mine = vp_addr(e), theirs = vp_swap(fd, &mine);
+
+	vp_connect(e, &theirs);
 	return theirs;
 }
 

@@ -89,16 +89,10 @@ struct ibv_sge vp_sge(const struct vp_end *e, size_t off, uint32_t len);
 bool vp_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 /* Waits for one completion and checks its status and wr_id. */
 bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, uint64_t id);
+/* Posts a signaled request and waits for it; its status. */
+enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr);
 /* Checks that nothing completes within ms. */
 void vp_quiet(struct ibv_cq *cq, int ms);
-
-/* The byte at position i of test pattern seed; filling and checking with it. */
-uint8_t vp_byte(uint32_t seed, size_t i);
-void vp_fill(uint8_t *p, size_t len, uint32_t seed);
-/* True if all len bytes are the pattern's. */
-bool vp_filled(const uint8_t *p, size_t len, uint32_t seed);
-/* True if all bytes are c. */
-bool vp_all(const uint8_t *p, size_t len, uint8_t c);
 
 /* A second process of the test and the socket to it. */
 struct vp_child {
@@ -113,6 +107,8 @@ struct vp_child {
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg);
 /* Exchanges addresses over such a socket. */
 struct vp_addr vp_swap(int fd, const struct vp_addr *mine);
+/* The same, and connects e with the other process's end, whose address it returns. */
+struct vp_addr vp_meet(struct vp_end *e, int fd);
 /* The next async event of ctx within ms, not acknowledged; false if none came. */
 bool vp_async(struct ibv_context *ctx, struct ibv_async_event *ev, int ms);
 /* Posts a datagram to peer by an address handle. */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { LEN = 20 << 20, NOBODY = 65534, SKIP = 77, ROOM = 4096, RECV_AT = 10 << 20 };
@@ -111,16 +112,16 @@ static void post(struct vp_end *e, const struct vp_addr *peer, int sock, const s
 
 	memset(e->buf, 0xee, i->len + ROOM);
 	if (i->op != IBV_WR_RDMA_READ && !is_atomic(i))
-		vp_fill(e->buf, i->len, i->seed);
+		pattern_fill(e->buf, i->len, i->seed);
 	sync_polling(e, sock);
 	CHECK_EQ(vp_post_send(e, i->seed, i->op, IBV_SEND_SIGNALED, 0, i->len, peer, RECV_AT), 0);
 	vp_want(e->scq, &wc, IBV_WC_SUCCESS, i->seed);
 	sync_polling(e, sock);
 	if (i->op == IBV_WR_RDMA_READ)
-		CHECK(vp_filled(e->buf, i->len, i->seed));
+		CHECK(pattern_filled(e->buf, i->len, i->seed));
 	if (is_atomic(i))
 		CHECK_EQ(*(uint64_t *)e->buf, 1);
-	CHECK(vp_all(e->buf + i->len, ROOM, 0xee));
+	CHECK(pattern_all(e->buf + i->len, ROOM, 0xee));
 	sync_polling(e, sock);
 }
 
@@ -131,7 +132,7 @@ static void suffer(struct vp_end *e, int sock, const struct item *i)
 
 	memset(at - ROOM, 0xee, i->len + 2 * ROOM);
 	if (i->op == IBV_WR_RDMA_READ)
-		vp_fill(at, i->len, i->seed);
+		pattern_fill(at, i->len, i->seed);
 	if (is_atomic(i))
 		*(uint64_t *)at = 1;
 	if (i->op == IBV_WR_SEND)
@@ -147,9 +148,9 @@ static void suffer(struct vp_end *e, int sock, const struct item *i)
 	if (is_atomic(i))
 		CHECK_EQ(*(uint64_t *)at, i->op == IBV_WR_ATOMIC_FETCH_AND_ADD ? 2 : i->seed);
 	else
-		CHECK(vp_filled(at, i->len, i->seed));
-	CHECK(vp_all(at - ROOM, ROOM, 0xee));
-	CHECK(vp_all(at + i->len, ROOM, 0xee));
+		CHECK(pattern_filled(at, i->len, i->seed));
+	CHECK(pattern_all(at - ROOM, ROOM, 0xee));
+	CHECK(pattern_all(at + i->len, ROOM, 0xee));
 	sync_polling(e, sock);
 }
 
@@ -188,11 +189,11 @@ static void late_receive(struct vp_end *e, const struct part *p, const struct vp
 		usleep(50 * 1000); /* the sender is parked by now, and asleep in vp_sync() */
 		CHECK_EQ(vp_post_recv(e, 3, RECV_AT, 100000), 0);
 		vp_want(e->rcq, &wc, IBV_WC_SUCCESS, 3);
-		CHECK(vp_filled(e->buf + RECV_AT, 100000, 5));
+		CHECK(pattern_filled(e->buf + RECV_AT, 100000, 5));
 		vp_sync(p->sock);
 		return;
 	}
-	vp_fill(e->buf, 100000, 5);
+	pattern_fill(e->buf, 100000, 5);
 	CHECK_EQ(vp_post_send(e, 4, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100000, peer, 0), 0);
 	vp_sync(p->sock);
 	vp_want(e->scq, &wc, IBV_WC_SUCCESS, 4);
@@ -237,7 +238,7 @@ static void run(int fd, void *arg)
 {
 	const struct part *p = arg;
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	(void)fd;
@@ -245,9 +246,7 @@ static void run(int fd, void *arg)
 	o.rnr_retry = 7;
 	set_scene(p->how);
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(p->sock, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, p->sock);
 	vp_sync(p->sock);
 	if (p->how == SURPRISE)
 		filter();

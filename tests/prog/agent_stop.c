@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -71,7 +72,7 @@ static void obey(int fd, void *arg)
 {
 	size_t len = arg ? *(size_t *)arg : LEN;
 	struct vp_opts o = options(len);
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
@@ -81,9 +82,7 @@ static void obey(int fd, void *arg)
 		case CONNECT:
 			if (vp_get_state(&e) != IBV_QPS_RESET)
 				CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
-			mine = vp_addr(&e);
-			peer = vp_swap(fd, &mine);
-			vp_connect(&e, &peer);
+			peer = vp_meet(&e, fd);
 			vp_sync(fd);
 			break;
 		case WRITE_ON:
@@ -96,7 +95,7 @@ static void obey(int fd, void *arg)
 			e.mr = ibv_reg_mr(e.pd, e.buf, e.len, e.opts.mr_access);
 			break;
 		case CHECK_QUIET:
-			CHECK(vp_all(e.buf, e.len, 0x5a));
+			CHECK(pattern_all(e.buf, e.len, 0x5a));
 			vp_tell(fd, 1);
 			break;
 		case DESTROY:

@@ -31,13 +31,10 @@ static struct vp_opts options(void)
 static void receiver(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 
 	(void)arg;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, fd);
 	vp_sync(fd);
 	for (int i = 0; i < ROUNDS; i++) {
 		struct ibv_wc wc;
@@ -95,15 +92,13 @@ int main(void)
 	char dir[] = "/tmp/weft-closed-XXXXXX";
 	struct vp_child c = vp_fork(receiver, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	int files[FILES];
 	struct ibv_wc wc;
 	struct stat st;
 
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&a, &peer);
+	peer = vp_meet(&a, c.fd);
 	vp_sync(c.fd);
 	close_all(c.fd);
 	open_files(files, dir);

@@ -341,16 +341,13 @@ static void sleep_for(struct vp_end *e, uint64_t id)
 static void ping_pong(int fd, bool first)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	check_case("sleepers of two processes");
 	o.channel = true;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	CHECK_EQ(vp_post_recv(&e, 0, 0, 8), 0);
 	vp_sync(fd);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -462,14 +459,11 @@ static void moderation(void)
 static void connect_only(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	pause();
 }
@@ -479,7 +473,6 @@ static void peer_killed(void)
 {
 	struct vp_child child = vp_fork(connect_only, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
@@ -488,9 +481,7 @@ static void peer_killed(void)
 	o.timeout = 14; /* 67 ms, twice */
 	o.retry_cnt = 1;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(child.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, child.fd);
 	vp_sync(child.fd);
 	CHECK_EQ(ibv_req_notify_cq(e.scq, 0), 0);
 	vp_kill_join(&child);

@@ -261,15 +261,12 @@ enum { UNDER_WAY = 20000 };
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	for (int i = 0; i < UNDER_WAY; i++) {
 		CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
@@ -294,7 +291,6 @@ static void resize_under_way(void)
 {
 	struct vp_child c = vp_fork(sender, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	pthread_t thread;
 	struct ibv_wc wc;
 	struct vp_end e;
@@ -303,9 +299,7 @@ static void resize_under_way(void)
 	o.cqe = 300;
 	o.recv_wr = 128;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(vp_post_recv(&e, i, 0, 64), 0);
 	vp_sync(c.fd);

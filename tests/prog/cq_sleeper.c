@@ -26,7 +26,6 @@ static struct vp_opts options(void)
 static void sleeper(int fd, void *arg)
 {
 	const struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
 	struct vp_end e;
@@ -34,9 +33,7 @@ static void sleeper(int fd, void *arg)
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	CHECK_EQ(vp_post_recv(&e, 7, 0, LEN), 0);
 	CHECK_EQ(ibv_req_notify_cq(e.rcq, 0), 0);
 	vp_tell(fd, 1);

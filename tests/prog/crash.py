@@ -8,6 +8,7 @@ LOG: the example examples/crash/replog; OWNER: crash_owner, which is beside this
 """
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,6 +120,20 @@ def leftovers(t, journal):
             t.want(f"{pid} is ended", gone(int(pid)))
 
 
+def misplaced(t, journal):
+    """A weft that cannot find its libraries leaves no directory behind."""
+    away, tmp = t.path("away"), t.path("empty")
+    os.makedirs(os.path.join(away, "lib"))
+    os.mkdir(tmp)
+    shutil.copy(t.weft, away)
+    open(os.path.join(away, "lib", "libweftpaths.so"), "wb").close()
+    got = subprocess.run([os.path.join(away, "weft"), "crash", "check", "--recover", "true {}",
+                          journal], env={**os.environ, "TMPDIR": tmp}, check=False,
+                         stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+    t.want("no libraries", got.returncode == 1 and "libibverbs" in got.stderr, got.stderr)
+    t.want("no directory is left", not os.listdir(tmp), os.listdir(tmp))
+
+
 def gone(pid):
     """Soon there is no such process, or but a zombie that nobody waits for."""
     until = time.time() + SECONDS
@@ -156,6 +171,7 @@ def correct(t):
     t.want("one that is not there", got.returncode == 1 and "cannot run" in got.stderr, got.stderr)
     options(t, journal)
     leftovers(t, journal)
+    misplaced(t, journal)
     got = t.crash("run", "-j", journal, "--", "true")
     t.want("a journal is not overwritten", got.returncode == 1 and "--add" in got.stderr)
     return journal

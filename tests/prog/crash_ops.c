@@ -12,6 +12,7 @@
 #include "crash/journal.h"
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -94,9 +95,9 @@ static void writes(void)
 	const struct journal_record *r;
 	struct ibv_wc wc;
 
-	vp_fill(a.buf, LEN, 1);
+	pattern_fill(a.buf, LEN, 1);
 	post(IBV_WR_RDMA_WRITE, 0, 1, 3, 100);
-	CHECK(vp_filled(mem + 3, 100, 1));
+	CHECK(pattern_filled(mem + 3, 100, 1));
 	same_bytes(next(JOURNAL_WRITE, 1), 3, 100);
 	post(IBV_WR_RDMA_WRITE, IBV_SEND_FENCE, 2, 256, 8);
 	r = next(JOURNAL_WRITE, 2);
@@ -117,12 +118,12 @@ static void sends(void)
 	struct ibv_wc wc;
 
 	for (unsigned i = 0; i < 3; i++) {
-		vp_fill(a.buf, LEN, 10 + i);
+		pattern_fill(a.buf, LEN, 10 + i);
 		post_receive(20 + i, 1024, LEN / 2);
 		post(IBV_WR_SEND, 0, 10 + i, 0, sizes[i]);
 		vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 20 + i);
 		CHECK_EQ(wc.byte_len, sizes[i]);
-		CHECK(vp_filled(mem + 1024, sizes[i], 10 + i));
+		CHECK(pattern_filled(mem + 1024, sizes[i], 10 + i));
 		same_bytes(next(JOURNAL_WRITE, 10 + i), 1024, sizes[i]);
 	}
 	no_more();
@@ -191,10 +192,10 @@ static void others(void)
 	struct vp_addr to = vp_addr(&b);
 	struct ibv_wc wc;
 
-	vp_fill(a.buf, 64, 50);
+	pattern_fill(a.buf, 64, 50);
 	CHECK_EQ(vp_post_send(&a, 50, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to, 0), 0);
 	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 50);
-	CHECK(vp_filled(b.buf, 64, 50));
+	CHECK(pattern_filled(b.buf, 64, 50));
 	no_more();
 }
 
@@ -202,9 +203,9 @@ static void others(void)
 static void after_the_end(void)
 {
 	atomic_fetch_or(&j.head->flags, JOURNAL_STOPPED);
-	vp_fill(a.buf, 64, 60);
+	pattern_fill(a.buf, 64, 60);
 	post(IBV_WR_RDMA_WRITE, 0, 60, 0, 64);
-	CHECK(vp_filled(mem, 64, 60));
+	CHECK(pattern_filled(mem, 64, 60));
 	*(uint64_t *)(void *)mem = 8;
 	post(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 61, 0, 8);
 	CHECK_EQ(*(uint64_t *)(void *)mem, 9);

@@ -12,6 +12,7 @@
 
 #include "crash/journal.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -58,32 +59,17 @@ static struct vp_opts options(void)
 
 /* ---- a client ---- */
 
-static void is_told(const char *log)
-{
-	char line[512] = "";
-	unsigned n = 0;
-	FILE *f = fopen(log, "r");
-
-	while (f && fgets(line, sizeof line, f))
-		n += !!strstr(line, "weft crash run --add");
-	CHECK_EQ(n, 1);
-	if (f)
-		fclose(f);
-}
-
 static void try(const struct op *op, bool refused, struct ibv_context *ctx, int fd)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	vp_make(&e, ctx, &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	vp_sync(fd);
-	vp_fill(e.buf, 8, 1);
+	pattern_fill(e.buf, 8, 1);
 	CHECK_EQ(vp_post_send(&e, 1, op->opcode, IBV_SEND_SIGNALED, 0, 8, &peer, 0), 0);
 	vp_want(e.scq, &wc, refused ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS, 1);
 	vp_sync(fd);
@@ -108,7 +94,7 @@ static void client(int fd, void *arg)
 	}
 	CHECK_EQ(ibv_close_device(ctx), 0);
 	if (!c->same)
-		is_told(c->log);
+		CHECK_EQ(lines_with(c->log, "weft crash run --add"), 1);
 }
 
 /* ---- the server ---- */

@@ -50,6 +50,15 @@ rc 'still none' 1 "$WEFT" status
 same 'the GUID is stable' "$guid" "$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
 ok 'now weftd runs' serves
 
+# The manual page has all names that the status has.
+SOURCE=$(dirname "$0")/../..
+names=$(sed -n 's/.*\] = "\([a-z_]*\)",$/\1/p; s/.*set_int(.*"\([a-z_]*\)".*/\1/p' \
+	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c")
+ok 'there are some' [ "$(echo "$names" | wc -l)" -gt 100 ]
+for name in $names; do
+	ok "weftd.8 explains $name" grep -qw "$name" "$SOURCE/man/weftd.8"
+done
+
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
 same 'all checks are there' 13 "$(grep -Ec '^(ok|warn) ' "$T/out")"
@@ -74,6 +83,29 @@ WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
 rc down 0 "$WEFT" down
 WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
+
+# A check that cannot look does not pass.
+no_proc='unshare -m'
+[ "$(id -u)" = 0 ] || no_proc='unshare -rm'
+no_proc="$no_proc sh -c"
+hide='mount -t tmpfs none /proc && exec "$0" "$@"'
+if $no_proc "$hide" "$WEFT" --version >/dev/null 2>&1; then
+	rc 'doctor without /proc' 1 $no_proc "$hide" "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  weftd .*mount /proc' "$T/out"
+	same 'no check passes without a word' 0 "$(grep -Ec '^ok  *[^ ]+( [^ ]+)? *$' "$T/out")"
+fi
+
+# Whatever fails, there is one line that says why.
+WEFT_FABRIC=a/b rc 'up with a bad name' 1 "$WEFT" up
+same 'it says so once' 1 "$(wc -l <"$T/err")"
+for files in 4 5 6 7 8; do
+	for c in status up; do
+		rc 'none runs' 0 "$WEFT" down
+		sh -c 'ulimit -Sn "$1" && exec "$2" "$3"' - $files "$WEFT" $c >"$T/out" 2>"$T/err" ||
+			same "$c with $files files says why not" 1 "$(wc -l <"$T/err")"
+	done
+done
+rc down 0 "$WEFT" down
 
 # An address that comes and goes, in a network namespace of its own.
 new_net='unshare -n'

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { SIZE = 1 << 20, CANARY = 0xc7, ROUNDS = 60, PAYLOAD = 0x11 };
@@ -113,14 +114,11 @@ static void loser(int fd, void *arg)
 	vp_make(&e, vp_open(), &o);
 	for (int round = 0; round < ROUNDS; round++) {
 		uint8_t *other = canary();
-		struct vp_addr mine, peer;
 		double until;
 
 		check_case("%s while %s comes, round %d", way_names[job->way],
 			kind_names[job->kind], round);
-		mine = vp_addr(&e);
-		peer = vp_swap(fd, &mine);
-		vp_connect(&e, &peer);
+		vp_meet(&e, fd);
 		memset(e.buf, 0x22, SIZE);
 		post_receives(&e, job->kind);
 		vp_sync(fd); /* go */
@@ -134,12 +132,12 @@ static void loser(int fd, void *arg)
 		for (int i = 0; i < 3; i++) {
 			if (job->way == BY_DEREG)
 				empty(e.rcq); /* what arrived before must not land now */
-			CHECK(vp_all(e.buf, SIZE, CANARY));
+			CHECK(pattern_all(e.buf, SIZE, CANARY));
 		}
 		if (job->way == BY_DEREG && job->kind >= KIND_SEND)
 			vp_post_recv(&e, 2, 0, length_of(job->kind)); /* ends its wait for one */
 		vp_sync(fd);                                          /* the other has stopped */
-		CHECK(vp_all(e.buf, SIZE, CANARY));
+		CHECK(pattern_all(e.buf, SIZE, CANARY));
 		if (job->way == BY_DEREG)
 			e.mr = ibv_reg_mr(e.pd, e.buf, SIZE, o.mr_access);
 		if (!e.mr)

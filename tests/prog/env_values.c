@@ -7,19 +7,6 @@
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
-static unsigned lines_with(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "r");
-	char line[512];
-	unsigned n = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		n += !!strstr(line, text);
-	if (f)
-		fclose(f);
-	return n;
-}
-
 int main(void)
 {
 	char path[256], how[300];

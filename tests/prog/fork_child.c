@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { ROUNDS = 20, MESSAGES = 50 };
@@ -78,21 +79,18 @@ static void destroy_stale(void)
 static void talk(int fd, bool asks)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	CHECK_EQ(vp_post_recv(&e, 5, 0, 6000), 0);
 	vp_sync(fd);
-	vp_fill(e.buf + 8192, 6000, asks);
+	pattern_fill(e.buf + 8192, 6000, asks);
 	CHECK_EQ(vp_post_send(&e, 6, IBV_WR_SEND, IBV_SEND_SIGNALED, 8192, 6000, NULL, 0), 0);
 	vp_want(e.scq, &wc, IBV_WC_SUCCESS, 6);
 	vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 5);
-	CHECK(vp_filled(e.buf, 6000, !asks));
+	CHECK(pattern_filled(e.buf, 6000, !asks));
 	vp_sync(fd);
 	vp_free(&e);
 	ibv_close_device(e.ctx);
@@ -177,13 +175,13 @@ static void private_memory(void)
 		close(go[1]);
 		if (read(go[0], &c, 1) < 0)
 			_exit(3);
-		_exit(vp_all(b.buf, 4096, 0x41) ? 0 : 2);
+		_exit(pattern_all(b.buf, 4096, 0x41) ? 0 : 2);
 	}
 	close(go[0]);
 	memset(a.buf, 0x42, 4096);
 	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 4096, &to_b, 0), 0);
 	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1);
-	CHECK(vp_all(b.buf, 4096, 0x42));
+	CHECK(pattern_all(b.buf, 4096, 0x42));
 	close(go[1]);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	check_child(status);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 static void limit(int what, rlim_t n)
@@ -293,7 +294,7 @@ static void member(int fd, void *arg)
 		struct vp_end x = e;
 
 		x.qp = qp[i];
-		vp_fill(e.buf + 8192, 64, me * PROCESSES + i);
+		pattern_fill(e.buf + 8192, 64, me * PROCESSES + i);
 		CHECK_EQ(vp_post_send(&x, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 8192, 64, NULL, 0), 0);
 		if (!vp_want(e.scq, &wc, IBV_WC_SUCCESS, i))
 			break;
@@ -302,7 +303,8 @@ static void member(int fd, void *arg)
 		if (!CHECK(vp_poll(e.rcq, &wc, VP_DEADLINE_MS)))
 			break;
 		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
-		CHECK(vp_filled(e.buf + wc.wr_id * 64, 64, (uint32_t)wc.wr_id * PROCESSES + me));
+		CHECK(pattern_filled(
+			e.buf + wc.wr_id * 64, 64, (uint32_t)wc.wr_id * PROCESSES + me));
 	}
 	vp_sync(fd);
 	for (int i = 0; i < PROCESSES; i++)

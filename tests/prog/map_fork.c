@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -47,7 +48,7 @@ static void allocator_leave(void)
 static void peer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
+	struct vp_addr to;
 	struct vp_end e;
 	struct ibv_wc wc;
 	uint64_t n = 0;
@@ -55,9 +56,7 @@ static void peer(int fd, void *arg)
 	(void)arg;
 	o.len = SIZE;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	to = vp_meet(&e, fd);
 	while (vp_hear(fd)) {
 		for (int i = 0; i < 20; i++) {
 			memset(e.buf, n++, SIZE);
@@ -106,14 +105,14 @@ static int child(uint8_t *buf, uint8_t *heap)
 	usleep(2000);
 	if (memcmp(copy, buf, SIZE))
 		return 1;
-	if (!vp_all(heap, 1000, 7))
+	if (!pattern_all(heap, 1000, 7))
 		return 2;
 	memset(buf, 0xc1, SIZE);
 	memset(heap, 0xc1, 1000);
-	if (madvise(buf, SIZE, MADV_DONTNEED) || !vp_all(buf, SIZE, 0))
+	if (madvise(buf, SIZE, MADV_DONTNEED) || !pattern_all(buf, SIZE, 0))
 		return 3;
 	usleep(2000);
-	return vp_all(buf, SIZE, 0) ? 0 : 4;
+	return pattern_all(buf, SIZE, 0) ? 0 : 4;
 }
 
 static void part(int fd, void *arg)
@@ -121,7 +120,6 @@ static void part(int fd, void *arg)
 	bool threads = *(bool *)arg;
 	struct vp_child c = vp_fork(peer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
 	struct ibv_mr *heap_mr;
 	uint8_t *heap;
 	struct vp_end e;
@@ -134,9 +132,7 @@ static void part(int fd, void *arg)
 	heap = malloc(1000);
 	memset(heap, 7, 1000);
 	heap_mr = ibv_reg_mr(e.pd, heap, 1000, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	mine = vp_addr(&e);
-	to = vp_swap(c.fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, c.fd);
 	if (threads && pthread_create(&t, NULL, allocate, NULL))
 		die("pthread_create");
 	for (int i = 0; i < FORKS; i++) {
@@ -151,9 +147,9 @@ static void part(int fd, void *arg)
 		allocator_leave();
 		CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st));
 		CHECK_EQ(WEXITSTATUS(st), 0);
-		CHECK(vp_all(heap, 1000, 7));
+		CHECK(pattern_all(heap, 1000, 7));
 		vp_hear(c.fd);
-		CHECK(vp_all(e.buf, SIZE, 20 * i + 19));
+		CHECK(pattern_all(e.buf, SIZE, 20 * i + 19));
 	}
 	/* A part of a page is converted only if system calls into it can be held off. */
 	CHECK_EQ(share_count("regions"), threads && !can_hold_off() ? 1 : 2);

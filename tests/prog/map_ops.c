@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
@@ -91,16 +92,16 @@ static void poster(int fd, void *arg)
 	vp_connect(&e, &to);
 	vp_sync(fd);
 	for (int i = 0; i < PIECES; i++) {
-		vp_fill(e.buf + pieces[i].off, pieces[i].len, i);
+		pattern_fill(e.buf + pieces[i].off, pieces[i].len, i);
 		do_one(&e, &to, IBV_WR_RDMA_WRITE, i);
 		vp_sync(fd); /* it looks */
 		vp_sync(fd);
 		memset(e.buf, 0, SIZE);
 		do_one(&e, &to, IBV_WR_RDMA_READ, i);
 		check_case("read %d", i);
-		CHECK(vp_filled(e.buf + pieces[i].off, pieces[i].len, 100 + i));
-		CHECK(vp_all(e.buf, pieces[i].off, 0));
-		CHECK(vp_all(e.buf + pieces[i].off + pieces[i].len,
+		CHECK(pattern_filled(e.buf + pieces[i].off, pieces[i].len, 100 + i));
+		CHECK(pattern_all(e.buf, pieces[i].off, 0));
+		CHECK(pattern_all(e.buf + pieces[i].off + pieces[i].len,
 			SIZE - pieces[i].off - pieces[i].len, 0));
 		vp_sync(fd);
 		vp_sync(fd); /* it clears */
@@ -128,11 +129,11 @@ static void is_shared(uint8_t *p)
 	CHECK(madvise(p, PAGE, MADV_FREE) && errno == EINVAL);
 	CHECK(madvise(p, PAGE, MADV_WIPEONFORK) && errno == EINVAL);
 	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
-	CHECK(vp_all(p, PAGE, 6));
+	CHECK(pattern_all(p, PAGE, 6));
 	twice = mremap(p, 0, PAGE, MREMAP_MAYMOVE);
-	CHECK(twice != MAP_FAILED && vp_all(twice, PAGE, 6));
+	CHECK(twice != MAP_FAILED && pattern_all(twice, PAGE, 6));
 	CHECK_EQ(madvise(p, PAGE, MADV_REMOVE), 0);
-	CHECK(vp_all(p, PAGE, 0) && vp_all(twice, PAGE, 0));
+	CHECK(pattern_all(p, PAGE, 0) && pattern_all(twice, PAGE, 0));
 	munmap(twice, PAGE);
 }
 
@@ -145,13 +146,13 @@ static void is_private(uint8_t *p, size_t len, unsigned areas_before)
 	/* A sanitizer's allocator may have mapped something meanwhile. */
 	CHECK_RANGE(areas(), areas_before, areas_before + AREAS_OF_OTHERS);
 	CHECK_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
-	CHECK(vp_all(p, PAGE, 0));
+	CHECK(pattern_all(p, PAGE, 0));
 	CHECK_EQ(madvise(p, len, MADV_FREE), 0);
 	CHECK(madvise(p, PAGE, MADV_REMOVE) && errno == EINVAL);
 	CHECK(mremap(p, 0, PAGE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	memset(p, 9, len);
 	q = mremap(p, len, 2 * len, MREMAP_MAYMOVE);
-	CHECK(q != MAP_FAILED && vp_all(q, len, 9) && vp_all(q + len, len, 0));
+	CHECK(q != MAP_FAILED && pattern_all(q, len, 9) && pattern_all(q + len, len, 0));
 	munmap(q, 2 * len);
 }
 
@@ -181,10 +182,10 @@ static void owner(bool restart)
 
 		vp_sync(c.fd);
 		check_case("write %d", i);
-		CHECK(vp_filled(at, pieces[i].len, i));
-		CHECK(vp_all(e.buf, pieces[i].off, 0));
-		CHECK(vp_all(at + pieces[i].len, SIZE - pieces[i].off - pieces[i].len, 0));
-		vp_fill(at, pieces[i].len, 100 + i);
+		CHECK(pattern_filled(at, pieces[i].len, i));
+		CHECK(pattern_all(e.buf, pieces[i].off, 0));
+		CHECK(pattern_all(at + pieces[i].len, SIZE - pieces[i].off - pieces[i].len, 0));
+		pattern_fill(at, pieces[i].len, 100 + i);
 		vp_sync(c.fd);
 		vp_sync(c.fd);
 		memset(e.buf, 0, SIZE);
@@ -194,19 +195,19 @@ static void owner(bool restart)
 	memcpy(&sum, e.buf + PAGE, sizeof sum);
 	CHECK_EQ(sum, ADDS);
 	CHECK_EQ(ibv_destroy_qp(e.qp), 0);
-	vp_fill(e.buf, SIZE, 5);
+	pattern_fill(e.buf, SIZE, 5);
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
-	CHECK(vp_filled(e.buf, SIZE, 5));
+	CHECK(pattern_filled(e.buf, SIZE, 5));
 	CHECK_EQ(share_count("regions"), 0);
 	CHECK_EQ(share_count("bytes"), 0);
 	areas_before = areas();
 	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	CHECK(e.mr && share_count("regions") == 1 && vp_filled(e.buf, SIZE, 5));
+	CHECK(e.mr && share_count("regions") == 1 && pattern_filled(e.buf, SIZE, 5));
 	is_shared(e.buf);
-	vp_fill(e.buf, SIZE, 5);
+	pattern_fill(e.buf, SIZE, 5);
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
-	CHECK(vp_filled(e.buf, SIZE, 5));
+	CHECK(pattern_filled(e.buf, SIZE, 5));
 	is_private(e.buf, SIZE, areas_before);
 	vp_join(&c);
 }
@@ -237,11 +238,11 @@ static void heap(struct ibv_pd *pd)
 		for (int k = 0; k < 64; k++) {
 			int i = round & 1 ? k : 63 - k;
 
-			CHECK(vp_all(block[i], 16 + 977 * i % 20000, i));
-			CHECK(vp_all(other[i], 3000, ~i));
+			CHECK(pattern_all(block[i], 16 + 977 * i % 20000, i));
+			CHECK(pattern_all(other[i], 3000, ~i));
 			if (ibv_dereg_mr(mr[i]))
 				die("dereg_mr");
-			CHECK(vp_all(block[i], 16 + 977 * i % 20000, i));
+			CHECK(pattern_all(block[i], 16 + 977 * i % 20000, i));
 			free(block[i]);
 			free(other[i]);
 		}
@@ -260,26 +261,26 @@ static void moved_or_gone(struct ibv_pd *pd)
 	uint8_t *q;
 
 	check_case("moved while registered");
-	vp_fill(p, len, 1);
+	pattern_fill(p, len, 1);
 	q = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q);
 	CHECK(mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		      0) == p);
-	vp_fill(p, len, 2);
+	pattern_fill(p, len, 2);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
-	CHECK(vp_filled(q, len, 1) && vp_filled(p, len, 2));
+	CHECK(pattern_filled(q, len, 1) && pattern_filled(p, len, 2));
 	mr = ibv_reg_mr(pd, p, len, rights);
-	vp_fill(p, len, 3);
-	CHECK(vp_filled(q, len, 1));
+	pattern_fill(p, len, 3);
+	CHECK(pattern_filled(q, len, 1));
 	CHECK_EQ(madvise(q, len, MADV_DONTNEED), 0);
-	CHECK(vp_all(q, len, 0));
+	CHECK(pattern_all(q, len, 0));
 	check_case("gone while registered");
 	munmap(p, len);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK(mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		      0) == p);
 	mr = ibv_reg_mr(pd, p, len, rights);
-	CHECK(vp_all(p, len, 0));
+	CHECK(pattern_all(p, len, 0));
 	CHECK_EQ(share_count("regions"), 1);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	munmap(p, len);

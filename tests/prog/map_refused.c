@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -194,7 +195,7 @@ static void stacks(void)
 
 	memset(mine, 3, sizeof mine);
 	try("the stack", mine, sizeof mine, RIGHTS, "stack");
-	CHECK(vp_all(mine, sizeof mine, 3));
+	CHECK(pattern_all(mine, sizeof mine, 3));
 	try("errno", &errno, sizeof errno, RIGHTS, "stack");
 }
 
@@ -206,7 +207,7 @@ static void *on_own_stack(void *arg)
 	memset(mine, 4, sizeof mine);
 	/* A page of it that lies far from what is in use. */
 	try("a thread's stack", mine + 20 * PAGE, 100, RIGHTS, "stack");
-	CHECK(vp_all(mine, sizeof mine, 4));
+	CHECK(pattern_all(mine, sizeof mine, 4));
 	return NULL;
 }
 
@@ -309,7 +310,7 @@ static void mixed_atomics(void)
 	first = ibv_reg_mr_iova(pd, p + 4, 1000, 0x1000, LW | RA);
 	CHECK_EQ(share_count("regions"), 0);
 	CHECK_EQ(share_count("bytes"), 0);
-	CHECK(vp_all(p, LEN, 6));
+	CHECK(pattern_all(p, LEN, 6));
 	CHECK_EQ(ibv_dereg_mr(first), 0);
 	CHECK_EQ(ibv_dereg_mr(second), 0);
 	munmap(p, LEN);
@@ -329,7 +330,7 @@ static void limits(void)
 	memset(p, 8, LEN);
 	try("ulimit -f 0", p, LEN, RIGHTS, NULL); /* no file grows */
 	setrlimit(RLIMIT_FSIZE, &old);
-	CHECK(vp_all(p, LEN, 8));
+	CHECK(pattern_all(p, LEN, 8));
 	check_case("no way back under ulimit -d");
 	mr = reg(p, LEN, RIGHTS, NULL);
 	getrlimit(RLIMIT_DATA, &old);
@@ -339,13 +340,13 @@ static void limits(void)
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	setrlimit(RLIMIT_DATA, &old);
 	CHECK_EQ(share_count("left_behind"), 1);
-	CHECK(vp_all(p, LEN, 8));
+	CHECK(pattern_all(p, LEN, 8));
 	mr = reg(p, LEN, RIGHTS, NULL);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK_EQ(share_count("left_behind"), 1);
-	CHECK(vp_all(p, LEN, 8));
+	CHECK(pattern_all(p, LEN, 8));
 	CHECK_EQ(madvise(p, LEN, MADV_DONTNEED), 0);
-	CHECK(vp_all(p, LEN, 0));
+	CHECK(pattern_all(p, LEN, 0));
 	munmap(p, LEN);
 }
 

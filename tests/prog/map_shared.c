@@ -19,6 +19,7 @@
 #include "hca/layout.h"
 #include "pages/backing.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
@@ -46,9 +47,8 @@ static enum ibv_wc_status post(
 	struct vp_end *e, enum ibv_wr_opcode op, const struct order *o, uint32_t len)
 {
 	struct ibv_sge sge = vp_sge(e, 0, len);
-	struct ibv_send_wr *bad,
-		wr = {.opcode = op, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1};
-	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr wr = {
+		.opcode = op, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1};
 
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = o->addr;
@@ -58,23 +58,7 @@ static enum ibv_wc_status post(
 		wr.wr.rdma.remote_addr = o->addr;
 		wr.wr.rdma.rkey = o->rkey;
 	}
-	CHECK_EQ(ibv_post_send(e->qp, &wr, &bad), 0);
-	CHECK(vp_poll(e->scq, &wc, VP_DEADLINE_MS));
-	return wc.status;
-}
-
-/* How many mappings of that object it has. */
-static uint64_t holds(const char *name)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	uint64_t n = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		n += strstr(line, name) != NULL;
-	if (f)
-		fclose(f);
-	return n;
+	return vp_run(e, &wr);
 }
 
 static uint64_t obey(struct vp_end *e, const struct order *o)
@@ -83,12 +67,12 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 
 	switch (o->what) {
 	case WRITE:
-		vp_fill(e->buf, o->len, o->seed);
+		pattern_fill(e->buf, o->len, o->seed);
 		return post(e, IBV_WR_RDMA_WRITE, o, o->len);
 	case READ:
 		memset(e->buf, 0, o->len);
 		st = post(e, IBV_WR_RDMA_READ, o, o->len);
-		return vp_filled(e->buf, o->len, o->seed) ? st : IBV_WC_FATAL_ERR;
+		return pattern_filled(e->buf, o->len, o->seed) ? st : IBV_WC_FATAL_ERR;
 	case ADD:
 		for (uint64_t i = 0; !st && i < o->len; i++)
 			st = post(e, IBV_WR_ATOMIC_FETCH_AND_ADD, o, 8);
@@ -98,7 +82,7 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 			st = post(e, IBV_WR_RDMA_WRITE, o, o->len);
 		return st;
 	case HOLDS:
-		return holds(o->seed ? "/SYSV" : "/memfd:object");
+		return lines_with("/proc/self/maps", o->seed ? "/SYSV" : "/memfd:object");
 	case COUNTER:
 		return status_of(getpid(), "counters", counters[o->seed]);
 	case REGISTER:
@@ -110,16 +94,13 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 static void peer(int fd, void *arg)
 {
 	struct vp_opts opts = vp_defaults();
-	struct vp_addr mine, to;
 	struct order o = {0};
 	struct vp_end e;
 
 	(void)arg;
 	opts.len = SIZE;
 	vp_make(&e, vp_open(), &opts);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, fd);
 	while (recv(fd, &o, sizeof o, MSG_WAITALL) == sizeof o && o.what != END) {
 		uint64_t answer = obey(&e, &o);
 
@@ -155,15 +136,12 @@ static uint64_t order(struct owner *w, int what, const void *at, uint64_t len, u
 static void begin(struct owner *w)
 {
 	struct vp_opts opts = vp_defaults();
-	struct vp_addr mine, to;
 
 	opts.len = PAGE;
 	opts.mr_access = IBV_ACCESS_LOCAL_WRITE; /* nothing that could be mapped */
 	*w = (struct owner){.peer = vp_fork(peer, NULL), .fd = -1};
 	vp_make(&w->e, vp_open(), &opts);
-	mine = vp_addr(&w->e);
-	to = vp_swap(w->peer.fd, &mine);
-	vp_connect(&w->e, &to);
+	vp_meet(&w->e, w->peer.fd);
 }
 
 static void end(struct owner *w)
@@ -225,8 +203,8 @@ static void operate(struct owner *w, uint8_t *p, size_t len)
 
 	memset(w->p, 0, SIZE);
 	CHECK_EQ(order(w, WRITE, p + 7, len - 7, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(p + 7, len - 7, 1) && vp_all(p, 7, 0));
-	vp_fill(p, len, 2);
+	CHECK(pattern_filled(p + 7, len - 7, 1) && pattern_all(p, 7, 0));
+	pattern_fill(p, len, 2);
 	CHECK_EQ(order(w, READ, p, len, 2), IBV_WC_SUCCESS);
 	atomic_store(word, 0);
 	if (send(w->peer.fd, &o, sizeof o, 0) != sizeof o)
@@ -323,14 +301,14 @@ static void several(int fd, void *arg)
 	shares(2, 1);
 	w.mr = part;
 	CHECK_EQ(order(&w, WRITE, w.p + 5 * PAGE, PAGE, 3), IBV_WC_SUCCESS);
-	CHECK(vp_filled(q + 5 * PAGE, PAGE, 3));
+	CHECK(pattern_filled(q + 5 * PAGE, PAGE, 3));
 	check_case("atomics by copies send it back");
 	w.mr = ibv_reg_mr_iova(w.e.pd, w.p + 5 * PAGE + 4, 100, 0x1000, RIGHTS);
 	CHECK(w.mr && !ibv_dereg_mr(w.mr));
 	shares(1, 1);
 	w.mr = part;
 	CHECK_EQ(order(&w, WRITE, w.p + 6 * PAGE, PAGE, 4), IBV_WC_SUCCESS);
-	CHECK(vp_filled(q + 6 * PAGE, PAGE, 4));
+	CHECK(pattern_filled(q + 6 * PAGE, PAGE, 4));
 	CHECK_EQ(ibv_dereg_mr(part), 0);
 	check_case("memory that is registered goes away");
 	munmap(w.p, SIZE);
@@ -339,7 +317,7 @@ static void several(int fd, void *arg)
 	munmap(q + 7 * PAGE, PAGE);
 	CHECK_EQ(order(&w, WRITE, q, SIZE, 5), IBV_WC_SUCCESS);
 	q = map(w.fd, SKIP);
-	CHECK(vp_filled(q, SIZE, 5));
+	CHECK(pattern_filled(q, SIZE, 5));
 	CHECK_EQ(ibv_dereg_mr(alias), 0);
 	shares(0, 0);
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 1) > 0, 1);
@@ -364,16 +342,16 @@ static void while_in_use(int fd, void *arg)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &st, 0) == pid && st == 0);
-	CHECK(vp_all(w.p, PAGE, 9));
+	CHECK(pattern_all(w.p, PAGE, 9));
 	shares(1, 1);
 	operate(&w, w.p, SIZE);
 	check_case("deregistered while a peer writes");
 	order(&w, FLOOD, w.p, SIZE, 0);
 	usleep(20 * 1000);
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
-	vp_fill(w.p, SIZE, 6);
+	pattern_fill(w.p, SIZE, 6);
 	CHECK_EQ(vp_hear(w.peer.fd), IBV_WC_REM_ACCESS_ERR);
-	CHECK(vp_filled(w.p, SIZE, 6));
+	CHECK(pattern_filled(w.p, SIZE, 6));
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 0), 0);
 	end(&w);
 }
@@ -392,7 +370,7 @@ static void refused(int fd, void *arg)
 	shares(0, 0);
 	CHECK_EQ(share_count("memfd"), 1);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(order(&w, HOLDS, NULL, 0, 0), 0);
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	check_case("it could be sealed afterwards");
@@ -441,7 +419,7 @@ static void without_fd(int fd, void *arg)
 	shares(privileged, privileged);
 	CHECK_EQ(share_count("no_descriptor"), !privileged);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	munmap(w.p, SIZE);
 	check_case("closed afterwards");
@@ -508,20 +486,20 @@ static void liar(int fd, void *arg)
 	r->kind = BACKING_SYSV;
 	r->shmid = -1;
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(order(&w, COUNTER, NULL, 0, 1), 0);
 	r->kind = BACKING_MEMFD;
 	check_case("places that are not there");
 	for (int i = 0; i < 64; i += 7) {
 		entry->offset = (1ull << i) + SKIP + SIZE;
 		CHECK_EQ(order(&w, WRITE, w.p, PAGE, i), IBV_WC_SUCCESS);
-		CHECK(vp_filled(w.p, PAGE, i));
+		CHECK(pattern_filled(w.p, PAGE, i));
 	}
 	entry->offset = SKIP;
 	for (int i = 0; i < 32; i += 5) {
 		entry->backing = 1u << i;
 		CHECK_EQ(order(&w, WRITE, w.p, PAGE, i), IBV_WC_SUCCESS);
-		CHECK(vp_filled(w.p, PAGE, i));
+		CHECK(pattern_filled(w.p, PAGE, i));
 	}
 	check_case("taken away while it is used");
 	entry->backing = atomic_load(&r->id);
@@ -607,7 +585,7 @@ static void never(int fd, void *arg)
 	w.mr = reg(&w, w.p, SIZE);
 	shares(0, 0);
 	CHECK_EQ(order(&w, WRITE, w.p, SIZE, 1), IBV_WC_SUCCESS);
-	CHECK(vp_filled(w.p, SIZE, 1));
+	CHECK(pattern_filled(w.p, SIZE, 1));
 	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
 	end(&w);
 }

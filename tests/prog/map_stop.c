@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -62,14 +63,12 @@ static void poster(int fd, void *arg)
 {
 	enum ibv_wr_opcode op = *(enum ibv_wr_opcode *)arg;
 	struct vp_opts o = options();
-	struct vp_addr mine, to;
+	struct vp_addr to;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	to = vp_meet(&e, fd);
 	vp_sync(fd);
 	for (unsigned n = 1;; n++) {
 		memset(e.buf, n, SIZE);
@@ -129,12 +128,9 @@ static void *do_nothing(void *arg)
 static void set_up(const struct how *h, struct vp_child *c, struct vp_end *e)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, to;
 
 	vp_make(e, vp_open(), &o);
-	mine = vp_addr(e);
-	to = vp_swap(c->fd, &mine);
-	vp_connect(e, &to);
+	vp_meet(e, c->fd);
 	for (int i = 0; i < RECEIVES && h->op == IBV_WR_SEND; i++)
 		CHECK_EQ(vp_post_recv(e, i, 0, SIZE), 0);
 	vp_sync(c->fd);
@@ -161,7 +157,7 @@ static void dereg_another(struct vp_end *e)
 
 	memset(other, 77, sizeof other);
 	CHECK(mr && ibv_dereg_mr(mr) == 0);
-	CHECK(vp_all(other, sizeof other, 77));
+	CHECK(pattern_all(other, sizeof other, 77));
 	CHECK_EQ(status_of(getpid(), "counters", "pass_stopped"), passes + 1);
 }
 
@@ -171,7 +167,7 @@ static void a_child_is_on_its_own(struct vp_end *e)
 	int status;
 
 	if (!pid)
-		_exit(!vp_filled(e->buf, SIZE, 9));
+		_exit(!pattern_filled(e->buf, SIZE, 9));
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
 }
 
@@ -195,7 +191,7 @@ static void take_away(struct vp_end *e)
 	CHECK(e->mr != NULL);
 	CHECK_EQ(share_count("regions"), 0);
 	CHECK_RANGE(share_count("quarantine"), 1, INT64_MAX);
-	vp_fill(e->buf, SIZE, 9);
+	pattern_fill(e->buf, SIZE, 9);
 }
 
 static void check_passed(int fd, void *arg)
@@ -233,13 +229,13 @@ static void check_passed(int fd, void *arg)
 		vp_kill_join(&c);
 	}
 	CHECK(wait_until_given_back(&e));
-	CHECK(vp_filled(e.buf, SIZE, 9));
+	CHECK(pattern_filled(e.buf, SIZE, 9));
 	CHECK_EQ(status_of(getpid(), "counters", "wait_stopped"), 0);
 	check_case("%s: mapped again", h->name);
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
 	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	CHECK_EQ(share_count("regions"), 1);
-	CHECK(vp_filled(e.buf, SIZE, 9));
+	CHECK(pattern_filled(e.buf, SIZE, 9));
 	pthread_mutex_unlock(&running);
 	if (h->threads)
 		pthread_join(thread, NULL);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -121,7 +122,7 @@ static void threads_write(int fd, void *arg)
 	CHECK_EQ(share_count("left_behind"), 0);
 	check_case("zero pages after all");
 	CHECK_EQ(madvise(mem, SIZE, MADV_DONTNEED), 0);
-	CHECK(vp_all(mem, SIZE, 0));
+	CHECK(pattern_all(mem, SIZE, 0));
 	munmap(mem, SIZE);
 	ibv_dealloc_pd(pd);
 	ibv_close_device(ctx);
@@ -131,7 +132,6 @@ static void threads_write(int fd, void *arg)
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
 	struct vp_end e;
 	struct ibv_wc wc;
 	uint64_t n = 0;
@@ -140,9 +140,7 @@ static void sender(int fd, void *arg)
 	o.len = MESSAGE;
 	o.rnr_retry = 7;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, fd);
 	while (vp_hear(fd)) {
 		memset(e.buf, ++n, MESSAGE);
 		CHECK_EQ(vp_post_send(&e, n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, MESSAGE, NULL, 0),
@@ -159,7 +157,6 @@ static void peer_sends(int fd, void *arg)
 	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	struct vp_child c = vp_fork(sender, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, to;
 	struct vp_end e;
 	struct ibv_wc wc;
 	int bad = 0;
@@ -170,9 +167,7 @@ static void peer_sends(int fd, void *arg)
 	o.len = SIZE;
 	o.mr_access = IBV_ACCESS_LOCAL_WRITE;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	to = vp_swap(c.fd, &mine);
-	vp_connect(&e, &to);
+	vp_meet(&e, c.fd);
 	for (int i = 1; i <= rounds; i++) {
 		size_t off = PAGE * (i % 8) + i % 100;
 		struct ibv_mr *mr;
@@ -185,7 +180,7 @@ static void peer_sends(int fd, void *arg)
 				die("reg_mr");
 		} while (ibv_poll_cq(e.rcq, 1, &wc) == 0);
 		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
-		bad += !vp_all(e.buf + off, MESSAGE, vp_hear(c.fd));
+		bad += !pattern_all(e.buf + off, MESSAGE, vp_hear(c.fd));
 		memset(e.buf + off, 0, MESSAGE);
 	}
 	vp_tell(c.fd, 0);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { GRH = 40, MCAST_QPN = 0xffffff };
@@ -30,7 +31,7 @@ static void shoot(const union ibv_gid *gid, uint64_t id)
 
 	if (!CHECK(ah))
 		return;
-	vp_fill(a.buf, 64, (uint32_t)id);
+	pattern_fill(a.buf, 64, (uint32_t)id);
 	CHECK_EQ(vp_post_ud(&a, id, ah, MCAST_QPN, VP_QKEY, 0, 64), 0);
 	vp_want(a.scq, &wc, IBV_WC_SUCCESS, id);
 	CHECK_EQ(ibv_destroy_ah(ah), 0);
@@ -44,7 +45,7 @@ static void got(struct vp_end *e, uint64_t msg)
 		return;
 	CHECK_EQ(be32toh(wc.imm_data), msg);
 	CHECK(wc.wc_flags & IBV_WC_GRH);
-	CHECK(vp_filled(e->buf + 4096 + GRH, 64, (uint32_t)msg));
+	CHECK(pattern_filled(e->buf + 4096 + GRH, 64, (uint32_t)msg));
 }
 
 static void here(const union ibv_gid *gid)

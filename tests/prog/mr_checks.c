@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -106,11 +107,11 @@ static void iova(void)
 	if (!mr)
 		die("reg_mr_iova");
 	to = (struct vp_addr){.addr = base, .rkey = mr->rkey};
-	vp_fill(a.buf, 1000, 3);
+	pattern_fill(a.buf, 1000, 3);
 	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 1000, &to, 0), 0);
 	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1);
-	CHECK(vp_filled(b.buf + 100, 1000, 3));
-	CHECK(vp_all(b.buf, 100, 0) && vp_all(b.buf + 1100, 100, 0));
+	CHECK(pattern_filled(b.buf + 100, 1000, 3));
+	CHECK(pattern_all(b.buf, 100, 0) && pattern_all(b.buf + 1100, 100, 0));
 	to.addr = (uintptr_t)b.buf + 100; /* the address means nothing now */
 	CHECK_EQ(vp_post_send(&a, 2, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 8, &to, 0), 0);
 	vp_want(a.scq, &wc, IBV_WC_REM_ACCESS_ERR, 2);

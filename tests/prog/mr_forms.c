@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -33,16 +34,13 @@ static void setup(void)
 static enum ibv_wc_status rdma(
 	enum ibv_wr_opcode op, struct ibv_sge *sge, uint32_t rkey, uint64_t addr)
 {
-	struct ibv_send_wr *bad, wr = {.sg_list = sge,
-					 .num_sge = 1,
-					 .opcode = op,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {.remote_addr = addr, .rkey = rkey}};
-	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr wr = {.sg_list = sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = addr, .rkey = rkey}};
 
-	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
-	CHECK(vp_poll(a.scq, &wc, VP_DEADLINE_MS));
-	return wc.status;
+	return vp_run(&a, &wr);
 }
 
 static enum ibv_wc_status put(uint32_t rkey, uint64_t addr, uint32_t len)
@@ -58,14 +56,14 @@ static void other_addresses(void)
 
 	check_case("zero based and iova regions");
 	setup();
-	vp_fill(a.buf, 100, 1);
+	pattern_fill(a.buf, 100, 1);
 	zero = ibv_reg_mr(b.pd, b.buf + 4096, 8192, ALL | IBV_ACCESS_ZERO_BASED);
 	iova = ibv_reg_mr_iova(b.pd, b.buf + 16384, 8192, 0x7000000000ull + 384, ALL);
 	CHECK(zero && iova);
 	CHECK_EQ(put(zero->rkey, 10, 100), IBV_WC_SUCCESS);
-	CHECK(vp_filled(b.buf + 4096 + 10, 100, 1));
+	CHECK(pattern_filled(b.buf + 4096 + 10, 100, 1));
 	CHECK_EQ(put(iova->rkey, 0x7000000000ull + 484, 100), IBV_WC_SUCCESS);
-	CHECK(vp_filled(b.buf + 16384 + 100, 100, 1));
+	CHECK(pattern_filled(b.buf + 16384 + 100, 100, 1));
 	CHECK_EQ(put(zero->rkey, 8192 - 99, 100), IBV_WC_REM_ACCESS_ERR);
 	vp_reconnect(&a, &b);
 	CHECK_EQ(put(zero->rkey, (uintptr_t)b.buf + 4096, 100), IBV_WC_REM_ACCESS_ERR);
@@ -116,11 +114,11 @@ static void rereg(void)
 	CHECK(other && mr);
 	key = mr->rkey;
 	rereg_refusals(mr);
-	vp_fill(a.buf, 64, 2);
+	pattern_fill(a.buf, 64, 2);
 	CHECK_EQ(rereg_errno(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf + 8192, 100, 0), 0);
 	CHECK(mr->addr == b.buf + 8192 && mr->length == 100 && mr->rkey == key);
 	CHECK_EQ(put(key, (uintptr_t)b.buf + 8192 + 36, 64), IBV_WC_SUCCESS);
-	CHECK(vp_filled(b.buf + 8192 + 36, 64, 2));
+	CHECK(pattern_filled(b.buf + 8192 + 36, 64, 2));
 	CHECK_EQ(put(key, (uintptr_t)b.buf, 64), IBV_WC_REM_ACCESS_ERR);
 	vp_reconnect(&a, &b);
 	CHECK_EQ(rereg_errno(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 1), 0);
@@ -152,11 +150,11 @@ static void null_region(void)
 	CHECK(null);
 	CHECK_EQ(null->rkey, 0);
 	sge.lkey = null->lkey;
-	vp_fill(b.buf, 3001, 3);
+	pattern_fill(b.buf, 3001, 3);
 	CHECK_EQ(rdma(IBV_WR_RDMA_READ, &sge, at_b.rkey, at_b.addr), IBV_WC_SUCCESS);
 	CHECK_EQ(rdma(IBV_WR_RDMA_WRITE, &sge, at_b.rkey, at_b.addr), IBV_WC_SUCCESS);
-	CHECK(vp_all(b.buf, 3000, 0));
-	CHECK_EQ(b.buf[3000], vp_byte(3, 3000));
+	CHECK(pattern_all(b.buf, 3000, 0));
+	CHECK_EQ(b.buf[3000], pattern_byte(3, 3000));
 	for (uint32_t len = 20; len <= 20000; len *= 10) {
 		struct ibv_recv_wr *bad, recv = {.sg_list = &sge, .num_sge = 1};
 
@@ -207,11 +205,11 @@ static void on_demand(void)
 	ro = ibv_reg_mr(b.pd, p, len, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND);
 	CHECK(p != MAP_FAILED && part && all && ro);
 	CHECK_EQ(mprotect(p, len, PROT_READ | PROT_WRITE), 0);
-	vp_fill(a.buf, 256, 4);
+	pattern_fill(a.buf, 256, 4);
 	CHECK_EQ(put(part->rkey, (uintptr_t)p + 5000, 256), IBV_WC_SUCCESS);
-	CHECK(vp_filled(p + 5000, 256, 4));
+	CHECK(pattern_filled(p + 5000, 256, 4));
 	CHECK_EQ(put(all->rkey, (uintptr_t)p + 50000, 256), IBV_WC_SUCCESS);
-	CHECK(vp_filled(p + 50000, 256, 4));
+	CHECK(pattern_filled(p + 50000, 256, 4));
 	CHECK_EQ(advise(part, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH,
 			 p + len / 2, 4096),
 		0);
@@ -278,7 +276,7 @@ static void dm_refusals(void)
 	CHECK_EQ(ibv_memcpy_from_dm(c, dm, 128, 4), EINVAL);
 	CHECK_EQ(ibv_memcpy_from_dm(c, dm, UINT64_MAX - 3, 8), EINVAL);
 	CHECK_EQ(ibv_memcpy_from_dm(c, dm, 0, 128), 0);
-	CHECK(vp_all((uint8_t *)c, 128, 0));
+	CHECK(pattern_all((uint8_t *)c, 128, 0));
 	CHECK(!ibv_reg_dm_mr(b.pd, dm, 0, 128, ALL) && errno == EINVAL);
 	CHECK(!ibv_reg_dm_mr(b.pd, dm, 64, 128, ALL | IBV_ACCESS_ZERO_BASED) && errno == EINVAL);
 	CHECK_EQ(ibv_free_dm(dm), 0);
@@ -304,10 +302,10 @@ static void device_memory(void)
 	mr = ibv_reg_dm_mr(b.pd, dm, 64, 4032, ALL | IBV_ACCESS_ZERO_BASED);
 	CHECK(dm && mr);
 	CHECK_EQ(ibv_free_dm(dm), EBUSY);
-	vp_fill(a.buf, 1000, 5);
+	pattern_fill(a.buf, 1000, 5);
 	CHECK_EQ(put(mr->rkey, 8, 1000), IBV_WC_SUCCESS);
 	CHECK_EQ(ibv_memcpy_from_dm(c, dm, 0, 4096), 0);
-	CHECK(vp_filled(c + 72, 1000, 5));
+	CHECK(pattern_filled(c + 72, 1000, 5));
 	sge = vp_sge(&a, 0, 8);
 	add.sg_list = &sge;
 	add.wr.atomic.remote_addr = 4024;
@@ -378,9 +376,9 @@ static void behind_fd(void)
 	mr = reg_fd(fd, 8192 + 100, 4096, 0x100000 + 100, ALL);
 	CHECK(mr && (uintptr_t)mr->addr == 8292 && mr->length == 4096);
 	close(fd); /* the region keeps its pages */
-	vp_fill(a.buf, 4096, 8);
+	pattern_fill(a.buf, 4096, 8);
 	CHECK_EQ(put(mr->rkey, 0x100000 + 100, 4096), IBV_WC_SUCCESS);
-	CHECK(vp_filled(p + 8292, 4096, 8));
+	CHECK(pattern_filled(p + 8292, 4096, 8));
 	CHECK_EQ(p[8292 + 4096], 0);
 	CHECK_EQ(rereg_errno(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), EINVAL);
 	CHECK_EQ(put(mr->rkey, 0x100000 + 101, 4096), IBV_WC_REM_ACCESS_ERR);
@@ -409,7 +407,7 @@ static void import(void)
 	mr = ibv_import_mr(pd, b.mr->handle);
 	CHECK(mr && mr->rkey == b.mr->rkey && !mr->addr);
 	CHECK(!ibv_import_mr(pd, b.mr->handle + 1) && errno == ENOENT);
-	vp_fill(a.buf, 64, 6);
+	pattern_fill(a.buf, 64, 6);
 	CHECK_EQ(put(mr->rkey, at_b.addr, 64), IBV_WC_SUCCESS);
 	CHECK_EQ(ibv_dealloc_pd(pd), EBUSY);
 	ibv_unimport_mr(mr);

@@ -245,13 +245,10 @@ static void watch(struct vp_end *e, size_t data, size_t word)
 
 static void connect_owner(struct vp_end *e, int fd)
 {
-	struct vp_addr mine, peer;
 
 	if (vp_get_state(e) != IBV_QPS_RESET)
 		CHECK_EQ(vp_state(e, IBV_QPS_RESET), 0);
-	mine = vp_addr(e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(e, &peer);
+	vp_meet(e, fd);
 	vp_sync(fd);
 }
 

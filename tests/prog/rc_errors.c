@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { NONE = -1, LEN = 1 << 16, RECV_LEN = 256 };
@@ -354,11 +355,11 @@ static void heal(void)
 
 	vp_reconnect(&a, &b);
 	CHECK_EQ(vp_post_recv(&b, 70, 512, 64), 0);
-	vp_fill(a.buf, 64, 9);
+	pattern_fill(a.buf, 64, 9);
 	CHECK_EQ(vp_post_send(&a, 71, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 64, NULL, 0), 0);
 	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 71);
 	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 70);
-	CHECK(vp_filled(b.buf + 512, 64, 9));
+	CHECK(pattern_filled(b.buf + 512, 64, 9));
 	vp_quiet(a.scq, 0);
 	vp_quiet(b.rcq, 0);
 }
@@ -437,8 +438,8 @@ static void one_fault(const struct fault *f, bool late)
 	if (late)
 		CHECK_EQ(vp_post_recv(&b, 101, 0, 64), 0);
 	expect(f);
-	CHECK(vp_all(b.buf, LEN, 0x33));
-	CHECK(vp_all(a.buf, LEN, 0x44));
+	CHECK(pattern_all(b.buf, LEN, 0x33));
+	CHECK(pattern_all(a.buf, LEN, 0x44));
 	if (!f->max_dest_rd_atomic && !f->mr_access && !f->qp_access)
 		heal();
 	free_spoiled();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { PIECE = 8 << 20, PATIENCE_MS = 60000, POST_MS = 200 };
@@ -58,20 +59,17 @@ static const struct {
 
 static void far_process(int fd, void *arg)
 {
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	make(&e);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t i = 0; i < STEPS; i++) {
 		struct ibv_wc wc;
 
 		check_case("far end, step %u", i);
 		if (steps[i].op == IBV_WR_RDMA_READ)
-			vp_fill(e.buf, PIECE, 50 + i);
+			pattern_fill(e.buf, PIECE, 50 + i);
 		if (steps[i].op == IBV_WR_SEND)
 			CHECK_EQ(vp_post_recv(&e, i, 0, steps[i].len), 0);
 		vp_sync(fd);
@@ -82,7 +80,7 @@ static void far_process(int fd, void *arg)
 		while (vp_hear(fd) != 1) /* the other end goes on waiting */
 			;
 		if (steps[i].op != IBV_WR_RDMA_READ)
-			CHECK(vp_filled(e.buf, PIECE, 50 + i));
+			CHECK(pattern_filled(e.buf, PIECE, 50 + i));
 		vp_tell(fd, 1);
 	}
 	vp_free(&e);
@@ -92,20 +90,18 @@ static void far_process(int fd, void *arg)
 static void near_process(void)
 {
 	struct vp_child c = vp_fork(far_process, NULL);
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	unsigned slow_posts = 0;
 	struct vp_end e;
 
 	make(&e);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, c.fd);
 	for (uint32_t i = 0; i < STEPS; i++) {
 		double since;
 		struct ibv_wc wc;
 
 		check_case("opcode %d of %zu bytes", steps[i].op, steps[i].len);
-		vp_fill(e.buf, PIECE, steps[i].op == IBV_WR_RDMA_READ ? 0 : 50 + i);
+		pattern_fill(e.buf, PIECE, steps[i].op == IBV_WR_RDMA_READ ? 0 : 50 + i);
 		vp_sync(c.fd);
 		since = now_ms();
 		CHECK_EQ(vp_post_send(
@@ -122,7 +118,7 @@ static void near_process(void)
 		vp_tell(c.fd, 1);
 		vp_hear(c.fd);
 		if (steps[i].op == IBV_WR_RDMA_READ)
-			CHECK(vp_filled(e.buf, PIECE, 50 + i));
+			CHECK(pattern_filled(e.buf, PIECE, 50 + i));
 	}
 	check_case("posting is no copying of 2 GiB");
 	CHECK_RANGE(slow_posts, 0, 1); /* the CPU may be taken away during one */

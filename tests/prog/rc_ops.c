@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -57,7 +58,7 @@ static void fill_pieces(struct vp_end *e, const struct request *r)
 	cut(e, r->len, r->nsge, sge);
 	for (uint32_t i = 0; i < r->nsge; i++)
 		for (uint32_t j = 0; j < sge[i].length; j++)
-			((uint8_t *)(uintptr_t)sge[i].addr)[j] = vp_byte(r->seed, k++);
+			((uint8_t *)(uintptr_t)sge[i].addr)[j] = pattern_byte(r->seed, k++);
 }
 
 /* The pieces hold the pattern; the gaps and what lies around is untouched. */
@@ -69,15 +70,15 @@ static void check_pieces(struct vp_end *e, const struct request *r)
 	size_t k = 0;
 
 	cut(e, r->len, r->nsge, sge);
-	CHECK(vp_all(at - GUARD, GUARD, GUARD_BYTE));
+	CHECK(pattern_all(at - GUARD, GUARD, GUARD_BYTE));
 	for (uint32_t i = 0; i < r->nsge; i++) {
 		at = (uint8_t *)(uintptr_t)sge[i].addr;
 		for (uint32_t j = 0; j < sge[i].length; j++)
-			same &= at[j] == vp_byte(r->seed, k++);
-		CHECK(vp_all(at + sge[i].length, GAP, GUARD_BYTE));
+			same &= at[j] == pattern_byte(r->seed, k++);
+		CHECK(pattern_all(at + sge[i].length, GAP, GUARD_BYTE));
 	}
 	CHECK(same);
-	CHECK(vp_all(at + (r->nsge ? sge[r->nsge - 1].length : 0), GUARD, GUARD_BYTE));
+	CHECK(pattern_all(at + (r->nsge ? sge[r->nsge - 1].length : 0), GUARD, GUARD_BYTE));
 }
 
 static void prepare(struct vp_end *e, const struct request *r)
@@ -389,7 +390,7 @@ static uint64_t atomic(struct vp_end *e, enum ibv_wr_opcode op, uint64_t compare
 			op == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD);
 		CHECK_EQ(wc.byte_len, 8);
 	}
-	CHECK(vp_all(e->buf, 8, 0x77) && vp_all(e->buf + 16, 8, 0x77));
+	CHECK(pattern_all(e->buf, 8, 0x77) && pattern_all(e->buf + 16, 8, 0x77));
 	return *(uint64_t *)(e->buf + 8);
 }
 
@@ -433,14 +434,11 @@ static void all(struct vp_end *e, const struct vp_addr *peer)
 static void other_process(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	serve(&e, fd);
 	vp_free(&e);
@@ -451,13 +449,11 @@ static void two_processes(void)
 {
 	struct vp_child c = vp_fork(other_process, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, c.fd);
 	vp_sync(c.fd);
 	far_fd = c.fd;
 	all(&e, &peer);
@@ -492,21 +488,21 @@ static void to_itself(void)
 	vp_make(&e, vp_open(), &o);
 	me = vp_addr(&e);
 	vp_connect(&e, &me);
-	vp_fill(e.buf, 6000, 1);
+	pattern_fill(e.buf, 6000, 1);
 	CHECK_EQ(vp_post_recv(&e, 1, 1 << 20, 6000), 0);
 	CHECK_EQ(vp_post_send(&e, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 6000, NULL, 0), 0);
 	vp_want(e.scq, &wc, IBV_WC_SUCCESS, 2);
 	vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 1);
-	CHECK(vp_filled(e.buf + (1 << 20), 6000, 1));
+	CHECK(pattern_filled(e.buf + (1 << 20), 6000, 1));
 	CHECK_EQ(vp_post_send(&e, 3, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 100, NULL, 0), 0);
 	CHECK_EQ(vp_post_recv(&e, 4, 2 << 20, 100), 0);
 	vp_want(e.scq, &wc, IBV_WC_SUCCESS, 3);
 	vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 4);
-	CHECK(vp_filled(e.buf + (2 << 20), 100, 1));
+	CHECK(pattern_filled(e.buf + (2 << 20), 100, 1));
 	CHECK_EQ(
 		vp_post_send(&e, 5, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 500, &me, 3 << 20), 0);
 	vp_want(e.scq, &wc, IBV_WC_SUCCESS, 5);
-	CHECK(vp_filled(e.buf + (3 << 20), 500, 1));
+	CHECK(pattern_filled(e.buf + (3 << 20), 500, 1));
 	vp_free(&e);
 	ibv_close_device(e.ctx);
 }

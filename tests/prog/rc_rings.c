@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { DEPTH = 48, MESSAGE = 4096, LAPS = 30 };
@@ -190,16 +191,13 @@ static uint32_t length_of(uint32_t n)
 static void taker(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	uint32_t n = 0;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (int lap = 0; lap < LAPS; lap++) {
 		uint32_t count = lap % 2 ? DEPTH : 1 + lap;
 
@@ -212,7 +210,7 @@ static void taker(int fd, void *arg)
 			if (!vp_want(e.rcq, &wc, IBV_WC_SUCCESS, i))
 				return;
 			CHECK_EQ(wc.byte_len, length_of(n));
-			CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
+			CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
 		}
 	}
 	vp_free(&e);
@@ -223,22 +221,19 @@ static void payload_ring(void)
 {
 	struct vp_child c = vp_fork(taker, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	uint32_t n = 0;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	for (int lap = 0; lap < LAPS; lap++) {
 		uint32_t count = lap % 2 ? DEPTH : 1 + lap;
 
 		check_case("payload ring, lap %d", lap);
 		vp_sync(c.fd);
 		for (uint32_t i = 0; i < count; i++, n++) {
-			vp_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
+			pattern_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
 			CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED,
 					 (size_t)i * MESSAGE, length_of(n), NULL, 0),
 				0);
@@ -259,16 +254,13 @@ static const uint32_t arrived_lens[ARRIVED] = {36, 37, MESSAGE};
 static void deregisters(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	check_case("deregistered before it is polled");
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t i = 0; i < ARRIVED; i++)
 		CHECK_EQ(vp_post_recv(&e, i, (size_t)i * MESSAGE, MESSAGE), 0);
 	vp_sync(fd);
@@ -276,11 +268,11 @@ static void deregisters(int fd, void *arg)
 	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
 	e.mr = NULL;
 	for (uint32_t i = 0; i < ARRIVED; i++)
-		CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, arrived_lens[i], i));
+		CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, arrived_lens[i], i));
 	memset(e.buf, 0, e.len);
 	for (uint32_t i = 0; i < ARRIVED; i++)
 		vp_want(e.rcq, &wc, IBV_WC_SUCCESS, i);
-	CHECK(vp_all(e.buf, e.len, 0)); /* and not written once more */
+	CHECK(pattern_all(e.buf, e.len, 0)); /* and not written once more */
 	vp_free(&e);
 	ibv_close_device(e.ctx);
 }
@@ -289,18 +281,15 @@ static void dereg_unpolled(void)
 {
 	struct vp_child c = vp_fork(deregisters, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	check_case("sends to one that deregisters");
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	vp_sync(c.fd);
 	for (uint32_t i = 0; i < ARRIVED; i++) {
-		vp_fill(e.buf, arrived_lens[i], i);
+		pattern_fill(e.buf, arrived_lens[i], i);
 		CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, arrived_lens[i],
 				 NULL, 0),
 			0);
@@ -316,15 +305,12 @@ static void dereg_unpolled(void)
 static void late_taker(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	for (uint32_t n = 0; n < LAPS * DEPTH; n++) {
 		uint32_t i = n % DEPTH;
 
@@ -335,7 +321,7 @@ static void late_taker(int fd, void *arg)
 		if (!vp_want(e.rcq, &wc, IBV_WC_SUCCESS, n))
 			return;
 		CHECK_EQ(wc.byte_len, length_of(n));
-		CHECK(vp_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
+		CHECK(pattern_filled(e.buf + (size_t)i * MESSAGE, wc.byte_len, n));
 	}
 	vp_sync(fd);
 	vp_free(&e);
@@ -346,20 +332,17 @@ static void parked_queue(void)
 {
 	struct vp_child c = vp_fork(late_taker, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, c.fd);
 	for (uint32_t lap = 0; lap < LAPS; lap++) {
 		check_case("a full queue waits for receives, lap %u", lap);
 		for (uint32_t i = 0; i < DEPTH; i++) {
 			uint32_t n = lap * DEPTH + i;
 
-			vp_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
+			pattern_fill(e.buf + (size_t)i * MESSAGE, MESSAGE, n);
 			CHECK_EQ(vp_post_send(&e, n, IBV_WR_SEND, IBV_SEND_SIGNALED,
 					 (size_t)i * MESSAGE, length_of(n), NULL, 0),
 				0);

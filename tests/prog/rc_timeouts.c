@@ -294,13 +294,10 @@ static void flush_event(void)
 static void victim(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 
 	(void)arg;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, fd);
 	vp_sync(fd);
 	for (;;)
 		pause();
@@ -310,7 +307,6 @@ static bool killed(int waiting, bool asleep, int unused)
 {
 	struct vp_child c = vp_fork(victim, NULL);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	struct ibv_context *ctx;
 	double since;
 	int status;
@@ -322,9 +318,7 @@ static bool killed(int waiting, bool asleep, int unused)
 	o.rnr_retry = 7;
 	ctx = vp_open();
 	vp_make(&a, ctx, &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&a, &peer);
+	vp_meet(&a, c.fd);
 	vp_sync(c.fd);
 	if (waiting)
 		post_two(&a, IBV_WR_SEND, NULL);
@@ -349,16 +343,13 @@ enum { HOLE = 1 << 15, BIG = 8192 };
 static void with_hole(int fd, void *arg)
 {
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
 	int kind = *(int *)arg;
 	struct ibv_wc wc;
 
 	/* Pages that peers map stay, like those that an adapter has pinned. */
 	setenv("WEFT_SHARE", "never", 1);
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, fd);
 	munmap(b.buf + HOLE, HOLE);
 	if (kind == IBV_WR_SEND)
 		CHECK_EQ(vp_post_recv(&b, 9, HOLE, BIG), 0);
@@ -374,14 +365,12 @@ static void hole(int kind)
 {
 	struct vp_child c = vp_fork(with_hole, &kind);
 	struct vp_opts o = options();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct ibv_wc wc;
 
 	check_case("the other process has unmapped its memory, opcode %d", kind);
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&a, &peer);
+	peer = vp_meet(&a, c.fd);
 	vp_sync(c.fd);
 	CHECK_EQ(vp_post_send(&a, 1, kind, IBV_SEND_SIGNALED, 0,
 			 kind == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : BIG, &peer, HOLE),

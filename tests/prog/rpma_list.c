@@ -5,6 +5,7 @@
 
 #include "include/weft/rpma_list.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rpma_ends.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -56,7 +57,7 @@ static void both_ways(size_t n)
 	char id;
 
 	check_case("%zu parts", n);
-	vp_fill(mine, n * PART, n);
+	pattern_fill(mine, n * PART, n);
 	memset(theirs, 0, LEN);
 	fill(part, n);
 	CHECK_EQ(rpma_write_list(pair.active, part, n, ALWAYS, &id, &posted), 0);
@@ -65,12 +66,12 @@ static void both_ways(size_t n)
 	CHECK(nothing_more()); /* one for all */
 	for (size_t i = 0; i < n; i++) {
 		CHECK(!memcmp(theirs + i * STRIDE, mine + i * PART, PART));
-		CHECK(vp_all(theirs + i * STRIDE + PART, STRIDE - PART, 0));
+		CHECK(pattern_all(theirs + i * STRIDE + PART, STRIDE - PART, 0));
 	}
 	memset(mine, 0, LEN);
 	CHECK_EQ(rpma_read_list(pair.active, part, n, ALWAYS, &id, NULL), 0);
 	rp_done(pair.active, &id, IBV_WC_SUCCESS);
-	CHECK(vp_filled(mine, n * PART, n));
+	CHECK(pattern_filled(mine, n * PART, n));
 	CHECK(nothing_more());
 }
 
@@ -102,7 +103,7 @@ static void refused(void)
 	part[2].local_offset = LEN;
 	CHECK_EQ(rpma_write_list(c, part, 3, ALWAYS, NULL, NULL), RPMA_E_INVAL);
 	CHECK(nothing_more());
-	CHECK(vp_all(theirs, LEN, 0)); /* not the good ones before it either */
+	CHECK(pattern_all(theirs, LEN, 0)); /* not the good ones before it either */
 }
 
 /* A part that the peer refuses completes, and the others after it are flushed. */

@@ -12,6 +12,7 @@
 
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rpma_ends.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -148,17 +149,17 @@ static void take_messages(struct end *e)
 	CHECK_EQ(wc.opcode, IBV_WC_RECV);
 	CHECK_EQ(wc.byte_len, 33);
 	CHECK(!(wc.wc_flags & IBV_WC_WITH_IMM));
-	CHECK(vp_filled(e->buf, 33, 7));
+	CHECK(pattern_filled(e->buf, 33, 7));
 	wc = take_recv(e, 1);
 	CHECK_EQ(wc.byte_len, MSG);
 	CHECK(wc.wc_flags & IBV_WC_WITH_IMM);
 	CHECK_EQ(ntohl(wc.imm_data), 0x01020304);
-	CHECK(vp_filled(e->buf + MSG, MSG, 7));
+	CHECK(pattern_filled(e->buf + MSG, MSG, 7));
 	wc = take_recv(e, 2);
 	CHECK_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	CHECK_EQ(wc.byte_len, 100);
 	CHECK_EQ(ntohl(wc.imm_data), 0xfffefdfc);
-	CHECK(vp_filled(e->buf + 6000, 100, 7));
+	CHECK(pattern_filled(e->buf + 6000, 100, 7));
 	wc = take_recv(e, 3);
 	CHECK_EQ(wc.byte_len, 0);
 	CHECK_EQ(ntohl(wc.imm_data), 5);
@@ -186,8 +187,8 @@ static void serve(int fd, void *arg)
 	find_rcq(&e, v);
 	vp_sync(fd); /* connected */
 	vp_sync(fd); /* written */
-	CHECK(vp_filled(e.buf + 8192, 30000, 3));
-	vp_fill(e.buf + 8192, 30000, 4);
+	CHECK(pattern_filled(e.buf + 8192, 30000, 3));
+	pattern_fill(e.buf + 8192, 30000, 4);
 	vp_sync(fd); /* to be read */
 	vp_sync(fd); /* written atomically */
 	CHECK(!memcmp(e.buf + 4096, "12345678", 8));
@@ -195,7 +196,7 @@ static void serve(int fd, void *arg)
 	take_messages(&e);
 	CHECK_EQ(post_recv(&e, 0, MSG, NULL), 0);
 	vp_sync(fd); /* messages taken */
-	vp_fill(e.buf, MSG, 9);
+	pattern_fill(e.buf, MSG, 9);
 	CHECK_EQ(rpma_send(e.conn, e.mr, 0, MSG, ALWAYS, e.buf), 0);
 	rp_done(e.conn, e.buf, IBV_WC_SUCCESS);
 	rp_expect(e.conn, RPMA_CONN_CLOSED);
@@ -268,7 +269,7 @@ static void flushes(struct end *e, struct regions *r)
 
 static void transfers(struct end *e, struct regions *r, int fd)
 {
-	vp_fill(e->buf + 100, 30000, 3);
+	pattern_fill(e->buf + 100, 30000, 3);
 	CHECK_EQ(rpma_write(e->conn, r->all, 8192, e->mr, 100, 30000, RPMA_F_COMPLETION_ON_ERROR,
 			 NULL),
 		0);
@@ -279,7 +280,7 @@ static void transfers(struct end *e, struct regions *r, int fd)
 	vp_sync(fd); /* to be read */
 	CHECK_EQ(rpma_read(e->conn, e->mr, 1, r->all, 8192, 30000, ALWAYS, e), 0);
 	rp_done(e->conn, e, IBV_WC_SUCCESS);
-	CHECK(vp_filled(e->buf + 1, 30000, 4));
+	CHECK(pattern_filled(e->buf + 1, 30000, 4));
 	/* Nothing, with regions and without. */
 	CHECK_EQ(rpma_read(e->conn, e->mr, LEN, r->all, LEN, 0, ALWAYS, e), 0);
 	rp_done(e->conn, e, IBV_WC_SUCCESS);
@@ -308,7 +309,7 @@ static void atomics(struct end *e, struct regions *r, bool native)
 
 static void messages(struct end *e, struct regions *r)
 {
-	vp_fill(e->buf, MSG * 2, 7);
+	pattern_fill(e->buf, MSG * 2, 7);
 	CHECK_EQ(rpma_send(e->conn, e->mr, 0, 33, ALWAYS, e), 0);
 	rp_done(e->conn, e, IBV_WC_SUCCESS);
 	CHECK_EQ(rpma_send_with_imm(e->conn, e->mr, 0, MSG, ALWAYS, 0x01020304, e), 0);
@@ -341,7 +342,7 @@ static void hear_answer(struct end *e, enum variant v)
 	}
 	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
 	CHECK_EQ(wc.wr_id, 77);
-	CHECK(vp_filled(e->buf + 512, MSG, 9));
+	CHECK(pattern_filled(e->buf + 512, MSG, 9));
 }
 
 static void test_variant(enum variant v)

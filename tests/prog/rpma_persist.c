@@ -17,6 +17,7 @@
 #include "include/weft/rkey.h"
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rpma_ends.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -90,7 +91,7 @@ static void serve(int fd, void *arg)
 	conn = rp_answer(ep, NULL, &pdata);
 	rp_expect(conn, RPMA_CONN_ESTABLISHED);
 	vp_sync(fd); /* written and flushed */
-	CHECK(vp_filled(file + FAR, 5000, 3));
+	CHECK(pattern_filled(file + FAR, 5000, 3));
 	rp_expect(conn, RPMA_CONN_CLOSED);
 	CHECK_EQ(rpma_conn_disconnect(conn), 0);
 	CHECK_EQ(rpma_conn_delete(&conn), 0);
@@ -137,7 +138,7 @@ static void try_it(bool client_knows, bool server_knows)
 
 	check_case("FLUSH: the writer %d, the owner %d", client_knows, server_knows);
 	peer = peer_of(client_knows);
-	vp_fill(buf, sizeof buf, 3);
+	pattern_fill(buf, sizeof buf, 3);
 	CHECK_EQ(rpma_mr_reg(peer, buf, sizeof buf, RPMA_MR_USAGE_WRITE_SRC, &src), 0);
 	vp_sync(server.fd);
 	conn = rp_call(peer, NULL, NULL);

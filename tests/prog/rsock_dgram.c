@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rs_ends.h"
 
 enum { LONGEST = 4088, BURST = 50 };
@@ -57,8 +58,7 @@ static void there_and_back(void)
 	pthread_t t;
 
 	check_case("there and back");
-	for (size_t i = 0; i < sizeof out; i++)
-		out[i] = rs_byte(i);
+	pattern_fill(out, sizeof out, 0);
 	pthread_create(&t, NULL, echo, &s);
 	for (int n = 1; n <= LONGEST; n += n < 200 ? 50 : 971) {
 		CHECK_EQ(rsendto(c, out, n, 0, (struct sockaddr *)&to, sizeof to), n);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rs_ends.h"
 
 enum { BOTH_WAYS = 8 << 20, CHUNK = 50000, SMALL = 20000, KILL_MS = 15000 };
@@ -78,7 +79,7 @@ static ssize_t put(int fd, uint64_t from, size_t total, size_t chunk)
 	size_t n = total - from < chunk ? total - from : chunk;
 
 	for (size_t i = 0; i < n; i++)
-		buf[i] = rs_byte(from + i);
+		buf[i] = pattern_byte(0, from + i);
 	return rsend(fd, buf, n, 0);
 }
 
@@ -88,7 +89,7 @@ static ssize_t take(int fd, uint64_t from)
 	ssize_t n = rrecv(fd, buf, sizeof buf, 0);
 
 	for (ssize_t i = 0; i < n; i++)
-		if (buf[i] != rs_byte(from + i))
+		if (buf[i] != pattern_byte(0, from + i))
 			die("byte %llu is wrong", (unsigned long long)from + i);
 	return n;
 }

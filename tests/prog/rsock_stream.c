@@ -13,19 +13,10 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/rs_ends.h"
 
 enum { MANY = 100, SHORT_MS = 200 };
-
-static void fails(int64_t ret, int err, int line)
-{
-	int got = errno;
-
-	check_equal(ret, -1, __FILE__, line, "the result");
-	check_equal(got, err, __FILE__, line, "errno");
-}
-
-#define FAILS(call, err) fails((call), (err), __LINE__)
 
 /* ---- what is refused ---- */
 
@@ -38,33 +29,33 @@ static void refusals(void)
 	int s;
 
 	check_case("refusals");
-	FAILS(rsocket(AF_UNIX, SOCK_STREAM, 0), EAFNOSUPPORT);
-	FAILS(rsocket(AF_INET, SOCK_RAW, 0), ESOCKTNOSUPPORT);
-	FAILS(rsocket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT);
-	FAILS(rclose(0), EBADF);
-	FAILS(rclose(-1), EBADF);
-	FAILS(rsend(0, &c, 1, 0), EBADF);
-	FAILS(rrecv(5000000, &c, 1, 0), EBADF);
-	FAILS(rlisten(1, 1), EBADF);
+	CHECK_FAILS(rsocket(AF_UNIX, SOCK_STREAM, 0), EAFNOSUPPORT);
+	CHECK_FAILS(rsocket(AF_INET, SOCK_RAW, 0), ESOCKTNOSUPPORT);
+	CHECK_FAILS(rsocket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT);
+	CHECK_FAILS(rclose(0), EBADF);
+	CHECK_FAILS(rclose(-1), EBADF);
+	CHECK_FAILS(rsend(0, &c, 1, 0), EBADF);
+	CHECK_FAILS(rrecv(5000000, &c, 1, 0), EBADF);
+	CHECK_FAILS(rlisten(1, 1), EBADF);
 	s = rsocket(AF_INET, SOCK_STREAM, IPPROTO_TCP);
 	CHECK(s >= 0);
-	FAILS(rsend(s, &c, 1, 0), ENOTCONN);
-	FAILS(rrecv(s, &c, 1, 0), ENOTCONN);
-	FAILS(rrecv(s, &c, 1, MSG_OOB), EOPNOTSUPP);
-	FAILS(rshutdown(s, SHUT_WR), ENOTCONN);
-	FAILS(raccept(s, NULL, NULL), EINVAL);
-	FAILS(rgetpeername(s, (struct sockaddr *)&addr, &len), ENOTCONN);
-	FAILS(riomap(s, &c, 1, PROT_WRITE, 0, 0), ENOTCONN);
-	FAILS((ssize_t)riowrite(s, &c, 1, 0, 0), ENOTCONN);
-	FAILS(rbind(s, (struct sockaddr *)&addr, 3), EINVAL);
-	FAILS(rbind(s, (struct sockaddr *)&addr6, sizeof addr6), EAFNOSUPPORT);
+	CHECK_FAILS(rsend(s, &c, 1, 0), ENOTCONN);
+	CHECK_FAILS(rrecv(s, &c, 1, 0), ENOTCONN);
+	CHECK_FAILS(rrecv(s, &c, 1, MSG_OOB), EOPNOTSUPP);
+	CHECK_FAILS(rshutdown(s, SHUT_WR), ENOTCONN);
+	CHECK_FAILS(raccept(s, NULL, NULL), EINVAL);
+	CHECK_FAILS(rgetpeername(s, (struct sockaddr *)&addr, &len), ENOTCONN);
+	CHECK_FAILS(riomap(s, &c, 1, PROT_WRITE, 0, 0), ENOTCONN);
+	CHECK_FAILS((ssize_t)riowrite(s, &c, 1, 0, 0), ENOTCONN);
+	CHECK_FAILS(rbind(s, (struct sockaddr *)&addr, 3), EINVAL);
+	CHECK_FAILS(rbind(s, (struct sockaddr *)&addr6, sizeof addr6), EAFNOSUPPORT);
 	addr.sin_addr.s_addr = inet_addr("203.0.113.9");
-	FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EADDRNOTAVAIL);
+	CHECK_FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EADDRNOTAVAIL);
 	addr = rs_addr4(0);
 	CHECK_EQ(rbind(s, (struct sockaddr *)&addr, sizeof addr), 0);
-	FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EINVAL);
+	CHECK_FAILS(rbind(s, (struct sockaddr *)&addr, sizeof addr), EINVAL);
 	CHECK_EQ(rclose(s), 0);
-	FAILS(rclose(s), EBADF);
+	CHECK_FAILS(rclose(s), EBADF);
 }
 
 static void refused(void)
@@ -80,7 +71,7 @@ static void refused(void)
 	rclose(l);
 	usleep(300000); /* for a moment a request waits for a listener to come */
 	s = rsocket(AF_INET, SOCK_STREAM, 0);
-	FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
+	CHECK_FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
 	rclose(s);
 	s = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	CHECK_EQ(rconnect(s, (struct sockaddr *)&addr, sizeof addr), -1);
@@ -93,7 +84,7 @@ static void refused(void)
 	rclose(s);
 	far.sin_addr.s_addr = inet_addr("203.0.113.9");
 	s = rsocket(AF_INET, SOCK_STREAM, 0);
-	FAILS(rconnect(s, (struct sockaddr *)&far, sizeof far), EHOSTUNREACH);
+	CHECK_FAILS(rconnect(s, (struct sockaddr *)&far, sizeof far), EHOSTUNREACH);
 	rclose(s);
 	/* A listener that goes while somebody waits for it. */
 	l = rs_listener(&port);
@@ -184,7 +175,7 @@ static void names(void)
 	CHECK_EQ(ntohs(b.sin_port), port);
 	a = rs_addr4(port);
 	CHECK_EQ(rconnect(s, (struct sockaddr *)&a, sizeof a), 0); /* it is, now */
-	FAILS(rconnect(s, (struct sockaddr *)&a, sizeof a), EISCONN);
+	CHECK_FAILS(rconnect(s, (struct sockaddr *)&a, sizeof a), EISCONN);
 	len = sizeof path;
 	CHECK_EQ(rgetsockopt(p.active, SOL_RDMA, RDMA_ROUTE, &path, &len), 0);
 	CHECK_EQ(ntohs(path.path.pkey), 0xffff);
@@ -203,7 +194,7 @@ static void send_all(int s, uint64_t from, size_t n)
 		size_t part = n < sizeof buf ? n : sizeof buf;
 
 		for (size_t i = 0; i < part; i++)
-			buf[i] = rs_byte(from + i);
+			buf[i] = pattern_byte(0, from + i);
 		if (rsend(s, buf, part, 0) != (ssize_t)part)
 			die("rsend");
 		from += part;
@@ -218,7 +209,7 @@ static void expect_bytes(int s, uint64_t from, size_t n)
 
 	CHECK_EQ(rrecv(s, buf, n, MSG_WAITALL), n);
 	for (size_t i = 0; i < n; i++)
-		bad += buf[i] != rs_byte(from + i);
+		bad += buf[i] != pattern_byte(0, from + i);
 	CHECK_EQ(bad, 0);
 	free(buf);
 }
@@ -244,7 +235,7 @@ static void bytes(void)
 	CHECK_EQ(rsendmsg(p.active, &msg, 0), 8);
 	CHECK_EQ(rread(p.passive, b, 5), 5);
 	CHECK_EQ(rread(p.passive, b, 5), 3);
-	FAILS(rrecv(p.passive, &c, 1, MSG_DONTWAIT), EAGAIN);
+	CHECK_FAILS(rrecv(p.passive, &c, 1, MSG_DONTWAIT), EAGAIN);
 	CHECK_EQ(rsend(p.active, b, 0, 0), 0);
 	/* Round the ring several times, in pieces that are no divisor of it. */
 	for (int i = 0; i < 100; i++) {
@@ -267,7 +258,7 @@ static void full(void)
 	rs_nonblock(p.active, true);
 	for (;;) {
 		for (size_t i = 0; i < sizeof buf; i++)
-			buf[i] = rs_byte(sent + i);
+			buf[i] = pattern_byte(0, sent + i);
 		n = rsend(p.active, buf, sizeof buf, 0);
 		if (n < 0)
 			break;
@@ -282,7 +273,7 @@ static void full(void)
 		if (n <= 0)
 			die("rrecv");
 		for (ssize_t i = 0; i < n; i++)
-			if (buf[i] != rs_byte(got + i))
+			if (buf[i] != pattern_byte(0, got + i))
 				die("byte %zu is wrong", got + i);
 		got += n;
 	}
@@ -321,7 +312,7 @@ static void idle(void)
 	CHECK_EQ(rpoll(fds, 3, SHORT_MS), 0);
 	CHECK(now_ms() - begin >= SHORT_MS - 1);
 	rsetsockopt(p.passive, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-	FAILS(rrecv(p.passive, &c, 1, 0), EAGAIN);
+	CHECK_FAILS(rrecv(p.passive, &c, 1, 0), EAGAIN);
 	CHECK(now_ms() - begin >= 2 * SHORT_MS - 2);
 	getrusage(RUSAGE_SELF, &after);
 	CHECK_RANGE((after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
@@ -363,7 +354,7 @@ static void selects(void)
 	FD_SET(p.active, &out);
 	CHECK_EQ(rselect(top, &in, &out, NULL, NULL), 2);
 	CHECK(FD_ISSET(p.passive, &in) && FD_ISSET(p.active, &out));
-	FAILS(rselect(-1, NULL, NULL, NULL, &t), EINVAL);
+	CHECK_FAILS(rselect(-1, NULL, NULL, NULL, &t), EINVAL);
 	rclose(p.active);
 	rclose(p.passive);
 }
@@ -378,7 +369,7 @@ static void shut(void)
 	check_case("shutdown");
 	CHECK_EQ(rsend(p.active, "last", 4, 0), 4);
 	CHECK_EQ(rshutdown(p.active, SHUT_WR), 0);
-	FAILS(rsend(p.active, "x", 1, 0), EPIPE);
+	CHECK_FAILS(rsend(p.active, "x", 1, 0), EPIPE);
 	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLIN);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
@@ -389,7 +380,7 @@ static void shut(void)
 	CHECK_EQ(rs_poll1(p.active, POLLIN, 0), POLLIN);
 	CHECK_EQ(rshutdown(p.passive, SHUT_RDWR), 0);
 	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLHUP);
-	FAILS(rshutdown(p.active, 17), EINVAL);
+	CHECK_FAILS(rshutdown(p.active, 17), EINVAL);
 	rclose(p.active);
 	rclose(p.passive);
 }
@@ -416,9 +407,9 @@ static void closes(void)
 	rsetsockopt(p.active, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 	rclose(p.active);
 	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & (POLLERR | POLLHUP));
-	FAILS(rrecv(p.passive, buf, 1, 0), ECONNRESET);
+	CHECK_FAILS(rrecv(p.passive, buf, 1, 0), ECONNRESET);
 	CHECK_EQ(rrecv(p.passive, buf, 1, 0), 0);
-	FAILS(rsend(p.passive, buf, 1, 0), EPIPE);
+	CHECK_FAILS(rsend(p.passive, buf, 1, 0), EPIPE);
 	rclose(p.passive);
 }
 
@@ -441,7 +432,7 @@ static void gone(void)
 	} else {
 		CHECK_EQ(errno, EAGAIN);
 	}
-	FAILS(raccept(l, NULL, NULL), EAGAIN);
+	CHECK_FAILS(raccept(l, NULL, NULL), EAGAIN);
 	rs_nonblock(l, false);
 	p = rs_pair_at(l, port);
 	rclose(p.active);
@@ -496,33 +487,33 @@ static void iomap(void)
 	check_case("iomap");
 	CHECK_EQ(set_int(l, SOL_RDMA, RDMA_IOMAPSIZE, 0), 0);
 	p = rs_pair_at(l, port);
-	FAILS(riomap(p.active, buf[0], sizeof buf[0], PROT_WRITE, 0, 0), ENOMEM);
+	CHECK_FAILS(riomap(p.active, buf[0], sizeof buf[0], PROT_WRITE, 0, 0), ENOMEM);
 	rclose(p.active);
 	rclose(p.passive);
 	CHECK_EQ(set_int(l, SOL_RDMA, RDMA_IOMAPSIZE, 2), 0);
 	p = rs_pair_at(l, port);
 	memset(out, 'o', sizeof out);
-	FAILS((ssize_t)riowrite(p.passive, out, 1, 0, 0), EINVAL);
+	CHECK_FAILS((ssize_t)riowrite(p.passive, out, 1, 0, 0), EINVAL);
 	CHECK_EQ(riomap(p.active, buf[0], sizeof buf[0], PROT_WRITE, 0, 1000), 1000);
-	FAILS(riomap(p.active, buf[1], sizeof buf[1], PROT_WRITE, 0, 1001), EINVAL);
+	CHECK_FAILS(riomap(p.active, buf[1], sizeof buf[1], PROT_WRITE, 0, 1001), EINVAL);
 	at = riomap(p.active, buf[1], sizeof buf[1], PROT_WRITE, 0, -1);
 	CHECK(at != -1 && at != 1000);
-	FAILS(riomap(p.active, out, sizeof out, PROT_WRITE, 0, 1 << 20), ENOMEM);
+	CHECK_FAILS(riomap(p.active, out, sizeof out, PROT_WRITE, 0, 1 << 20), ENOMEM);
 	CHECK_EQ(rsend(p.active, "x", 1, 0), 1);
 	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
 	CHECK_EQ(riowrite(p.passive, out, sizeof out, 1500, 0), sizeof out);
 	CHECK_EQ(riowrite(p.passive, out, 7, at + 8185, 0), 7);
-	FAILS((ssize_t)riowrite(p.passive, out, 7, 999, 0), EINVAL);
+	CHECK_FAILS((ssize_t)riowrite(p.passive, out, 7, 999, 0), EINVAL);
 	CHECK_EQ(riowrite(p.passive, out, 7, 1000 + 8190, 0), 2); /* as far as it goes */
 	CHECK_EQ(rsend(p.passive, "y", 1, 0), 1);
 	CHECK_EQ(rrecv(p.active, &c, 1, 0), 1);
 	CHECK(buf[0][499] == 0 && buf[0][500] == 'o' && buf[0][3499] == 'o' && buf[0][3500] == 0);
 	CHECK(buf[1][8184] == 0 && buf[1][8185] == 'o' && buf[1][8191] == 'o');
 	CHECK_EQ(riounmap(p.active, buf[0], sizeof buf[0]), 0);
-	FAILS(riounmap(p.active, buf[0], sizeof buf[0]), EINVAL);
+	CHECK_FAILS(riounmap(p.active, buf[0], sizeof buf[0]), EINVAL);
 	CHECK_EQ(rsend(p.active, "x", 1, 0), 1);
 	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
-	FAILS((ssize_t)riowrite(p.passive, out, 1, 1500, 0), EINVAL);
+	CHECK_FAILS((ssize_t)riowrite(p.passive, out, 1, 1500, 0), EINVAL);
 	rclose(p.active);
 	rclose(p.passive);
 	rclose(l);

@@ -573,6 +573,17 @@ static void privileged_ports(void)
 	CHECK_EQ(scif_close(e), 0);
 }
 
+/* The kernel's convention has no place for the error. */
+static void no_endpoint(int err)
+{
+#ifdef KERNEL_CONVENTION
+	(void)err;
+	CHECK(scif_open() == NULL);
+#else
+	CHECK_FAILS(scif_open(), err);
+#endif
+}
+
 /* A node that cannot be: no endpoint, no list of nodes. */
 static void node_of_nobody(int in, int out)
 {
@@ -582,22 +593,23 @@ static void node_of_nobody(int in, int out)
 	(void)in;
 	(void)out;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		scif_epd_t e;
-
 		check_case("WEFT_NODE=%s", bad[i]);
 		setenv("WEFT_NODE", bad[i], 1);
-		errno = 0;
-		e = scif_open();
-#ifdef KERNEL_CONVENTION
-		CHECK(e == NULL);
-#else
-		CHECK_EQ(e, -1);
-		CHECK_EQ(errno, EINVAL);
-#endif
+		no_endpoint(EINVAL);
 		errno = 0;
 		check_answer(scif_get_nodeIDs(NULL, 0, &self), EINVAL);
 		CHECK_EQ(self, 77);
 	}
+}
+
+static void no_weftd(int in, int out)
+{
+	(void)in;
+	(void)out;
+	check_case("no weftd");
+	setenv("WEFT_FABRIC", "nobody", 1);
+	setenv("WEFT_AUTOSTART", "0", 1);
+	no_endpoint(ENOTCONN);
 }
 
 static void bad_node(void)
@@ -605,6 +617,8 @@ static void bad_node(void)
 	struct scif_child c = scif_fork(node_of_nobody);
 
 	check_case("bad node");
+	scif_join(&c);
+	c = scif_fork(no_weftd);
 	scif_join(&c);
 }
 

@@ -12,15 +12,10 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { BIG = 20000, LATE_MS = 10000 };
-
-static void fill(uint8_t *p, int n, int salt)
-{
-	for (int i = 0; i < n; i++)
-		p[i] = i * 7 + salt;
-}
 
 /* In another process: connects, speaks, and expects the end. */
 static void client(int in, int out)
@@ -28,7 +23,7 @@ static void client(int in, int out)
 	static uint8_t sent[BIG], got[BIG];
 	scif_epd_t e = scif_dial(0, scif_hear(in));
 
-	fill(sent, BIG, 1);
+	pattern_fill(sent, BIG, 1);
 	CHECK_EQ(scif_send(e, "hello", 5, SCIF_SEND_BLOCK), 5);
 	CHECK_EQ(scif_recv(e, got, 5, SCIF_RECV_BLOCK), 5);
 	CHECK(!memcmp(got, "HELLO", 5));

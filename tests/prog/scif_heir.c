@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, BIG = 5 << 20, OFF = 0x100000, OTHER = 0x1000000 };
@@ -20,27 +21,6 @@ enum { READ = SCIF_PROT_READ, WRITE = SCIF_PROT_WRITE, BOTH = READ | WRITE };
 
 static struct scif_pair pair;
 static uint8_t *ours, *theirs; /* windows of a and b, made before the fork */
-
-static void fill(uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = (i * 31 + (i >> 9) + seed) & 0xff;
-}
-
-static size_t same(const uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != ((i * 31 + (i >> 9) + seed) & 0xff))
-			return i;
-	return n;
-}
-
-static void fails(int64_t ret, int err)
-{
-	CHECK_EQ(ret, -1);
-	CHECK_EQ(errno, err);
-	errno = 0;
-}
 
 /* ---- what heirs do ---- */
 
@@ -51,17 +31,17 @@ static void copies(void)
 	/* windows that were there, of the process that made them */
 	CHECK_EQ(scif_writeto(pair.a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_vreadfrom(pair.a, m, BIG, OTHER, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
-	fill(m, BIG, 2);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
+	pattern_fill(m, BIG, 2);
 	CHECK_EQ(scif_vwriteto(pair.a, m + 1, BIG - 1, OTHER + 1, SCIF_RMA_USECACHE), 0);
 	memset(m, 0, BIG);
 	CHECK_EQ(scif_vreadfrom(pair.a, m + 1, BIG - 1, OTHER + 1, SCIF_RMA_ORDERED), 0);
-	m[0] = 2;
-	CHECK_EQ(same(m, BIG, 2), BIG);
+	m[0] = pattern_byte(2, 0);
+	CHECK_EQ(pattern_match(m, BIG, 2), BIG);
 	CHECK_EQ(scif_readfrom(pair.a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_vreadfrom(pair.b, m, LEN, OFF, 0), 0);
-	m[0] = 2;
-	CHECK_EQ(same(m, LEN, 2), LEN);
+	m[0] = pattern_byte(2, 0);
+	CHECK_EQ(pattern_match(m, LEN, 2), LEN);
 	munmap(m, BIG);
 }
 
@@ -94,30 +74,30 @@ static void windows(void)
 	off_t o;
 
 	if (!scif_can_map()) {
-		fails(scif_register(pair.a, m, LEN, 0, BOTH, 0), EOPNOTSUPP);
+		CHECK_FAILS(scif_register(pair.a, m, LEN, 0, BOTH, 0), EOPNOTSUPP);
 		return;
 	}
-	fill(m, LEN, 5);
+	pattern_fill(m, LEN, 5);
 	o = scif_register(pair.a, m, LEN, 0, BOTH, 0);
 	if (!CHECK(o > 0))
 		return;
-	fails(scif_register(pair.a, m, LEN, o, BOTH, SCIF_MAP_FIXED), EADDRINUSE);
+	CHECK_FAILS(scif_register(pair.a, m, LEN, o, BOTH, SCIF_MAP_FIXED), EADDRINUSE);
 	CHECK_EQ(scif_vreadfrom(pair.b, got, 16, o + PAGE, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(memcmp(got, m + PAGE, 16), 0);
 	CHECK_EQ(scif_vwriteto(pair.b, "to the heir", 12, o + 8, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(memcmp(m + 8, "to the heir", 12), 0);
 	CHECK_EQ(scif_readfrom(pair.a, o, LEN, OTHER, SCIF_RMA_SYNC), 0);
-	fill(m, 64, 2); /* signals were there */
-	CHECK_EQ(same(m, LEN, 2), LEN);
-	fails(scif_unregister(pair.a, o, PAGE), EINVAL);
+	pattern_fill(m, 64, 2); /* signals were there */
+	CHECK_EQ(pattern_match(m, LEN, 2), LEN);
+	CHECK_FAILS(scif_unregister(pair.a, o, PAGE), EINVAL);
 	CHECK_EQ(scif_unregister(pair.a, o, LEN), 0);
-	fails(scif_vreadfrom(pair.b, got, 16, o, SCIF_RMA_SYNC), ENXIO);
+	CHECK_FAILS(scif_vreadfrom(pair.b, got, 16, o, SCIF_RMA_SYNC), ENXIO);
 	/* again, and left for the end */
 	CHECK_EQ(scif_register(pair.a, m, LEN, o, READ, SCIF_MAP_FIXED), o);
 	CHECK_EQ(scif_vreadfrom(pair.b, got, 16, o + 8, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_unregister(pair.a, o, LEN), 0);
 	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	fails(scif_register(pair.a, shared, LEN, 0, BOTH, 0), EOPNOTSUPP);
+	CHECK_FAILS(scif_register(pair.a, shared, LEN, 0, BOTH, 0), EOPNOTSUPP);
 }
 
 static void errors(void)
@@ -127,28 +107,29 @@ static void errors(void)
 	int mark;
 
 	munmap(m + PAGE, PAGE);
-	fails(scif_register(pair.a, m + 1, PAGE, 0, BOTH, 0), EINVAL);
-	fails(scif_register(pair.a, m, PAGE, 0, 4, 0), EINVAL);
+	CHECK_FAILS(scif_register(pair.a, m + 1, PAGE, 0, BOTH, 0), EINVAL);
+	CHECK_FAILS(scif_register(pair.a, m, PAGE, 0, 4, 0), EINVAL);
 	if (scif_can_map())
-		fails(scif_register(pair.a, m, 2 * PAGE, 0, BOTH, 0), EFAULT);
-	fails(scif_unregister(pair.a, 0x77000, PAGE), ENXIO);
-	fails(scif_unregister(pair.a, -PAGE, PAGE), EINVAL);
-	fails(scif_writeto(pair.a, OFF, LEN, 0x77000, 0), ENXIO);
-	fails(scif_writeto(pair.a, OFF, LEN, OTHER, 0x100), EINVAL);
-	fails(scif_readfrom(pair.a, OFF, 0, OTHER, 0), EINVAL);
-	fails(scif_vwriteto(pair.a, m, 0, OTHER, 0), EINVAL);
-	fails(scif_vwriteto(pair.a, m + PAGE - 8, 16, OTHER, 0), EFAULT);
-	fails(scif_vreadfrom(pair.a, m + PAGE - 8, 16, OTHER, 0), EFAULT);
-	fails(scif_vwriteto(pair.a, m, 8, 0x77000, 0), ENXIO);
-	fails(scif_fence_mark(pair.a, 0, &mark), EINVAL);
-	fails(scif_fence_mark(pair.a, SCIF_FENCE_INIT_SELF, NULL), EINVAL);
-	fails(scif_fence_wait(pair.a, 12345), EINVAL);
-	fails(scif_fence_signal(pair.a, OFF + 1, 1, 0, 0, SCIF_FENCE_INIT_SELF | SCIF_SIGNAL_LOCAL),
+		CHECK_FAILS(scif_register(pair.a, m, 2 * PAGE, 0, BOTH, 0), EFAULT);
+	CHECK_FAILS(scif_unregister(pair.a, 0x77000, PAGE), ENXIO);
+	CHECK_FAILS(scif_unregister(pair.a, -PAGE, PAGE), EINVAL);
+	CHECK_FAILS(scif_writeto(pair.a, OFF, LEN, 0x77000, 0), ENXIO);
+	CHECK_FAILS(scif_writeto(pair.a, OFF, LEN, OTHER, 0x100), EINVAL);
+	CHECK_FAILS(scif_readfrom(pair.a, OFF, 0, OTHER, 0), EINVAL);
+	CHECK_FAILS(scif_vwriteto(pair.a, m, 0, OTHER, 0), EINVAL);
+	CHECK_FAILS(scif_vwriteto(pair.a, m + PAGE - 8, 16, OTHER, 0), EFAULT);
+	CHECK_FAILS(scif_vreadfrom(pair.a, m + PAGE - 8, 16, OTHER, 0), EFAULT);
+	CHECK_FAILS(scif_vwriteto(pair.a, m, 8, 0x77000, 0), ENXIO);
+	CHECK_FAILS(scif_fence_mark(pair.a, 0, &mark), EINVAL);
+	CHECK_FAILS(scif_fence_mark(pair.a, SCIF_FENCE_INIT_SELF, NULL), EINVAL);
+	CHECK_FAILS(scif_fence_wait(pair.a, 12345), EINVAL);
+	CHECK_FAILS(scif_fence_signal(
+			    pair.a, OFF + 1, 1, 0, 0, SCIF_FENCE_INIT_SELF | SCIF_SIGNAL_LOCAL),
 		EINVAL);
-	fails(scif_bind(pair.a, 0), EISCONN);
-	fails(scif_listen(pair.a, 1), EISCONN);
-	fails(scif_connect(pair.a, &dst), EISCONN);
-	fails(scif_bind(pair.listener, 0), EISCONN);
+	CHECK_FAILS(scif_bind(pair.a, 0), EISCONN);
+	CHECK_FAILS(scif_listen(pair.a, 1), EISCONN);
+	CHECK_FAILS(scif_connect(pair.a, &dst), EISCONN);
+	CHECK_FAILS(scif_bind(pair.listener, 0), EISCONN);
 	CHECK_EQ(scif_mmap(NULL, PAGE, READ, 0, pair.a, OTHER) == SCIF_MMAP_FAILED, 1);
 	CHECK_EQ(errno, EOPNOTSUPP);
 }
@@ -160,10 +141,10 @@ static void accepting(scif_epd_t l, uint16_t port)
 	scif_epd_t e, asks;
 	uint8_t c;
 
-	fails(scif_accept(l, &peer, &e, 0), EAGAIN);
+	CHECK_FAILS(scif_accept(l, &peer, &e, 0), EAGAIN);
 	asks = scif_open();
 	CHECK_EQ(fcntl(asks, F_SETFL, O_NONBLOCK), 0);
-	fails(scif_connect(asks, &dst), EINPROGRESS);
+	CHECK_FAILS(scif_connect(asks, &dst), EINPROGRESS);
 	CHECK_EQ(scif_accept(l, &peer, &e, SCIF_ACCEPT_SYNC), 0);
 	CHECK_EQ(scif_raw_poll(asks, POLLOUT, 10000), POLLOUT);
 	CHECK_EQ(scif_connect(asks, &dst), peer.port);
@@ -179,8 +160,8 @@ static void accepting(scif_epd_t l, uint16_t port)
 	CHECK_EQ(errno, ECONNRESET);
 	errno = 0;
 	CHECK_EQ(scif_close(asks), 0);
-	fails(scif_accept(l, &peer, NULL, 0), EINVAL);
-	fails(scif_accept(pair.a, &peer, &e, 0), EINVAL);
+	CHECK_FAILS(scif_accept(l, &peer, NULL, 0), EINVAL);
+	CHECK_FAILS(scif_accept(pair.a, &peer, &e, 0), EINVAL);
 }
 
 static void interrupt(int sig)
@@ -197,7 +178,7 @@ static void interrupted(scif_epd_t l)
 
 	sigaction(SIGALRM, &sa, NULL);
 	ualarm(50000, 50000);
-	fails(scif_accept(l, &peer, &e, SCIF_ACCEPT_SYNC), EINTR);
+	CHECK_FAILS(scif_accept(l, &peer, &e, SCIF_ACCEPT_SYNC), EINTR);
 	ualarm(0, 0);
 }
 
@@ -241,7 +222,7 @@ static void mapped(void)
 	pid = fork();
 	if (!pid) {
 		m = scif_pages(LEN);
-		fill(m, LEN, 8);
+		pattern_fill(m, LEN, 8);
 		CHECK_EQ(scif_register(pair.a, m, LEN, 4 * OTHER, BOTH, SCIF_MAP_FIXED), 4 * OTHER);
 		scif_tell(back[1], 1);
 		scif_hear(to[0]);
@@ -252,7 +233,7 @@ static void mapped(void)
 	CHECK_EQ(scif_hear(back[0]), 1);
 	m = scif_mmap(NULL, LEN, BOTH, 0, pair.b, 4 * OTHER);
 	if (CHECK(m != SCIF_MMAP_FAILED)) {
-		CHECK_EQ(same(m, LEN, 8), LEN);
+		CHECK_EQ(pattern_match(m, LEN, 8), LEN);
 		m[3] = 99;
 	}
 	scif_tell(to[1], 1);
@@ -265,7 +246,7 @@ static void mapped(void)
 	m = scif_pages(LEN);
 	CHECK_EQ(scif_vreadfrom(pair.b, m, LEN, 4 * OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(m[3], 99);
-	CHECK_EQ(m[5], (5 * 31 + 8) & 0xff);
+	CHECK_EQ(m[5], pattern_byte(8, 5));
 	CHECK_EQ(scif_unregister(pair.a, 4 * OTHER, LEN), 0);
 }
 
@@ -305,14 +286,14 @@ int main(void)
 	theirs = scif_pages(BIG);
 	CHECK_EQ(scif_register(pair.a, ours, LEN, OFF, BOTH, SCIF_MAP_FIXED), OFF);
 	CHECK_EQ(scif_register(pair.b, theirs, BIG, OTHER, BOTH, SCIF_MAP_FIXED), OTHER);
-	fill(ours, LEN, 1);
+	pattern_fill(ours, LEN, 1);
 	pid = fork();
 	if (!pid) {
 		heir("child");
 		_exit(check_result());
 	}
 	join(pid);
-	fill(ours, LEN, 1);
+	pattern_fill(ours, LEN, 1);
 	pid = fork();
 	if (!pid) {
 		uint16_t port;

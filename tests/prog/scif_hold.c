@@ -11,24 +11,11 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, OFF = 0x100000, OTHER = 0x800000, WAIT_MS = 10000 };
 enum { READ = SCIF_PROT_READ, WRITE = SCIF_PROT_WRITE, BOTH = READ | WRITE };
-
-static void fill(uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = (i * 31 + (i >> 9) + seed) & 0xff;
-}
-
-static size_t same(const uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != ((i * 31 + (i >> 9) + seed) & 0xff))
-			return i;
-	return n;
-}
 
 /* ---- memory of several kinds ---- */
 
@@ -107,18 +94,18 @@ static void copies_work(const struct scif_pair *p, uint8_t *b)
 	uint8_t *m = scif_pages(LEN);
 
 	CHECK_EQ(scif_vreadfrom(p->b, m, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
-	fill(b, LEN, 2);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
+	pattern_fill(b, LEN, 2);
 	CHECK_EQ(scif_writeto(p->b, OTHER, LEN, OFF, SCIF_RMA_SYNC), 0);
 	memset(b, 0, LEN);
 	CHECK_EQ(scif_readfrom(p->b, OTHER, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(b, LEN, 2), LEN);
+	CHECK_EQ(pattern_match(b, LEN, 2), LEN);
 	/* and from the side whose window it is */
-	fill(b, LEN, 3);
+	pattern_fill(b, LEN, 3);
 	CHECK_EQ(scif_readfrom(p->a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	memset(b, 0, LEN);
 	CHECK_EQ(scif_writeto(p->a, OFF, LEN, OTHER, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(b, LEN, 3), LEN);
+	CHECK_EQ(pattern_match(b, LEN, 3), LEN);
 	munmap(m, LEN);
 }
 
@@ -150,7 +137,7 @@ static void mappings_work(const struct scif_pair *p)
 
 	if (!CHECK(m != SCIF_MMAP_FAILED))
 		return;
-	fill(m, LEN, 4);
+	pattern_fill(m, LEN, 4);
 	CHECK_EQ(scif_readfrom(p->b, OTHER, 8, OFF, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_munmap(m, LEN), 0);
 }
@@ -161,7 +148,7 @@ static void one(const struct kind *k, unsigned change)
 	uint8_t *a = k->make(), *b = scif_pages(LEN), *twin;
 
 	check_case("%s, %s", k->name, changes[change].name);
-	fill(a, LEN, 1);
+	pattern_fill(a, LEN, 1);
 	CHECK_EQ(scif_register(p.a, a, LEN, OFF, BOTH, SCIF_MAP_FIXED), OFF);
 	CHECK_EQ(scif_register(p.b, b, LEN, OTHER, BOTH, SCIF_MAP_FIXED), OTHER);
 	changes[change].change(a);
@@ -172,17 +159,17 @@ static void one(const struct kind *k, unsigned change)
 	/* the addresses are free for others, whose windows are their own */
 	twin = mmap(a, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	CHECK(twin == a);
-	fill(twin, LEN, 7);
+	pattern_fill(twin, LEN, 7);
 	CHECK_EQ(scif_register(p.a, twin, LEN, 2 * OTHER, BOTH, SCIF_MAP_FIXED), 2 * OTHER);
 	CHECK_EQ(scif_vwriteto(p.b, "window", 6, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(twin, LEN, 7), LEN);
+	CHECK_EQ(pattern_match(twin, LEN, 7), LEN);
 	CHECK_EQ(scif_readfrom(p.b, OTHER, LEN, 2 * OTHER, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(b, LEN, 7), LEN);
+	CHECK_EQ(pattern_match(b, LEN, 7), LEN);
 	CHECK_EQ(scif_unregister(p.a, OFF, LEN), 0);
-	CHECK_EQ(same(twin, LEN, 7), LEN);
+	CHECK_EQ(pattern_match(twin, LEN, 7), LEN);
 	CHECK_EQ(scif_unregister(p.a, 2 * OTHER, LEN), 0);
 	scif_end_pair(&p);
-	CHECK_EQ(same(twin, LEN, 7), LEN);
+	CHECK_EQ(pattern_match(twin, LEN, 7), LEN);
 	munmap(twin, LEN);
 	munmap(b, LEN);
 }
@@ -194,17 +181,17 @@ static void own_window(void)
 	uint8_t *a = scif_pages(LEN), *b = scif_pages(LEN), *m = scif_pages(LEN);
 
 	check_case("mapped over a window");
-	fill(a, LEN, 1);
+	pattern_fill(a, LEN, 1);
 	CHECK_EQ(scif_register(p.a, a, LEN, OFF, BOTH, SCIF_MAP_FIXED), OFF);
-	fill(b, LEN, 2);
+	pattern_fill(b, LEN, 2);
 	CHECK_EQ(scif_register(p.b, b, LEN, OTHER, BOTH, SCIF_MAP_FIXED), OTHER);
 	CHECK(scif_mmap(a, LEN, BOTH, SCIF_MAP_FIXED, p.a, OTHER) == a);
-	CHECK_EQ(same(a, LEN, 2), LEN);
+	CHECK_EQ(pattern_match(a, LEN, 2), LEN);
 	CHECK_EQ(scif_vreadfrom(p.b, m, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
 	CHECK_EQ(scif_munmap(a, LEN), 0);
 	CHECK_EQ(scif_vreadfrom(p.b, m, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
 	scif_end_pair(&p);
 }
 
@@ -216,7 +203,7 @@ static void pinned(const struct kind *k)
 	scif_pinned_pages_t h;
 
 	check_case("pinned, %s", k->name);
-	fill(a, LEN, 1);
+	pattern_fill(a, LEN, 1);
 	CHECK_EQ(scif_pin_pages(a, LEN, BOTH, 0, &h), 0);
 	map_over(a);
 	CHECK_EQ(scif_register_pinned_pages(p.a, h, OFF, SCIF_MAP_FIXED), OFF);
@@ -226,7 +213,8 @@ static void pinned(const struct kind *k)
 	CHECK_EQ(scif_unregister(p.a, OFF, LEN), 0);
 	CHECK_EQ(scif_vreadfrom(p.b, m, LEN, OTHER, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(memcmp(m, "pages", 5), 0);
-	CHECK_EQ(same(m + PAGE, PAGE, (PAGE * 31 + (PAGE >> 9) + 1) & 0xff), PAGE);
+	pattern_fill(m, 5, 1);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
 	CHECK_EQ(a[0], 0xee);
 	scif_end_pair(&p);
 }
@@ -241,7 +229,7 @@ static void many(void)
 	check_case("many");
 	for (int i = 0; i < WINDOWS; i++) {
 		a[i] = scif_pages(LEN);
-		fill(a[i], LEN, i);
+		pattern_fill(a[i], LEN, i);
 		CHECK_EQ(scif_register(p.a, a[i], LEN, FAR + i * LEN, BOTH, SCIF_MAP_FIXED),
 			FAR + i * LEN);
 	}
@@ -249,11 +237,11 @@ static void many(void)
 		munmap(a[i], LEN);
 	for (int i = 0; i < WINDOWS; i++) {
 		CHECK_EQ(scif_vreadfrom(p.b, &word, 1, FAR + i * LEN + 7, SCIF_RMA_SYNC), 0);
-		CHECK_EQ(word, (7 * 31 + i) & 0xff);
+		CHECK_EQ(word, pattern_byte(i, 7));
 	}
 	m = scif_mmap(NULL, WINDOWS * LEN, BOTH, 0, p.b, FAR);
 	if (CHECK(m != SCIF_MMAP_FAILED))
-		CHECK_EQ(same(m + (WINDOWS - 1) * LEN, LEN, WINDOWS - 1), LEN);
+		CHECK_EQ(pattern_match(m + (WINDOWS - 1) * LEN, LEN, WINDOWS - 1), LEN);
 	scif_end_pair(&p);
 }
 
@@ -266,12 +254,12 @@ static void peer(int in, int out)
 
 	CHECK_EQ(scif_recv(e, &c, 1, SCIF_RECV_BLOCK), 1);
 	CHECK_EQ(scif_vreadfrom(e, m, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 1), LEN);
-	fill(m, LEN, 2);
+	CHECK_EQ(pattern_match(m, LEN, 1), LEN);
+	pattern_fill(m, LEN, 2);
 	CHECK_EQ(scif_vwriteto(e, m, LEN, OFF, SCIF_RMA_SYNC), 0);
 	memset(m, 0, LEN);
 	CHECK_EQ(scif_vreadfrom(e, m, LEN, OFF, SCIF_RMA_SYNC), 0);
-	CHECK_EQ(same(m, LEN, 2), LEN);
+	CHECK_EQ(pattern_match(m, LEN, 2), LEN);
 	scif_tell(out, 1);
 	CHECK_EQ(scif_recv(e, &c, 1, SCIF_RECV_BLOCK), 1);
 	CHECK_EQ(scif_close(e), 0);
@@ -287,7 +275,7 @@ static void other_process(const struct kind *k, bool forks)
 	int status;
 
 	check_case("another process, %s%s", k->name, forks ? ", and a fork" : "");
-	fill(a, LEN, 1);
+	pattern_fill(a, LEN, 1);
 	l = scif_listener(1, &port);
 	scif_tell(c.to, port);
 	CHECK_EQ(scif_accept(l, &from, &e, SCIF_ACCEPT_SYNC), 0);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_raw.h"
 
 enum { PAGE = 4096, RING = 4095, WAIT_MS = 20000 };
@@ -105,8 +106,7 @@ static void messages(void)
 	int on = 1, twice;
 
 	check_case("%s: messages", raw_path[gen]);
-	for (size_t i = 0; i < sizeof(many); i++)
-		many[i] = i * 7 + i / 251;
+	pattern_fill(many, sizeof(many), 0);
 	CHECK_EQ(said(p.b, POLLIN | POLLOUT, 0), POLLOUT);
 	CHECK_EQ(raw_recv(p.b, gen, back, 10, 0), 0);
 	CHECK_EQ(raw_send(p.a, gen, many, sizeof(many), 0), RING);
@@ -163,8 +163,7 @@ static void long_messages(void)
 	pthread_t thread;
 
 	check_case("%s: long messages", raw_path[gen]);
-	for (int i = 0; i < LEN; i++)
-		s.bytes[i] = i * 5 + i / 4099;
+	pattern_fill(s.bytes, LEN, 0);
 	if (pthread_create(&thread, NULL, send_all, &s))
 		die("thread");
 	CHECK_EQ(raw_recv(p.b, gen, back, LEN, BLOCK), LEN);

@@ -7,24 +7,11 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, BIG = 3 << 20, WAIT_MS = 10000 };
 enum { READ = SCIF_PROT_READ, WRITE = SCIF_PROT_WRITE, BOTH = READ | WRITE };
-
-static void fill(uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = (i * 31 + (i >> 9) + seed) & 0xff;
-}
-
-static size_t same(const uint8_t *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != ((i * 31 + (i >> 9) + seed) & 0xff))
-			return i;
-	return n;
-}
 
 static void copies(void)
 {
@@ -39,16 +26,16 @@ static void copies(void)
 	CHECK(ao > 0 && ao % PAGE == 0);
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		check_case("flags %d", flags[i]);
-		fill(a, LEN, i);
+		pattern_fill(a, LEN, i);
 		CHECK_EQ(scif_writeto(p.a, ao, LEN, bo, flags[i]), 0);
-		CHECK_EQ(same(b, LEN, i), LEN);
-		fill(b, LEN, i + 50);
+		CHECK_EQ(pattern_match(b, LEN, i), LEN);
+		pattern_fill(b, LEN, i + 50);
 		CHECK_EQ(scif_readfrom(p.a, ao, LEN, bo, flags[i]), 0);
-		CHECK_EQ(same(a, LEN, i + 50), LEN);
-		fill(m, LEN, i + 60);
+		CHECK_EQ(pattern_match(a, LEN, i + 50), LEN);
+		pattern_fill(m, LEN, i + 60);
 		CHECK_EQ(scif_vwriteto(p.a, m + 3, LEN - 13, bo + 5, flags[i]), 0);
 		CHECK_EQ(memcmp(b + 5, m + 3, LEN - 13), 0);
-		fill(b, LEN, i + 70);
+		pattern_fill(b, LEN, i + 70);
 		CHECK_EQ(scif_vreadfrom(p.a, m + 1, LEN - 11, bo + 10, flags[i]), 0);
 		CHECK_EQ(memcmp(b + 10, m + 1, LEN - 11), 0);
 	}
@@ -127,7 +114,7 @@ static void ranges(void)
 	CHECK_EQ(scif_register(p.b, b + 4 * PAGE, PAGE, 0x13000, READ, SCIF_MAP_FIXED), 0x13000);
 	CHECK_EQ(scif_register(p.b, b + 8 * PAGE, PAGE, 0x15000, WRITE, SCIF_MAP_FIXED), 0x15000);
 	CHECK_EQ(scif_register(p.a, a, LEN, 0x40000, BOTH, SCIF_MAP_FIXED), 0x40000);
-	fill(a, LEN, 1);
+	pattern_fill(a, LEN, 1);
 	CHECK_EQ(scif_writeto(p.a, 0x40000, 3 * PAGE, 0x10000, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(memcmp(b, a, PAGE), 0);
 	CHECK_EQ(memcmp(b + 2 * PAGE, a + PAGE, 2 * PAGE), 0);
@@ -170,14 +157,14 @@ static void fences(void)
 	int mark, peers;
 
 	check_case("fences");
-	fill(a, BIG, 3);
+	pattern_fill(a, BIG, 3);
 	CHECK_EQ(scif_fence_wait(p.a, 12345), -1);
 	CHECK_EQ(errno, EINVAL);
 	CHECK_EQ(scif_writeto(p.a, ao, BIG, bo, 0), 0);
 	CHECK_EQ(scif_fence_mark(p.a, SCIF_FENCE_INIT_SELF, &mark), 0);
 	CHECK_EQ(scif_fence_mark(p.b, SCIF_FENCE_INIT_PEER, &peers), 0);
 	CHECK_EQ(scif_fence_wait(p.b, peers), 0);
-	CHECK_EQ(same(b, BIG, 3), BIG);
+	CHECK_EQ(pattern_match(b, BIG, 3), BIG);
 	CHECK_EQ(scif_fence_wait(p.a, mark), 0);
 	CHECK_EQ(scif_fence_wait(p.b, mark), -1); /* not a mark of that endpoint */
 	CHECK_EQ(errno, EINVAL);
@@ -248,7 +235,7 @@ static void mapped(void)
 	off_t o = 0x70000;
 
 	check_case("mapped");
-	fill(a, LEN, 9);
+	pattern_fill(a, LEN, 9);
 	CHECK_EQ(scif_register(p.a, a, 4 * PAGE, o, BOTH, SCIF_MAP_FIXED), o);
 	CHECK_EQ(scif_register(p.a, a + 4 * PAGE, 12 * PAGE, o + 4 * PAGE, BOTH, SCIF_MAP_FIXED),
 		o + 4 * PAGE);
@@ -260,7 +247,7 @@ static void mapped(void)
 	}
 	if (!CHECK(m != SCIF_MMAP_FAILED))
 		return;
-	CHECK_EQ(same(m, LEN, 9), LEN);
+	CHECK_EQ(pattern_match(m, LEN, 9), LEN);
 	m[5] = 77;
 	a[LEN - 1] = 78;
 	CHECK_EQ(a[5], 77);
@@ -350,10 +337,10 @@ static void server(int in, int out)
 	for (unsigned i = 0; i < 20; i++) {
 		off_t o = scif_register(e, m, BIG, 0, BOTH, 0);
 
-		fill(m, PAGE, i);
+		pattern_fill(m, PAGE, i);
 		CHECK_EQ(scif_send(e, &o, sizeof(o), SCIF_SEND_BLOCK), sizeof(o));
 		CHECK_EQ(scif_recv(e, &done, 1, SCIF_RECV_BLOCK), 1);
-		CHECK_EQ(same(m, BIG, i + 100), BIG);
+		CHECK_EQ(pattern_match(m, BIG, i + 100), BIG);
 		CHECK_EQ(scif_unregister(e, o, BIG), 0);
 	}
 	if (scif_can_map())
@@ -374,8 +361,8 @@ static void two_processes(void)
 	for (unsigned i = 0; i < 20; i++) {
 		CHECK_EQ(scif_recv(e, &o, sizeof(o), SCIF_RECV_BLOCK), sizeof(o));
 		CHECK_EQ(scif_vreadfrom(e, m, PAGE, o, SCIF_RMA_SYNC), 0);
-		CHECK_EQ(same(m, PAGE, i), PAGE);
-		fill(m, BIG, i + 100);
+		CHECK_EQ(pattern_match(m, PAGE, i), PAGE);
+		pattern_fill(m, BIG, i + 100);
 		CHECK_EQ(scif_vwriteto(e, m, BIG, o,
 				 i % 2 ? SCIF_RMA_SYNC : SCIF_RMA_SYNC | SCIF_RMA_ORDERED),
 			0);

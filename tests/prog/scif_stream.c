@@ -11,14 +11,10 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
 
 enum { RING = 4095, BIG = 300000, WAIT_MS = 10000, SHORT_MS = 20, MANY = 20 };
-
-static uint8_t byte_at(size_t i)
-{
-	return (i * 7 + (i >> 8)) & 0xff;
-}
 
 static void ring_is_exact(void)
 {
@@ -26,8 +22,7 @@ static void ring_is_exact(void)
 	uint8_t buf[2 * RING];
 
 	check_case("ring");
-	for (size_t i = 0; i < sizeof(buf); i++)
-		buf[i] = byte_at(i);
+	pattern_fill(buf, sizeof(buf), 0);
 	CHECK_EQ(scif_recv(p.b, buf, 10, 0), 0);
 	CHECK_EQ(scif_send(p.a, buf, sizeof(buf), 0), RING);
 	CHECK_EQ(scif_send(p.a, buf, 1, 0), 0);
@@ -40,9 +35,7 @@ static void ring_is_exact(void)
 	CHECK_EQ(scif_raw_poll(p.a, POLLIN | POLLOUT, WAIT_MS), POLLOUT);
 	CHECK_EQ(scif_send(p.a, buf, 200, 0), 100);
 	CHECK_EQ(scif_recv(p.b, buf + 100, RING - 100, SCIF_RECV_BLOCK), RING - 100);
-	for (size_t i = 0; i < RING; i++)
-		if (!CHECK_EQ(buf[i], byte_at(i)))
-			break;
+	CHECK_EQ(pattern_match(buf, RING, 0), RING);
 	CHECK_EQ(scif_recv(p.b, buf, RING, 0), 100);
 	CHECK_EQ(scif_raw_poll(p.b, POLLIN, 0), 0);
 	check_case("bytes one by one");
@@ -118,8 +111,7 @@ static void *send_big(void *arg)
 	scif_epd_t epd = *(scif_epd_t *)arg;
 	static uint8_t big[BIG];
 
-	for (size_t i = 0; i < BIG; i++)
-		big[i] = byte_at(i);
+	pattern_fill(big, BIG, 0);
 	CHECK_EQ(scif_send(epd, big, BIG, SCIF_SEND_BLOCK), BIG);
 	return NULL;
 }
@@ -128,12 +120,9 @@ static void *recv_big(void *arg)
 {
 	scif_epd_t epd = *(scif_epd_t *)arg;
 	static uint8_t big[BIG];
-	size_t i = 0;
 
 	CHECK_EQ(scif_recv(epd, big, BIG, SCIF_RECV_BLOCK), BIG);
-	while (i < BIG && big[i] == byte_at(i))
-		i++;
-	CHECK_EQ(i, BIG);
+	CHECK_EQ(pattern_match(big, BIG, 0), BIG);
 	return NULL;
 }
 
@@ -350,8 +339,7 @@ static void two_processes(void)
 	for (int i = 0; i < MANY; i++) {
 		e = scif_dial(1, port);
 		for (int n = 1; n <= RING; n = n * 3 + i) {
-			for (int k = 0; k < n; k++)
-				buf[k] = byte_at(k + i);
+			pattern_fill(buf, n, i);
 			CHECK_EQ(scif_send(e, &n, sizeof(n), SCIF_SEND_BLOCK), sizeof(n));
 			CHECK_EQ(scif_send(e, buf, n, SCIF_SEND_BLOCK), n);
 			CHECK_EQ(scif_recv(e, back, n, SCIF_RECV_BLOCK), n);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum filter { DEFAULT_PROFILE, NO_PROCESS_VM };
@@ -97,7 +98,7 @@ static void run(int fd, void *arg)
 			CHECK_EQ(vp_post_recv(&e, 1, 0, steps[i].len), 0);
 		vp_sync(fd);
 		if (!part->far) {
-			vp_fill(e.buf, steps[i].len, i);
+			pattern_fill(e.buf, steps[i].len, i);
 			CHECK_EQ(vp_post_send(&e, 2, steps[i].op, IBV_SEND_SIGNALED, 0,
 					 steps[i].len, &peer, 0),
 				0);
@@ -106,29 +107,15 @@ static void run(int fd, void *arg)
 		vp_sync(fd);
 		if (part->far && sends) {
 			vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 1);
-			CHECK(vp_filled(e.buf, steps[i].len, i));
+			CHECK(pattern_filled(e.buf, steps[i].len, i));
 		}
 		if (part->far && steps[i].op == IBV_WR_RDMA_WRITE)
-			CHECK(vp_filled(e.buf, steps[i].len, i));
+			CHECK(pattern_filled(e.buf, steps[i].len, i));
 		vp_sync(fd);
 		CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
 	}
 	vp_free(&e);
 	ibv_close_device(e.ctx);
-}
-
-/* stderr of the process goes to a file; returns how many of its lines name the refused call. */
-static int lines_with(const char *path, const char *word)
-{
-	char line[512];
-	FILE *f = fopen(path, "r");
-	int n = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		n += strstr(line, word) != NULL;
-	if (f)
-		fclose(f);
-	return n;
 }
 
 static void near_logged(int fd, void *arg)

@@ -17,6 +17,7 @@
 
 #include "include/weft/share.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
@@ -76,7 +77,7 @@ static void serve(int fd, void *arg)
 			memset(o.at, o.value, o.length);
 			break;
 		default:
-			a.all = vp_all(o.at, o.length, o.value);
+			a.all = pattern_all(o.at, o.length, o.value);
 		}
 		if (write(fd, &a, sizeof a) != sizeof a)
 			die("write");
@@ -185,19 +186,19 @@ static void both_ways(const struct vp_child *c)
 	s = weft_share_export(ctx, p, LEN, RW, &h);
 	CHECK(s != NULL);
 	CHECK_EQ(share_count("exports"), 1);
-	CHECK(vp_all(p, LEN, 1));
+	CHECK(pattern_all(p, LEN, 1));
 	q = peer_maps(c, &h, 0, LEN);
 	CHECK(peer_sees(c, q, LEN, 1));
 	peer_fills(c, q, LEN, 2);
-	CHECK(vp_all(p, LEN, 2));
+	CHECK(pattern_all(p, LEN, 2));
 	memset(p, 3, LEN);
 	CHECK(peer_sees(c, q, LEN, 3));
 
 	check_case("a part, a second time");
 	r = peer_maps(c, &h, 4 * PAGE, 2 * PAGE);
 	peer_fills(c, r, 2 * PAGE, 4);
-	CHECK(vp_all(p + 4 * PAGE, 2 * PAGE, 4));
-	CHECK(vp_all(p, 4 * PAGE, 3));
+	CHECK(pattern_all(p + 4 * PAGE, 2 * PAGE, 4));
+	CHECK(pattern_all(p, 4 * PAGE, 3));
 	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), 0);
 	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), EINVAL);
 
@@ -205,18 +206,18 @@ static void both_ways(const struct vp_child *c)
 	CHECK_EQ(peer_unmaps(c, q + PAGE, PAGE), 0);
 	CHECK(peer_sees(c, q, PAGE, 3));
 	peer_fills(c, q + 2 * PAGE, PAGE, 5);
-	CHECK(vp_all(p + 2 * PAGE, PAGE, 5));
+	CHECK(pattern_all(p + 2 * PAGE, PAGE, 5));
 
 	check_case("closed, while it is mapped");
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
 	peer_fills(c, q + 3 * PAGE, PAGE, 6);
-	CHECK(vp_all(p + 3 * PAGE, PAGE, 6));
+	CHECK(pattern_all(p + 3 * PAGE, PAGE, 6));
 	CHECK_EQ(bytes_shared(), LEN);
 	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
 	CHECK_EQ(bytes_shared(), 0);
 	CHECK_EQ(share_count("exports"), 0);
-	CHECK(vp_all(p + 3 * PAGE, PAGE, 6));
+	CHECK(pattern_all(p + 3 * PAGE, PAGE, 6));
 	munmap(p, LEN);
 }
 
@@ -233,16 +234,16 @@ static void owner_frees(const struct vp_child *c)
 	munmap(p, LEN);
 	CHECK(peer_sees(c, q, LEN, 1));
 	CHECK(mmap(p, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
-	CHECK(vp_all(p, LEN, 0));
+	CHECK(pattern_all(p, LEN, 0));
 	t = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(!t && errno == EBUSY);
 	peer_fills(c, q, LEN, 9);
-	CHECK(vp_all(p, LEN, 0));
+	CHECK(pattern_all(p, LEN, 0));
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
 	t = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(t != NULL);
-	CHECK(vp_all(p, LEN, 0));
+	CHECK(pattern_all(p, LEN, 0));
 	CHECK_EQ(weft_share_close(t), 0);
 	munmap(p, LEN);
 }
@@ -262,10 +263,10 @@ static void revoked(const struct vp_child *c)
 	q = peer_maps(c, &h, 0, LEN);
 	peer_fills(c, q, LEN, 2);
 	CHECK_EQ(weft_share_revoke(s), 0);
-	CHECK(vp_all(p, LEN, 2));
+	CHECK(pattern_all(p, LEN, 2));
 	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
 	peer_fills(c, q, LEN, 3);
-	CHECK(vp_all(p, LEN, 2));
+	CHECK(pattern_all(p, LEN, 2));
 	memset(p, 4, LEN);
 	CHECK(peer_sees(c, q, LEN, 3));
 	check_case("in quarantine");
@@ -278,7 +279,7 @@ static void revoked(const struct vp_child *c)
 	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
 	s = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(s != NULL);
-	CHECK(vp_all(p, LEN, 4));
+	CHECK(pattern_all(p, LEN, 4));
 	q = peer_maps(c, &again, 0, LEN);
 	CHECK(peer_sees(c, q, LEN, 4));
 	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
@@ -420,16 +421,16 @@ static void forked(const struct vp_child *c)
 	pid = fork();
 	if (!pid) {
 		memset(p, 2, LEN);
-		_exit(!vp_all(p, LEN, 2));
+		_exit(!pattern_all(p, LEN, 2));
 	}
 	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 0);
-	CHECK(vp_all(p, LEN, 1));
+	CHECK(pattern_all(p, LEN, 1));
 	CHECK(peer_sees(c, q, LEN / 2, 1));
 	peer_fills(c, q, LEN / 2, 3);
-	CHECK(vp_all(p, LEN / 2, 3));
+	CHECK(pattern_all(p, LEN / 2, 3));
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	peer_fills(c, q, LEN / 2, 4);
-	CHECK(vp_all(p, LEN / 2, 4));
+	CHECK(pattern_all(p, LEN / 2, 4));
 	CHECK_EQ(peer_unmaps(c, q, LEN / 2), 0);
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(bytes_shared(), 0);
@@ -470,7 +471,7 @@ static void beside_threads(const struct vp_child *c)
 		q = peer_maps(c, &h, 0, LEN);
 		/* Words that the thread does not write. */
 		peer_fills(c, q + 8 + 512 * (i % 8), 8, i + 1);
-		CHECK(vp_all((uint8_t *)p + 8 + 512 * (i % 8), 8, i + 1));
+		CHECK(pattern_all((uint8_t *)p + 8 + 512 * (i % 8), 8, i + 1));
 		CHECK_EQ(i % 2 ? weft_share_revoke(s) : weft_share_close(s), 0);
 		CHECK_EQ(peer_unmaps(c, q, LEN), 0);
 	}
@@ -497,7 +498,7 @@ static void deaths(void)
 	CHECK_EQ(bytes_shared(), LEN);
 	vp_kill_join(&c);
 	CHECK(soon(all_back));
-	CHECK(vp_all(p, LEN, 4));
+	CHECK(pattern_all(p, LEN, 4));
 	munmap(p, LEN);
 }
 
@@ -538,11 +539,11 @@ static void owner_dies(void)
 	if (read(c.fd, &h, sizeof h) != sizeof h)
 		die("read");
 	q = weft_share_map(ctx, &h, 0, LEN, RW, 0, NULL);
-	CHECK(q && vp_all(q, LEN, 5));
+	CHECK(q && pattern_all(q, LEN, 5));
 	CHECK(!is_stale(&h));
 	vp_kill_join(&c);
 	memset(q, 6, LEN);
-	CHECK(vp_all(q, LEN, 6));
+	CHECK(pattern_all(q, LEN, 6));
 	CHECK(soon(is_stale));
 	CHECK_EQ(weft_share_unmap(q, LEN), 0);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { DEPTH = 4, LEN = 8192 };
@@ -85,7 +86,7 @@ static void tear_down(void)
 
 static void send_from(int i, uint64_t id, uint32_t len)
 {
-	vp_fill(a[i].buf, len, (uint32_t)id);
+	pattern_fill(a[i].buf, len, (uint32_t)id);
 	CHECK_EQ(vp_post_send(&a[i], id, IBV_WR_SEND_WITH_IMM, IBV_SEND_SIGNALED, 0, len, NULL, 0),
 		0);
 }
@@ -108,7 +109,7 @@ static void got(int i, uint64_t id, uint64_t msg, uint32_t len)
 	CHECK_EQ(wc.src_qp, a[i].qp->qp_num);
 	CHECK_EQ(wc.byte_len, len);
 	CHECK_EQ(be32toh(wc.imm_data), msg);
-	CHECK(vp_filled(memory + id * LEN, len, (uint32_t)msg));
+	CHECK(pattern_filled(memory + id * LEN, len, (uint32_t)msg));
 }
 
 static void sharing(enum ibv_qp_type type)
@@ -332,15 +333,12 @@ static void creation(void)
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, theirs;
 	struct vp_end e;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	theirs = vp_swap(fd, &mine);
-	vp_connect(&e, &theirs);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	for (uint64_t n = 0;; n++) {
 		vp_post_send(&e, n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, n % 6000, NULL, 0);
@@ -363,14 +361,11 @@ static void deaths(void)
 		CHECK_EQ(post(id, id * LEN, LEN), 0);
 	for (int round = 0; round < 20; round++) {
 		struct vp_child c = vp_fork(sender, NULL);
-		struct vp_addr mine, theirs;
 		struct vp_end e;
 		double until;
 
 		vp_make(&e, ctx, &o);
-		mine = vp_addr(&e);
-		theirs = vp_swap(c.fd, &mine);
-		vp_connect(&e, &theirs);
+		vp_meet(&e, c.fd);
 		vp_sync(c.fd);
 		until = now_ms() + 5 + round;
 		while (now_ms() < until)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { LEN = 8192, ROOM = 512 };
@@ -85,7 +86,7 @@ static void send_one(struct vp_end *a, uint64_t n)
 {
 	struct ibv_wc wc;
 
-	vp_fill(a->buf, length_of(n), (uint32_t)n);
+	pattern_fill(a->buf, length_of(n), (uint32_t)n);
 	CHECK_EQ(vp_post_send(a, n, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, length_of(n), NULL, 0), 0);
 	vp_want(a->scq, &wc, IBV_WC_SUCCESS, n);
 }
@@ -96,7 +97,7 @@ static void got(struct vp_end *b, uint64_t n)
 
 	if (vp_want(b->rcq, &wc, IBV_WC_SUCCESS, n)) {
 		CHECK_EQ(wc.byte_len, length_of(n));
-		CHECK(vp_filled(memory + n % ROOM * LEN, length_of(n), (uint32_t)n));
+		CHECK(pattern_filled(memory + n % ROOM * LEN, length_of(n), (uint32_t)n));
 	}
 }
 
@@ -175,15 +176,12 @@ enum { UNDER_WAY = 10000, WINDOW = 32 };
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct vp_end e;
 
 	(void)arg;
 	o.rnr_retry = 7;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	vp_meet(&e, fd);
 	vp_sync(fd);
 	for (uint64_t n = 0; n < UNDER_WAY; n++)
 		send_one(&e, n);
@@ -222,12 +220,9 @@ static void under_way(void)
 	make_srq(ctx, WINDOW * 2);
 	for (int i = 0; i < 2; i++) {
 		struct vp_opts o = with_srq(vp_defaults());
-		struct vp_addr mine, peer;
 
 		vp_make(&e[i], ctx, &o);
-		mine = vp_addr(&e[i]);
-		peer = vp_swap(c[i].fd, &mine);
-		vp_connect(&e[i], &peer);
+		vp_meet(&e[i], c[i].fd);
 	}
 	while (posted < WINDOW)
 		CHECK_EQ(post(posted++), 0);
@@ -241,7 +236,7 @@ static void under_way(void)
 			until = now_ms() + VP_DEADLINE_MS;
 			CHECK_EQ(wc.status, IBV_WC_SUCCESS);
 			CHECK_EQ(wc.byte_len, length_of(next[i]));
-			CHECK(vp_filled(memory + wc.wr_id % ROOM * LEN, length_of(next[i]),
+			CHECK(pattern_filled(memory + wc.wr_id % ROOM * LEN, length_of(next[i]),
 				(uint32_t)next[i]));
 			next[i]++;
 			CHECK_EQ(post(wc.wr_id), 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -181,7 +182,7 @@ static void write_header(uint8_t *at, uint8_t opcode, uint64_t tag, uint32_t pri
 static void post_eager(struct vp_end *e, uint8_t opcode, uint64_t tag, uint32_t seed, uint32_t len)
 {
 	write_header(e->buf, opcode, tag, seed);
-	vp_fill(e->buf + TMH, len, seed);
+	pattern_fill(e->buf + TMH, len, seed);
 	CHECK_EQ(vp_post_send(e, seed, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, TMH + len, NULL, 0), 0);
 }
 
@@ -254,7 +255,7 @@ static void want_match(uint64_t id, uint64_t tag, uint32_t seed, size_t off, uin
 	CHECK_EQ(d.priv, seed);
 	CHECK_EQ(d.len, len);
 	CHECK_EQ(d.qpn, b.qp->qp_num);
-	CHECK(vp_filled(memory + off, len, seed));
+	CHECK(pattern_filled(memory + off, len, seed));
 }
 
 /* Untagged receive id has it, header and all. */
@@ -269,7 +270,7 @@ static void want_unexpected(uint64_t id, uint64_t tag, uint32_t seed, uint32_t l
 	memcpy(&h, at, sizeof h);
 	CHECK_EQ(be64toh(h.tag), tag);
 	CHECK_EQ(be32toh(h.app_ctx), seed);
-	CHECK(vp_filled(at + TMH, len, seed));
+	CHECK(pattern_filled(at + TMH, len, seed));
 }
 
 static void want_nothing(void)
@@ -510,7 +511,7 @@ static void post_rendezvous(
 	struct ibv_rvh rvh = {
 		.va = htobe64((uintptr_t)e->buf + off), .rkey = htobe32(rkey), .len = htobe32(len)};
 
-	vp_fill(e->buf + off, len, seed);
+	pattern_fill(e->buf + off, len, seed);
 	write_header(e->buf, IBV_TMH_RNDV, tag, seed);
 	memcpy(e->buf + TMH, &rvh, sizeof rvh);
 	CHECK_EQ(vp_post_send(e, seed, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, HEADERS, NULL, 0), 0);
@@ -525,7 +526,7 @@ static void want_rendezvous(uint64_t id, uint64_t tag, uint32_t seed, size_t off
 	CHECK_EQ(d.priv, seed);
 	d = want(IBV_WC_TM_RECV, id, IBV_WC_TM_DATA_VALID);
 	CHECK_EQ(d.len, len);
-	CHECK(vp_filled(memory + off, len, seed));
+	CHECK(pattern_filled(memory + off, len, seed));
 }
 
 static void told(struct vp_end *e, uint64_t id, size_t at, uint64_t tag)
@@ -614,14 +615,11 @@ static uint32_t length_of(uint32_t n)
 static void sender(int fd, void *arg)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&a, &peer);
+	vp_meet(&a, fd);
 	vp_sync(fd);
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		if (n % 3 == 2) {
@@ -642,13 +640,10 @@ static void sender(int fd, void *arg)
 static void connect_to(struct vp_child *c, struct vp_end *e, struct ibv_context *ctx)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 
 	o.srq = srq;
 	vp_make(e, ctx, &o);
-	mine = vp_addr(e);
-	peer = vp_swap(c->fd, &mine);
-	vp_connect(e, &peer);
+	vp_meet(e, c->fd);
 	vp_sync(c->fd);
 }
 
@@ -683,14 +678,11 @@ static void across(void)
 static void doomed(int fd, void *arg)
 {
 	struct vp_opts o = sender_opts();
-	struct vp_addr mine, peer;
 	struct ibv_wc wc;
 
 	(void)arg;
 	vp_make(&a, vp_open(), &o);
-	mine = vp_addr(&a);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&a, &peer);
+	vp_meet(&a, fd);
 	vp_sync(fd);
 	for (uint32_t n = 0;; n++) {
 		post_eager(&a, IBV_TMH_EAGER, n % 3, n, n * 7 % 4000);

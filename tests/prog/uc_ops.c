@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 static struct vp_end a, b;
@@ -43,16 +44,16 @@ static void arrives(void)
 		uint32_t len = sizes[i];
 
 		check_case("%u bytes", len);
-		vp_fill(a.buf, len, i);
+		pattern_fill(a.buf, len, i);
 		CHECK_EQ(vp_post_recv(&b, i, 0, 16384), 0);
 		CHECK_EQ(post(i, IBV_WR_SEND_WITH_IMM, len), 0);
 		sent(i, IBV_WC_SUCCESS);
 		vp_want(b.rcq, &wc, IBV_WC_SUCCESS, i);
 		CHECK_EQ(be32toh(wc.imm_data), i);
-		CHECK(vp_filled(b.buf, len, i));
+		CHECK(pattern_filled(b.buf, len, i));
 		CHECK_EQ(post(i, IBV_WR_RDMA_WRITE, len), 0);
 		sent(i, IBV_WC_SUCCESS);
-		CHECK(vp_filled(b.buf + 16384, len, i));
+		CHECK(pattern_filled(b.buf + 16384, len, i));
 		CHECK_EQ(vp_post_recv(&b, 50 + i, 0, 0), 0);
 		CHECK_EQ(post(50 + i, IBV_WR_RDMA_WRITE_WITH_IMM, len), 0);
 		sent(50 + i, IBV_WC_SUCCESS);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { GRH = 40, MTU = 4096 };
@@ -75,7 +76,7 @@ static void check_grh(const uint8_t *grh, uint32_t len)
 	const struct iphdr *ip = (const struct iphdr *)(grh + 20);
 	unsigned wire = 20 + 8 + 12 + 8 + 4 + ((len + 3) & ~3u) + 4;
 
-	CHECK(vp_all(grh, 20, 0));
+	CHECK(pattern_all(grh, 20, 0));
 	CHECK_EQ(ip->version, 4);
 	CHECK_EQ(ip->ihl, 5);
 	CHECK_EQ(ip->protocol, IPPROTO_UDP);
@@ -96,7 +97,7 @@ static void payloads(void)
 		uint32_t len = sizes[i];
 
 		check_case("%u bytes", len);
-		vp_fill(a.buf, len, i);
+		pattern_fill(a.buf, len, i);
 		memset(b.buf, 0x5a, MTU + GRH + 1);
 		CHECK_EQ(vp_post_recv(&b, i, 0, MTU + GRH), 0);
 		CHECK_EQ(send_to_b(i, len), 0);
@@ -113,7 +114,7 @@ static void payloads(void)
 		CHECK_EQ(wc.pkey_index, 0);
 		CHECK_EQ(wc.sl, SL_IPV4);
 		check_grh(b.buf, len);
-		CHECK(vp_filled(b.buf + GRH, len, i));
+		CHECK(pattern_filled(b.buf + GRH, len, i));
 		CHECK(b.buf[GRH + len] == 0x5a);
 	}
 	tear_down();
@@ -198,11 +199,11 @@ static void answer(void)
 	CHECK(!memcmp(attr.grh.dgid.raw, vp_addr(&a).gid.raw, 16));
 	back = ibv_create_ah_from_wc(b.pd, &wc, (struct ibv_grh *)b.buf, 1);
 	if (CHECK(back)) {
-		vp_fill(b.buf + 1024, 100, 77);
+		pattern_fill(b.buf + 1024, 100, 77);
 		CHECK_EQ(vp_post_ud(&b, 4, back, wc.src_qp, VP_QKEY, 1024, 100), 0);
 		CHECK_EQ(ibv_destroy_ah(back), 0);
 		vp_want(a.rcq, &wc, IBV_WC_SUCCESS, 1);
-		CHECK(vp_filled(a.buf + 4096 + GRH, 100, 77));
+		CHECK(pattern_filled(a.buf + 4096 + GRH, 100, 77));
 	}
 	check_case("to itself");
 	CHECK_EQ(vp_post_recv(&a, 5, 8192, 256), 0);
@@ -314,7 +315,7 @@ static void shooter(int fd, void *arg)
 	vp_connect(&a, &mine);
 	theirs = vp_swap(fd, &mine);
 	ah = vp_ah(&a, &theirs.gid);
-	vp_fill(a.buf, MTU, 5);
+	pattern_fill(a.buf, MTU, 5);
 	while ((word = vp_hear(fd))) {
 		double until = now_ms() + 20;
 
@@ -360,7 +361,7 @@ static void under_fire(void)
 					wc.status == IBV_WC_WR_FLUSH_ERR ||
 					wc.status == IBV_WC_SUCCESS);
 				if (wc.status == IBV_WC_SUCCESS)
-					CHECK(vp_filled(b.buf + GRH, 1000, 5));
+					CHECK(pattern_filled(b.buf + GRH, 1000, 5));
 				arrived++;
 				if (wc.status != IBV_WC_SUCCESS &&
 					vp_get_state(&b) == IBV_QPS_ERR &&

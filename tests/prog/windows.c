@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -28,16 +29,13 @@ static void setup(void)
 static enum ibv_wc_status put(uint32_t rkey, uint64_t addr, uint32_t len)
 {
 	struct ibv_sge sge = vp_sge(&a, 0, len);
-	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
-					 .num_sge = 1,
-					 .opcode = IBV_WR_RDMA_WRITE,
-					 .send_flags = IBV_SEND_SIGNALED,
-					 .wr.rdma = {.remote_addr = addr, .rkey = rkey}};
-	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = addr, .rkey = rkey}};
 
-	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
-	CHECK(vp_poll(a.scq, &wc, VP_DEADLINE_MS));
-	return wc.status;
+	return vp_run(&a, &wr);
 }
 
 /* Binds a type 2 window by a work request; the status of its completion. */
@@ -86,9 +84,9 @@ static void type_1(void)
 	CHECK_EQ(ibv_dealloc_pd(b.pd), EBUSY);
 	CHECK_EQ(bind1(mw, b.mr, 1000, 500, IBV_ACCESS_REMOTE_WRITE), 0);
 	first = mw->rkey;
-	vp_fill(a.buf, 100, 1);
+	pattern_fill(a.buf, 100, 1);
 	CHECK_EQ(put(first, at_b.addr + 1400, 100), IBV_WC_SUCCESS);
-	CHECK(vp_filled(b.buf + 1400, 100, 1));
+	CHECK(pattern_filled(b.buf + 1400, 100, 1));
 	CHECK_EQ(ibv_dereg_mr(b.mr), EBUSY);
 	CHECK_EQ(bind1(mw, b.mr, 0, 100, IBV_ACCESS_REMOTE_WRITE), 0);
 	second = mw->rkey;
@@ -121,11 +119,11 @@ static void rights(void)
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
 	CHECK_EQ(bind1(mw, b.mr, 4096, 4096, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED), 0);
 	wr.wr.rdma.rkey = mw->rkey;
-	vp_fill(b.buf + 4096 + 10, 64, 2);
+	pattern_fill(b.buf + 4096 + 10, 64, 2);
 	wr.wr.rdma.remote_addr = 10;
 	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
 	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 0));
-	CHECK(vp_filled(a.buf, 64, 2));
+	CHECK(pattern_filled(a.buf, 64, 2));
 	CHECK_EQ(put(mw->rkey, 10, 64), IBV_WC_REM_ACCESS_ERR);
 	CHECK_EQ(ibv_dealloc_mw(mw), 0);
 	vp_pair_free(&a, &b);
@@ -325,15 +323,13 @@ enum { ROUNDS = 500, LEN = 4096 };
 static void writer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	for (int i = 0; i < ROUNDS; i++) {
 		peer.rkey = (uint32_t)vp_hear(fd);
 		CHECK_EQ(vp_post_send(&e, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &peer, 0),
@@ -354,7 +350,6 @@ static void two_processes(void)
 {
 	struct vp_child c = vp_fork(writer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_mw *mw;
 	uint32_t key;
 
@@ -362,9 +357,7 @@ static void two_processes(void)
 	o.mr_access = LOCAL;
 	o.qp_access = READ_WRITE;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, c.fd);
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	key = mw->rkey;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -389,7 +382,7 @@ enum { BUSY_LEN = 64 * 1024, BUSY_ROUNDS = 300 };
 static void busy_writer(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
+	struct vp_addr peer;
 	struct ibv_wc wc;
 	struct vp_end e;
 	char byte;
@@ -397,9 +390,7 @@ static void busy_writer(int fd, void *arg)
 	(void)arg;
 	o.len = BUSY_LEN;
 	vp_make(&e, vp_open(), &o);
-	mine = vp_addr(&e);
-	peer = vp_swap(fd, &mine);
-	vp_connect(&e, &peer);
+	peer = vp_meet(&e, fd);
 	vp_sync(fd);
 	do {
 		for (int i = 0; i < 16; i++)
@@ -418,7 +409,6 @@ static void under_traffic(void)
 {
 	struct vp_child c = vp_fork(busy_writer, NULL);
 	struct vp_opts o = vp_defaults();
-	struct vp_addr mine, peer;
 	struct ibv_mw *mw;
 	uint32_t key;
 
@@ -427,9 +417,7 @@ static void under_traffic(void)
 	o.mr_access = LOCAL | READ_WRITE;
 	o.qp_access = READ_WRITE;
 	vp_make(&b, vp_open(), &o);
-	mine = vp_addr(&b);
-	peer = vp_swap(c.fd, &mine);
-	vp_connect(&b, &peer);
+	vp_meet(&b, c.fd);
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
 	key = mw->rkey;
 	vp_sync(c.fd);

@@ -5,6 +5,7 @@
 
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -88,7 +89,7 @@ static void sends(void)
 
 	check_case("send, with immediate, of a list of SGEs");
 	setup();
-	vp_fill(a.buf, 1000, 1);
+	pattern_fill(a.buf, 1000, 1);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(vp_post_recv(&b, i, i * 4096, 4096), 0);
 	begin(1);
@@ -111,7 +112,7 @@ static void sends(void)
 	CHECK_EQ(wc.imm_data, 0x11223344);
 	CHECK(vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 2));
 	CHECK_EQ(wc.byte_len, 0);
-	CHECK(vp_filled(b.buf, 100, 1) && vp_filled(b.buf + 4096, 900, 1));
+	CHECK(pattern_filled(b.buf, 100, 1) && pattern_filled(b.buf + 4096, 900, 1));
 	vp_pair_free(&a, &b);
 }
 
@@ -140,7 +141,7 @@ static void inline_data(void)
 	CHECK(!memcmp(b.buf, "abcdefghi", 10));
 	CHECK(vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 1));
 	CHECK_EQ(wc.byte_len, 60);
-	CHECK(vp_all(b.buf + 4096 + 10, 50, 'x'));
+	CHECK(pattern_all(b.buf + 4096 + 10, 50, 'x'));
 	vp_pair_free(&a, &b);
 }
 
@@ -153,12 +154,12 @@ static void one_sided(void)
 	setup();
 	there = (uint64_t *)b.buf;
 	here = (uint64_t *)a.buf;
-	vp_fill(a.buf, 4096, 2);
+	pattern_fill(a.buf, 4096, 2);
 	begin(1);
 	ibv_wr_rdma_write(x, at_b.rkey, at_b.addr + 4096);
 	set(0, 4096);
 	done(1, IBV_WC_RDMA_WRITE);
-	CHECK(vp_filled(b.buf + 4096, 4096, 2));
+	CHECK(pattern_filled(b.buf + 4096, 4096, 2));
 	CHECK_EQ(vp_post_recv(&b, 5, 0, 0), 0);
 	begin(2);
 	ibv_wr_rdma_write_imm(x, at_b.rkey, at_b.addr + 16384, 77);
@@ -170,7 +171,7 @@ static void one_sided(void)
 	ibv_wr_rdma_read(x, at_b.rkey, at_b.addr + 4096);
 	set(8192, 4096);
 	done(3, IBV_WC_RDMA_READ);
-	CHECK(vp_filled(a.buf + 8192, 4096, 2));
+	CHECK(pattern_filled(a.buf + 8192, 4096, 2));
 	*there = 40;
 	begin(4);
 	ibv_wr_atomic_fetch_add(x, at_b.rkey, at_b.addr, 2);
@@ -344,10 +345,10 @@ static void post_send_atomic_write(void)
 	wr.sg_list = &sge;
 	wr.wr.rdma.remote_addr = at_b.addr + 8;
 	wr.wr.rdma.rkey = at_b.rkey;
-	vp_fill(a.buf, 8, 3);
+	pattern_fill(a.buf, 8, 3);
 	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
 	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 0));
-	CHECK(vp_filled(b.buf + 8, 8, 3));
+	CHECK(pattern_filled(b.buf + 8, 8, 3));
 	wr.opcode = IBV_WR_FLUSH;
 	CHECK_EQ(ibv_post_send(a.qp, &wr, &bad), EINVAL);
 	wr.opcode = IBV_WR_ATOMIC_WRITE;

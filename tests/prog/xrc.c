@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { LEN = 65536, RECV = 8192 };
@@ -237,12 +238,12 @@ static void requests(struct side *s, const struct address *to)
 	struct ibv_wc wc;
 
 	check_case("RDMA");
-	vp_fill(s->buf, 4096, 3);
+	pattern_fill(s->buf, 4096, 3);
 	CHECK_EQ(post(s, to, to->srqn[0], IBV_WR_RDMA_WRITE, 1, 0, 4096), 0);
 	vp_want(s->scq, &wc, IBV_WC_SUCCESS, 1);
 	CHECK_EQ(post(s, to, to->srqn[1], IBV_WR_RDMA_READ, 2, 8192, 4096), 0);
 	vp_want(s->scq, &wc, IBV_WC_SUCCESS, 2);
-	CHECK(vp_filled(s->buf + 8192, 4096, 3));
+	CHECK(pattern_filled(s->buf + 8192, 4096, 3));
 	CHECK_EQ(post(s, to, to->srqn[0], IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 16384, 8), 0);
 	vp_want(s->scq, &wc, IBV_WC_SUCCESS, 3);
 	CHECK(!memcmp(s->buf + 16384, s->buf, 8));
@@ -255,16 +256,16 @@ static void sends(struct side *from, struct side *at, const struct address *to)
 	check_case("sends to two SRQs");
 	CHECK_EQ(post_recv(at, 1, 11, 0, RECV), 0);
 	CHECK_EQ(post_recv(at, 0, 10, RECV, RECV), 0);
-	vp_fill(from->buf + 40000, 500, 9);
+	pattern_fill(from->buf + 40000, 500, 9);
 	CHECK_EQ(post(from, to, to->srqn[0], IBV_WR_SEND_WITH_IMM, 20, 40000, 500), 0);
 	CHECK_EQ(post(from, to, to->srqn[1], IBV_WR_SEND_WITH_IMM, 21, 40000, 20), 0);
 	vp_want(at->rcq, &wc, IBV_WC_SUCCESS, 10);
 	CHECK_EQ(wc.qp_num, at->tgt->qp_num);
 	CHECK_EQ(wc.src_qp, from->ini->qp_num);
 	CHECK_EQ(be32toh(wc.imm_data), 20);
-	CHECK(vp_filled(at->buf + RECV, 500, 9));
+	CHECK(pattern_filled(at->buf + RECV, 500, 9));
 	vp_want(at->rcq, &wc, IBV_WC_SUCCESS, 11);
-	CHECK(vp_filled(at->buf, 20, 9));
+	CHECK(pattern_filled(at->buf, 20, 9));
 	vp_want(from->scq, &wc, IBV_WC_SUCCESS, 20);
 	vp_want(from->scq, &wc, IBV_WC_SUCCESS, 21);
 	check_case("waiting for a receive");
@@ -358,7 +359,7 @@ static void partner(int fd, void *arg)
 	vp_sync(fd);
 	CHECK_EQ(post_recv(&s, 0, 1, 0, RECV), 0);
 	vp_want(s.rcq, &wc, IBV_WC_SUCCESS, 1);
-	CHECK(vp_filled(s.buf, 5000, 4));
+	CHECK(pattern_filled(s.buf, 5000, 4));
 	vp_sync(fd);
 	requests(&s, &to);
 	vp_sync(fd);
@@ -386,7 +387,7 @@ static void two_processes(void)
 	connect_to(&s, &to);
 	vp_sync(c.fd);
 	check_case("a send between processes");
-	vp_fill(s.buf, 5000, 4);
+	pattern_fill(s.buf, 5000, 4);
 	CHECK_EQ(post(&s, &to, to.srqn[0], IBV_WR_SEND, 1, 0, 5000), 0);
 	vp_want(s.scq, &wc, IBV_WC_SUCCESS, 1);
 	vp_sync(c.fd);

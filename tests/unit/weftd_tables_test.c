@@ -171,14 +171,14 @@ static void members_without_room(void **state)
 		list(b, i, 100 + i, 4);
 	}
 	a->hdr.members_used = b->hdr.members_used = UINT32_MAX; /* a liar */
-	members_update(m, hub, a, 77);
-	members_update(m, hub, b, 78);
+	assert_int_equal(members_update(m, hub, a, 77), 0);
+	assert_int_equal(members_update(m, hub, b, 78), -ENOSPC);
 	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
 	assert_int_equal(times(hub, 100, 3), 1);
 	assert_int_equal(times(hub, 100, 4), 0);
 	memset(a->member, 0, sizeof a->member);
-	members_update(m, hub, a, 77);
-	members_update(m, hub, b, 78);
+	assert_int_equal(members_update(m, hub, a, 77), 0);
+	assert_int_equal(members_update(m, hub, b, 78), 0);
 	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
 	assert_int_equal(times(hub, 100, 4), 1);
 	munmap(hub, sizeof *hub);
