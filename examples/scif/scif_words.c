@@ -126,7 +126,8 @@ static void time_messages(scif_epd_t epd)
 			scif_recv(epd, &c, 1, SCIF_RECV_BLOCK) != 1)
 			fail("message");
 	} while (!over(++i, TURNS / 4, start));
-	printf("1 byte by messages, there and back:       %.2f us\n", (seconds() - start) / i * 1e6);
+	printf("1 byte by messages, there and back:       %.2f us\n",
+		(seconds() - start) / i * 1e6);
 }
 
 static void time_copies(scif_epd_t epd, size_t len)
