@@ -49,6 +49,15 @@ def free_port():
                 continue
 
 
+def has_ipv6():
+    """Whether this machine has the address ::1."""
+    try:
+        with open("/proc/net/if_inet6") as f:
+            return any(line.startswith("0" * 31 + "1 ") for line in f)
+    except OSError:
+        return False
+
+
 def is_listening(port):
     wanted = f"{port:04X}"
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PRINTED_MAX = 50 };
+enum { PRINTED_MAX = 50, ASLEEP_LOOKS = 10, ASLEEP_MS = 20000 };
 
 static _Thread_local char label[256];
 static _Atomic unsigned checks, failed;
@@ -125,4 +125,44 @@ double now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+/* The letter of its state, as proc(5) has it. */
+static char state_of(pid_t tid)
+{
+	char path[64], line[512], *at = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof line, f))
+		at = strrchr(line, ')'); /* the name before it may hold anything */
+	if (f)
+		fclose(f);
+	return at ? at[2] : 0;
+}
+
+void await_sleep(pid_t tid)
+{
+	double end = now_ms() + ASLEEP_MS;
+
+	for (int looks = 0; looks < ASLEEP_LOOKS; usleep(2000)) {
+		if (now_ms() > end)
+			die("thread %d does not sleep", (int)tid);
+		looks = state_of(tid) == 'S' ? looks + 1 : 0;
+	}
+}
+
+bool has_ipv6(void)
+{
+	static const char loopback[] = "00000000000000000000000000000001 ";
+	FILE *f = fopen("/proc/net/if_inet6", "re");
+	bool found = false;
+	char line[256];
+
+	while (f && !found && fgets(line, sizeof line, f))
+		found = strncmp(line, loopback, sizeof loopback - 1) == 0;
+	if (f)
+		fclose(f);
+	return found;
 }

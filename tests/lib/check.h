@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Names what the following checks of this thread are about; printed with each failure.  printf
  * style. */
@@ -44,3 +45,10 @@ unsigned lines_with(const char *path, const char *text);
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 double now_ms(void);
+
+/* Waits until thread tid of this process sleeps and goes on sleeping; ends the test if it does not.
+ */
+void await_sleep(pid_t tid);
+
+/* Has this machine the address ::1? */
+bool has_ipv6(void);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CM_WAIT_MS = 5000 };
+enum { CM_WAIT_MS = 20000 };
 
 /* 127.0.0.1 and ::1 with a port in host order; valid until the next call. */
 struct sockaddr *cm_addr4(uint16_t port);

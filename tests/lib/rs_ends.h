@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RS_TEST_WAIT_MS = 10000 };
+enum { RS_TEST_WAIT_MS = 20000 };
 
 /* 127.0.0.1 with that port, host order. */
 struct sockaddr_in rs_addr4(uint16_t port);

@@ -11,7 +11,7 @@
 
 #include "tests/lib/check.h"
 
-enum { WAIT_MS = 10000 };
+enum { WAIT_MS = 20000 };
 
 scif_epd_t scif_listener(int backlog, uint16_t *port)
 {

@@ -17,5 +17,7 @@ pid_t weftd_pid(void);
 long weftd_memory_kb(pid_t pid);
 /* Its open file descriptors, and three more. */
 int weftd_fds(pid_t pid);
+/* Ends it by SIGKILL; on return it holds no socket any more. */
+void weftd_kill(pid_t pid);
 /* Ends it by `weft down`; whoever needs one next starts it. */
 void weftd_down(void);

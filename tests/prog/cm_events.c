@@ -15,6 +15,8 @@
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 
+enum { SOON_MS = 3000 }; /* a refusal that got lost comes after 4 s */
+
 static struct rdma_event_channel *ach, *pch;
 
 static void fd_is_real(void)
@@ -158,7 +160,7 @@ static void unreachable(void)
 	CHECK_EQ(rdma_connect(id, NULL), 0);
 	start = now_ms();
 	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 8);
-	CHECK_RANGE(now_ms() - start, 0, 1000);
+	CHECK_RANGE(now_ms() - start, 0, SOON_MS);
 	CHECK(!cm_readable(ach, 20));
 	cm_end(id);
 
@@ -187,8 +189,9 @@ static void wrong_order(void)
 	CHECK(port);
 	CHECK_FAILS(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
 	CHECK_FAILS(rdma_bind_addr(other, cm_addr4(port)), EADDRINUSE);
-	CHECK(!other->verbs);                               /* as before */
-	CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
+	CHECK(!other->verbs); /* as before */
+	if (has_ipv6())
+		CHECK_EQ(rdma_bind_addr(other, cm_addr6(port)), 0); /* another address */
 	cm_end(id);
 	cm_end(other);
 	CHECK_FAILS(rdma_create_id(ach, &id, NULL, 0x9999), EPROTONOSUPPORT);
@@ -207,7 +210,7 @@ static void versions(void)
 	CHECK_EQ(rdma_listen(listener, 1), 0);
 	CHECK_FAILS(rdma_listen(listener, 1), EINVAL);
 	port = ntohs(rdma_get_src_port(listener));
-	for (int v6 = 0; v6 < 2; v6++) { /* it serves both */
+	for (int v6 = 0; v6 <= has_ipv6(); v6++) { /* it serves both */
 		id = cm_resolved(ach, v6 ? cm_addr6(port) : cm_addr4(port), true);
 		CHECK_EQ(rdma_connect(id, NULL), 0);
 		struct rdma_cm_event *e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);

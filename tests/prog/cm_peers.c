@@ -18,6 +18,8 @@
 
 enum { MANY = 1000, HALF_OPEN = 10000, BACKLOG_MAX = 1024 };
 
+enum { SOON_MS = 4000 }; /* who hears of no death asks again, which takes longer */
+
 enum step { REQUESTED, RESPONDED, CONNECTED, STEPS };
 
 /* ---- a peer that is killed ---- */
@@ -108,7 +110,7 @@ static void killed_server(enum step step)
 	begin = now_ms();
 	kill_peer(&peer);
 	cm_expect(ch, step >= CONNECTED ? RDMA_CM_EVENT_DISCONNECTED : RDMA_CM_EVENT_REJECTED);
-	CHECK_RANGE(now_ms() - begin, 0, 1000);
+	CHECK_RANGE(now_ms() - begin, 0, SOON_MS);
 	CHECK(!cm_readable(ch, 50));
 	cm_end(id);
 	rdma_destroy_event_channel(ch);
@@ -152,7 +154,7 @@ static void killed_client(enum step step)
 	begin = now_ms();
 	kill_peer(&peer);
 	cm_expect(ch, step >= CONNECTED ? RDMA_CM_EVENT_DISCONNECTED : RDMA_CM_EVENT_REJECTED);
-	CHECK_RANGE(now_ms() - begin, 0, 1000);
+	CHECK_RANGE(now_ms() - begin, 0, SOON_MS);
 	CHECK(!cm_readable(ch, 50));
 	cm_end(id);
 	cm_end(listener);
@@ -195,14 +197,14 @@ static void weftd_killed(void)
 	check_case("weftd killed");
 	listener = cm_listener(pch, 0, &port);
 	many(ach, pch, port);
-	CHECK_RANGE(weftd_memory_kb(pid) - kb, 0, WEFTD_MEMORY_SCALE * 20 * 1024 * MANY / 10000);
+	CHECK_RANGE(weftd_memory_kb(pid) - kb, INT64_MIN,
+		WEFTD_MEMORY_SCALE * 20 * 1024 * MANY / 10000);
 	CHECK_RANGE(weftd_fds(pid) - fds, -8, 4); /* not one for each */
 	/* One in the middle of a connect is lost, and says so. */
 	id = cm_resolved(ach, cm_addr4(port), false);
 	CHECK_EQ(rdma_connect(id, NULL), 0);
 	CHECK(cm_readable(pch, CM_WAIT_MS));
-	kill(pid, SIGKILL);
-	usleep(50000);
+	weftd_kill(pid);
 	CHECK_EQ(rdma_disconnect(conns[0].active), 0); /* starts another */
 	CHECK(weftd_pid() != pid);
 	cm_expect(ach, RDMA_CM_EVENT_UNREACHABLE);
@@ -247,7 +249,7 @@ static void half_open(void)
 		}
 	}
 	CHECK_EQ(refused, HALF_OPEN - BACKLOG_MAX);
-	CHECK_RANGE(weftd_memory_kb(pid) - kb, 0, WEFTD_MEMORY_SCALE * 20 * 1024);
+	CHECK_RANGE(weftd_memory_kb(pid) - kb, INT64_MIN, WEFTD_MEMORY_SCALE * 20 * 1024);
 	CHECK_EQ(weftd_pid(), pid);
 	cm_end(listener);
 	for (int i = 0; i < BACKLOG_MAX; i++)

@@ -58,7 +58,7 @@ int main(void)
 	CHECK_EQ(vp_hear(child.fd), 1);
 	usleep(ASLEEP_MS * 1000);
 	old = weftd_pid();
-	kill(old, SIGKILL);
+	weftd_kill(old);
 	vp_connect(&e, &peer); /* asks a new weftd who that is */
 	CHECK(weftd_pid() != old);
 	CHECK_EQ(vp_post_send(&e, 3, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, LEN, NULL, 0), 0);

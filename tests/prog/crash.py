@@ -101,14 +101,14 @@ def options(t, journal):
 def leftovers(t, journal):
     """What a check leaves running, and what is there when weft itself is ended."""
     pids = t.path("pids")
-    got = t.crash("check", "--recover", f"sleep 997 & echo $! >>{pids} # {{}}", journal)
+    got = t.crash("check", "--recover", f"sleep 997 & echo $! >>'{pids}' # {{}}", journal)
     t.want("a check with a child", got.returncode == 0, got.stdout + got.stderr)
     tmp = t.path("tmp")
     os.mkdir(tmp)
-    p = subprocess.Popen([t.weft, "crash", "check", "--recover", f"echo $$ >>{pids}; sleep 998 # {{}}",
-                          "--timeout", "60", journal], env={**os.environ, "TMPDIR": tmp},
-                         stdout=subprocess.DEVNULL)
     before = os.path.getsize(pids)
+    p = subprocess.Popen([t.weft, "crash", "check", "--recover",
+                          f"echo $$ >>'{pids}'; sleep 998 # {{}}", "--timeout", "60", journal],
+                         env={**os.environ, "TMPDIR": tmp}, stdout=subprocess.DEVNULL)
     until = time.time() + SECONDS
     while os.path.getsize(pids) == before and time.time() < until:
         time.sleep(0.02)

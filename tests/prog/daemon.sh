@@ -34,6 +34,11 @@ guid=$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)
 rc down 0 "$WEFT" down
 same 'down says so' "weftd of fabric 'default' has stopped" "$(first_line)"
 rc 'it is gone' 1 "$WEFT" status
+i=0
+while [ -e "/proc/$was/exe" ] && [ $i -lt 200 ]; do
+	sleep 0.05
+	i=$((i + 1))
+done
 rc 'no process' 1 test -e "/proc/$was/exe"
 
 # Who looks at a device file starts weftd; who is told not to sees what the last one left.
@@ -65,6 +70,11 @@ ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
 chmod 700 "$WEFT_RUNTIME_DIR"
 stopped=$(pid)
 kill -STOP "$stopped"
+i=0
+until grep -q '^State:.T' "/proc/$stopped/status" || [ $i -ge 200 ]; do
+	sleep 0.05
+	i=$((i + 1))
+done
 rc 'doctor finds a stopped weftd' 1 "$WEFT" doctor
 kill -CONT "$stopped"
 same 'it says so once' 1 "$(grep -c '^FAIL  fabric .*stopped' "$T/out")"
@@ -102,19 +112,19 @@ new_net='unshare -n'
 [ "$(id -u)" = 0 ] || new_net='unshare -rn'
 if command -v ip >/dev/null && $new_net true 2>/dev/null; then
 	cat >"$T/inside" <<-'END'
-		look() { "$1" run sh -c 'grep -l 0a09:0807 /sys/class/infiniband/weft0/ports/1/gids/*'; }
-		seen() { i=0; until [ "$(look "$1")" = "$2" ] || [ $i = 40 ]; do i=$((i + 1)); sleep 0.05; done; look "$1"; }
+		look() { "$1" run sh -c 'grep -h 0a09:0807 /sys/class/infiniband/weft0/ports/1/gids/*'; }
+		seen() { i=0; until [ "$(look "$1")" = "$2" ] || [ $i = 400 ]; do i=$((i + 1)); sleep 0.05; done; look "$1"; }
 		ip link set lo up
 		"$1" up >/dev/null
 		echo "before: $(look "$1")"
 		ip addr add 10.9.8.7/32 dev lo
-		echo "with: $(seen "$1" /sys/class/infiniband/weft0/ports/1/gids/3)"
+		echo "with: $(seen "$1" 0000:0000:0000:0000:0000:ffff:0a09:0807)"
 		ip addr del 10.9.8.7/32 dev lo
 		echo "after: $(seen "$1" '')"
 		"$1" down >/dev/null
 	END
 	same 'an address that comes and goes' \
-		"before:  with: /sys/class/infiniband/weft0/ports/1/gids/3 after:  " \
+		"before:  with: 0000:0000:0000:0000:0000:ffff:0a09:0807 after:  " \
 		"$($new_net sh "$T/inside" "$WEFT" | tr '\n' ' ')"
 else
 	echo 'not checked: a changing address (no network namespace to be had)'

@@ -26,10 +26,10 @@ trap '[ -z "$watcher" ] || kill $watcher; "$WEFT" down >/dev/null 2>&1; rm -rf "
 
 events() { grep -c "$1" "$T/watch"; }
 
-# at_least EVENT COUNT: it is told so often within 5 s.
+# at_least EVENT COUNT: it is told so often within 20 s.
 at_least() {
 	i=0
-	while [ "$(events "$1")" -lt "$2" ] && [ $i -lt 100 ]; do
+	while [ "$(events "$1")" -lt "$2" ] && [ $i -lt 400 ]; do
 		sleep 0.05
 		i=$((i + 1))
 	done
@@ -59,7 +59,7 @@ ip link set veth0 up
 ip addr add 10.99.0.1/24 dev veth0
 at_least EVENT_GID_CHANGE 1
 i=0
-while [ "$(gid '10\.99\.0\.1')" = 0 ] && [ $i -lt 50 ]; do
+while [ "$(gid '10\.99\.0\.1')" = 0 ] && [ $i -lt 400 ]; do
 	sleep 0.05
 	i=$((i + 1))
 done

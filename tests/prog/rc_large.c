@@ -13,7 +13,7 @@
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { PIECE = 8 << 20, PATIENCE_MS = 60000 };
+enum { PIECE = 8 << 20, PATIENCE_MS = 60000, POST_MS = 200 };
 
 static const size_t whole = 2ull << 30;
 
@@ -91,6 +91,7 @@ static void near_process(void)
 {
 	struct vp_child c = vp_fork(far_process, NULL);
 	struct vp_addr peer;
+	unsigned slow_posts = 0;
 	struct vp_end e;
 
 	make(&e);
@@ -106,7 +107,7 @@ static void near_process(void)
 		CHECK_EQ(vp_post_send(
 				 &e, i, steps[i].op, IBV_SEND_SIGNALED, 0, steps[i].len, &peer, 0),
 			0);
-		CHECK_RANGE(now_ms() - since, 0, 200); /* posting is no copying of 2 GiB */
+		slow_posts += now_ms() - since > POST_MS;
 		while (!vp_poll(e.scq, &wc, 2000)) {
 			if (!CHECK(now_ms() - since < PATIENCE_MS))
 				return;
@@ -119,6 +120,8 @@ static void near_process(void)
 		if (steps[i].op == IBV_WR_RDMA_READ)
 			CHECK(pattern_filled(e.buf, PIECE, 50 + i));
 	}
+	check_case("posting is no copying of 2 GiB");
+	CHECK_RANGE(slow_posts, 0, 1); /* the CPU may be taken away during one */
 	vp_join(&c);
 	vp_free(&e);
 	ibv_close_device(e.ctx);

@@ -115,8 +115,8 @@ static void run_all(void *(*fn)(void *), unsigned *sum)
 
 int main(void)
 {
-	double end = now_ms() + RP_WAIT_MS;
 	unsigned got = 0;
+	double end;
 
 	/* Full queues are errors that are expected here. */
 	CHECK_EQ(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED), 0);
@@ -135,6 +135,7 @@ int main(void)
 		CHECK_EQ(rpma_mr_reg(peer, to, sizeof to, RPMA_MR_USAGE_WRITE_DST, &dst), 0);
 		shared_remote = rp_remote(dst);
 		run_all(write_some, &got);
+		end = now_ms() + RP_WAIT_MS;
 		while (got < THREADS * WRITES && now_ms() < end)
 			take_some(&got);
 		CHECK_EQ(got, THREADS * WRITES);

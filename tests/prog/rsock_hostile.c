@@ -265,6 +265,7 @@ static void datagrams(void)
 		.cap = {.max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 	};
 	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
+	double until = now_ms() + CM_WAIT_MS;
 	struct rdma_cm_event *e;
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
@@ -283,7 +284,8 @@ static void datagrams(void)
 	cm_expect(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	if (rdma_create_qp(id, NULL, &init) || rdma_connect(id, &param))
 		die("rdma_connect");
-	rs_poll1(s, POLLIN, 300); /* it answers */
+	while (!cm_readable(ch, 0) && now_ms() < until)
+		rs_poll1(s, POLLIN, 20); /* it answers */
 	e = cm_take(ch, RDMA_CM_EVENT_ESTABLISHED);
 	ah = ibv_create_ah(id->pd, &e->param.ud.ah_attr);
 	mr = ibv_reg_mr(id->pd, buf, sizeof buf, IBV_ACCESS_LOCAL_WRITE);

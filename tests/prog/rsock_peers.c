@@ -13,7 +13,7 @@
 #include "tests/lib/pattern.h"
 #include "tests/lib/rs_ends.h"
 
-enum { BOTH_WAYS = 8 << 20, CHUNK = 50000, SMALL = 20000, KILL_MS = 3000 };
+enum { BOTH_WAYS = 8 << 20, CHUNK = 50000, SMALL = 20000, KILL_MS = 15000 };
 
 /* ---- a peer process ---- */
 

@@ -73,9 +73,13 @@ static void refused(void)
 	s = rsocket(AF_INET, SOCK_STREAM, 0);
 	CHECK_FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
 	rclose(s);
-	s = rs_connecting(port);
-	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
-	CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	s = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	CHECK_EQ(rconnect(s, (struct sockaddr *)&addr, sizeof addr), -1);
+	err = errno; /* at once already where the call took long */
+	if (err == EINPROGRESS) {
+		CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
+		CHECK_EQ(rgetsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	}
 	CHECK_EQ(err, ECONNREFUSED);
 	rclose(s);
 	far.sin_addr.s_addr = inet_addr("203.0.113.9");
@@ -263,7 +267,7 @@ static void full(void)
 	CHECK_EQ(errno, EAGAIN);
 	CHECK(sent > 10000);
 	CHECK_EQ(rs_poll1(p.active, POLLOUT | POLLIN, 50), 0);
-	CHECK_EQ(rs_poll1(p.passive, POLLIN, 1000), POLLIN);
+	CHECK_EQ(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS), POLLIN);
 	while (got < sent) {
 		n = rrecv(p.passive, buf, sizeof buf, 0);
 		if (n <= 0)
@@ -366,7 +370,7 @@ static void shut(void)
 	CHECK_EQ(rsend(p.active, "last", 4, 0), 4);
 	CHECK_EQ(rshutdown(p.active, SHUT_WR), 0);
 	CHECK_FAILS(rsend(p.active, "x", 1, 0), EPIPE);
-	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLIN);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLIN);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
 	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 0);
@@ -375,7 +379,7 @@ static void shut(void)
 	CHECK_EQ(rrecv(p.active, &c, 1, 0), 1);
 	CHECK_EQ(rs_poll1(p.active, POLLIN, 0), POLLIN);
 	CHECK_EQ(rshutdown(p.passive, SHUT_RDWR), 0);
-	CHECK(rs_poll1(p.passive, POLLIN, 1000) & POLLHUP);
+	CHECK(rs_poll1(p.passive, POLLIN, RS_TEST_WAIT_MS) & POLLHUP);
 	CHECK_FAILS(rshutdown(p.active, 17), EINVAL);
 	rclose(p.active);
 	rclose(p.passive);

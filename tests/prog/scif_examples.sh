@@ -9,9 +9,11 @@ trap 'rm -rf "$T"' EXIT
 # The server may not listen yet.
 retry()
 {
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	i=0
+	while [ $i -lt 100 ]; do
 		"$@" && return 0
 		sleep 0.2
+		i=$((i + 1))
 	done
 	return 1
 }

@@ -307,8 +307,8 @@ static void accepting(void)
 	CHECK_EQ(errno, ENOENT);
 
 	c = dial(port);
-	d = dial(port);
 	CHECK_EQ(said(l, POLLIN, WAIT_MS), POLLIN);
+	d = dial(port);
 	first = second = (struct raw_accept){.flags = SYNC};
 	CHECK_EQ(raw_do(l, gen, RAW_ACCEPTREQ, &first), 0);
 	CHECK_EQ(raw_do(l, gen, RAW_ACCEPTREQ, &second), 0);
@@ -357,9 +357,11 @@ static void accepting(void)
 	close(plain);
 }
 
+static pid_t sleeper; /* a thread that goes to sleep in a call */
+
 static void *close_it(void *arg)
 {
-	usleep(50000);
+	await_sleep(sleeper);
 	close(*(int *)arg);
 	return NULL;
 }
@@ -373,6 +375,7 @@ static void closing_wakes(void)
 	uint16_t port;
 
 	check_case("%s: closing wakes", raw_path[gen]);
+	sleeper = gettid();
 	p.fd = raw_listener(gen, 4, &port);
 	if (pthread_create(&thread, NULL, close_it, &p.fd))
 		die("thread");

@@ -17,7 +17,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/scif_ends.h"
 
-enum { TURNS = 500, LATE_MS = 8000, RING = 4095, FILLS = 30 };
+enum { TURNS = 500, LATE_MS = 15000, RING = 4095, FILLS = 30 };
 
 static uint32_t rnd;
 

@@ -180,9 +180,11 @@ static void last_words(void)
 	scif_close(p.listener);
 }
 
+static pid_t sleeper; /* a thread that goes to sleep in a call */
+
 static void *close_soon(void *arg)
 {
-	usleep(50000);
+	await_sleep(sleeper);
 	CHECK_EQ(scif_close(*(scif_epd_t *)arg), 0);
 	return NULL;
 }
@@ -195,6 +197,7 @@ static void closing_wakes(void)
 	pthread_t t;
 
 	check_case("closing wakes");
+	sleeper = gettid();
 	epd = scif_listener(1, &port);
 	pthread_create(&t, NULL, close_soon, &epd);
 	CHECK_EQ(scif_accept(epd, &peer, &other, SCIF_ACCEPT_SYNC), -1);

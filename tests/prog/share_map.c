@@ -165,7 +165,7 @@ static bool all_back(void *arg)
 /* weftd tells of a death a little later. */
 static bool soon(bool (*cond)(void *arg))
 {
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0; i < 2000; i++) {
 		if (cond(NULL))
 			return true;
 		usleep(10000);

@@ -336,12 +336,14 @@ static void under_fire(void)
 	struct ibv_context *ctx = vp_open();
 	struct vp_addr mine;
 	unsigned arrived = 0;
+	double end = now_ms() + VP_DEADLINE_MS;
 
 	check_case("destroyed under fire");
 	vp_make(&a, ctx, &o);
 	mine = vp_addr(&a);
 	vp_swap(c.fd, &mine);
-	for (int round = 0; round < 20; round++) {
+	/* The shooter may have to wait for a CPU for some rounds. */
+	for (int round = 0; round < 20 || (arrived <= 20 && now_ms() < end); round++) {
 		struct ibv_wc wc;
 		double until;
 
@@ -376,6 +378,21 @@ static void under_fire(void)
 	CHECK(arrived > 20);
 	vp_free(&a);
 	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+/* A datagram finds no receive as long as weftd has not heard that who had taken it is dead. */
+static bool arrives(unsigned id)
+{
+	double end = now_ms() + VP_DEADLINE_MS;
+	struct ibv_wc wc;
+
+	do {
+		CHECK_EQ(send_to_b(id, 100), 0);
+		sent(id, IBV_WC_SUCCESS);
+		if (vp_poll(b.rcq, &wc, 50))
+			return true;
+	} while (now_ms() < end);
+	return false;
 }
 
 /* However often a sender is killed, no receive is lost. */
@@ -413,11 +430,8 @@ static void killed(void)
 		}
 	}
 	ah = vp_ah(&a, &mine.gid);
-	for (unsigned i = 0; i < o.recv_wr; i++) {
-		CHECK_EQ(send_to_b(i, 100), 0);
-		sent(i, IBV_WC_SUCCESS);
-		CHECK(vp_poll(b.rcq, &wc, VP_DEADLINE_MS));
-	}
+	for (unsigned i = 0; i < o.recv_wr; i++)
+		CHECK(arrives(i));
 	CHECK_EQ(ibv_destroy_ah(ah), 0);
 	vp_free(&a);
 	vp_free(&b);

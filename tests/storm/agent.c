@@ -15,7 +15,7 @@
 
 #include "agent_side.h"
 
-enum { CALL_MS = 10000, END_MS = 5000 };
+enum { CALL_MS = 30000, END_MS = 20000 };
 
 const struct agent_tuning agent_quick = {
 	.timeout = 10, .retry_cnt = 1, .rnr_retry = 7, .min_rnr_timer = 12};

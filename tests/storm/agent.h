@@ -103,14 +103,14 @@ int agent_start(struct agent *a, bool polls);
 /* Ends it by SIGKILL and reaps it; harmless if it has ended. */
 void agent_kill(struct agent *a);
 
-/* Lets it close everything and ends it: 0 if it exited with 0 within 5 s. */
+/* Lets it close everything and ends it: 0 if it exited with 0 within 20 s. */
 int agent_end(struct agent *a);
 
 /* Sends a command; agent_reply() takes the answer: reply.rc, or -ETIMEDOUT, -EPIPE. */
 int agent_tell(struct agent *a, const struct agent_req *req);
 int agent_reply(struct agent *a, struct agent_rep *rep, int timeout_ms);
 
-/* Both, with 10 s for the answer. */
+/* Both, with 30 s for the answer. */
 int agent_do(struct agent *a, const struct agent_req *req, struct agent_rep *rep);
 
 /* Makes QP i of a and QP k of b anew and connects them. */

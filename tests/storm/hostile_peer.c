@@ -19,7 +19,7 @@
 enum {
 	DEFAULT_SECONDS = 40,
 	SCRIBBLE_MS = 30,
-	BOUND_MS = 3000,
+	BOUND_MS = 10000,
 	Q_HOSTILE = 0,
 	Q_OTHER = 1,
 	VICTIMS = 2,
@@ -183,6 +183,6 @@ int main(int argc, char **argv)
 			agent_kill(&victim[i]);
 	agent_kill(&hostile);
 	if (ok)
-		world_empty(2000);
+		world_empty(EMPTY_MS);
 	return world_end();
 }

@@ -26,15 +26,16 @@ enum {
 	BATCH = 50, /* runs between two looks at what weftd holds */
 	SETUP_US = 15000,
 	TRAFFIC_US = 5000,
-	RUN_MS = 20000,
-	SLOW_MS = 4000, /* somebody waited for a time-out */
+	RUN_MS = 40000,
+	SLOW_MS = 4000, /* somebody waited for a time-out, or for a CPU */
+	MAX_SLOW_PERCENT = 2,
 	EXIT_KILLED = 40,
 };
 
 enum target { KILL_PROCESS, KILL_WEFTD, KILL_BOTH };
 
 static uint64_t rnd;
-static unsigned killed_processes, killed_daemons;
+static unsigned killed_processes, killed_daemons, slow;
 
 static uint64_t next_random(void)
 {
@@ -210,8 +211,11 @@ static bool one_run(unsigned number)
 		ok &= ended_well(r, i, pid[i], deadline);
 	if (target != KILL_PROCESS)
 		ok &= only_one_weftd();
-	ok &= check(now_ns() - start < SLOW_MS * 1000000ull, "the run took %u ms (target %d)",
-		(unsigned)((now_ns() - start) / 1000000), target);
+	if (now_ns() - start > SLOW_MS * 1000000ull) {
+		printf("run %u took %u ms (target %d)\n", number,
+			(unsigned)((now_ns() - start) / 1000000), target);
+		slow++;
+	}
 	munmap(r, sizeof *r);
 	world_reap();
 	return ok;
@@ -221,7 +225,7 @@ static bool look_at_weftd(void)
 {
 	world_up();
 	world_reap();
-	return world_empty(2000) &&
+	return world_empty(EMPTY_MS) &&
 	       check(world_daemons() == 1, "%u weftd run, not one", world_daemons());
 }
 
@@ -252,7 +256,8 @@ int main(int argc, char **argv)
 				(unsigned)((said - start) / 1000000000));
 		}
 	}
-	printf("%u runs, %u processes and %u weftd killed, %u s\n", runs, killed_processes,
-		killed_daemons, (unsigned)((now_ns() - start) / 1000000000));
+	printf("%u runs, %u processes and %u weftd killed, %u slow, %u s\n", runs, killed_processes,
+		killed_daemons, slow, (unsigned)((now_ns() - start) / 1000000000));
+	check(slow <= 1 + runs * MAX_SLOW_PERCENT / 100, "%u of %u runs were slow", slow, runs);
 	return world_end();
 }

@@ -8,7 +8,7 @@
 
 #include "agent_side.h"
 
-enum { DEFAULT_MS = 5000, WINDOW = AGENT_DEPTH / 2 };
+enum { DEFAULT_MS = 10000, WINDOW = AGENT_DEPTH / 2 };
 
 static int patience(const struct agent_req *r)
 {

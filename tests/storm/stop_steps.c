@@ -20,10 +20,10 @@ enum {
 	DEFAULT_KILLS = 40,
 	FLOOD = 1000,
 	FLOOD_LEN = 64,
-	FLOOD_MS = 200, /* a hang lasts for ever; a loaded machine is asked again */
-	FLOOD_TRIES = 5,
-	BOUND_MS = 3000,
-	NOTICE_MS = 100,
+	FLOOD_MS = 1000, /* a hang lasts for ever; a loaded machine is asked again */
+	FLOOD_TRIES = 10,
+	BOUND_MS = 10000,
+	NOTICE_MS = 5000,
 	WRITE_LEN = 1024, /* copied by instructions, each of which is stepped through */
 	Q_A = 0,          /* A and C */
 	Q_B = 1,          /* B and C */
@@ -191,7 +191,7 @@ static int write_to_a(void)
 
 /*
  * C finds that A is gone as soon as it asks something of it; memory that is mapped takes the bytes
- * until the death is noticed, some ms later.
+ * until the death is noticed, soon after.
  */
 static bool c_notices(void)
 {
@@ -476,7 +476,7 @@ int main(int argc, char **argv)
 		agent_kill(&A);
 		agent_kill(&B);
 		agent_kill(&C);
-		world_empty(2000);
+		world_empty(EMPTY_MS);
 	}
 	return world_end();
 }

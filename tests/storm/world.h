@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* So long world_empty() may take where a machine is busy. */
+enum { EMPTY_MS = 20000 };
+
 struct counts {
 	int processes, channels, leases, timers, fds;
 	pid_t pid; /* of weftd */

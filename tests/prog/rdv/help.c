@@ -20,7 +20,7 @@
 #include "rdv/admin.h"
 #include "rdv/rdv.h"
 
-enum { CHANNELS = 8, ORDER_FD = 3, REPLY_FD = 4, EVENT_WAIT_MS = 2000 };
+enum { CHANNELS = 8, ORDER_FD = 3, REPLY_FD = 4, EVENT_WAIT_MS = 20000, BECOMES_S = 20 };
 
 struct order_msg {
 	int order;
@@ -119,13 +119,13 @@ static long add_channel(long id)
 	return ret;
 }
 
-static long read_event(long id)
+static long read_event(long id, long ms)
 {
 	const struct rdv_attach *at = attachment();
 	struct pollfd pfd = {.fd = id ? channel_fds[id] : at->async_fd, .events = POLLIN};
 	uint64_t one;
 
-	if (poll(&pfd, 1, EVENT_WAIT_MS) != 1)
+	if (poll(&pfd, 1, ms ? ms : EVENT_WAIT_MS) != 1)
 		return -EAGAIN;
 	return read(pfd.fd, &one, sizeof one) == sizeof one ? 0 : -errno;
 }
@@ -185,7 +185,7 @@ static long obey(const struct order_msg *m)
 	case DO_CHANNEL:
 		return add_channel(m->arg);
 	case DO_READ:
-		return read_event(m->arg);
+		return read_event(m->arg, m->arg2);
 	case DO_FIRE:
 		return rdv_fire(m->arg, m->arg2);
 	case DO_CLOSE_FDS:
@@ -303,7 +303,7 @@ long status_of(const char *fabric, const char *path)
 
 bool status_becomes(const char *fabric, const char *path, long want)
 {
-	double end = seconds() + 5;
+	double end = seconds() + BECOMES_S;
 	long n;
 
 	while ((n = status_of(fabric, path)) != want && seconds() < end)

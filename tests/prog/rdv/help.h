@@ -37,15 +37,15 @@ struct kid {
 };
 
 enum order {
-	DO_ATTACH,      /* 0 or the error */
-	ASK_ID,         /* attach id */
-	ASK_HUB,        /* hub id */
-	DO_LEASE,       /* first QP number, or the error */
-	DO_FIND,        /* arg: QP number; attach id of its owner, or the error */
-	DO_FIND_DEAD,   /* arg: QP number; 1 if the segment found before is marked dead */
-	DO_CHANNEL,     /* arg: id; adds an eventfd */
-	DO_READ,        /* arg: id; takes one event, -EAGAIN if there is none after 2 s */
-	DO_FIRE,        /* arg: attach id, arg2: channel */
+	DO_ATTACH,    /* 0 or the error */
+	ASK_ID,       /* attach id */
+	ASK_HUB,      /* hub id */
+	DO_LEASE,     /* first QP number, or the error */
+	DO_FIND,      /* arg: QP number; attach id of its owner, or the error */
+	DO_FIND_DEAD, /* arg: QP number; 1 if the segment found before is marked dead */
+	DO_CHANNEL,   /* arg: id; adds an eventfd */
+	DO_READ, /* arg: id; takes one event, -EAGAIN if there is none after arg2 ms; 0: 20 s */
+	DO_FIRE, /* arg: attach id, arg2: channel */
 	DO_CLOSE_FDS,   /* closes all fds but the orders' */
 	DO_CHECK,       /* rdv_check() */
 	DO_REVIVE,      /* 0 if the async fd is good then, or the error */
@@ -68,7 +68,7 @@ void kid_end(struct kid *k, int sig);
 
 /* A number in weftd's status, by "counts.processes" or "refusals.bad_op"; -1: no weftd. */
 long status_of(const char *fabric, const char *path);
-/* Waits up to 5 s until that number is want; false if it does not come to that. */
+/* Waits up to 20 s until that number is want; false if it does not come to that. */
 bool status_becomes(const char *fabric, const char *path, long want);
 /* Waits until nothing is left of any client. */
 bool all_zero(const char *fabric);

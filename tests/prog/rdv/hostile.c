@@ -17,6 +17,8 @@
 #include "rdv/rdv.h"
 #include "tests/prog/rdv/help.h"
 
+enum { HANG_UP_MS = 20000 };
+
 static struct conn raw_connection(void)
 {
 	struct rdv_paths p;
@@ -28,14 +30,14 @@ static struct conn raw_connection(void)
 	return c;
 }
 
-/* weftd must hang up, within 2 s. */
+/* weftd must hang up. */
 static bool hung_up(struct conn *c)
 {
 	struct pollfd pfd = {.fd = c->sock.fd, .events = POLLIN};
 	struct proto_in in;
 	int ret = -1;
 
-	while (ret != -EPIPE && poll(&pfd, 1, 2000) == 1)
+	while (ret != -EPIPE && poll(&pfd, 1, HANG_UP_MS) == 1)
 		ret = proto_recv(c->sock.fd, &in);
 	conn_close(c);
 	return ret == -EPIPE;
@@ -131,7 +133,7 @@ static int not_reading(void)
 
 	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
 	c = raw_connection();
-	for (int i = 0; i < 100000 && ret != -EPIPE; i++) {
+	for (double end = seconds() + 20; ret != -EPIPE && seconds() < end;) {
 		ret = proto_send(c.sock.fd, &ping, NULL, 0);
 		if (ret == -EAGAIN)
 			usleep(100);
@@ -155,7 +157,7 @@ static int stopped_weftd(void)
 	CHECK_EQ(kid_do(&a, DO_LEASE, 0, 0), -ETIMEDOUT);
 	t = seconds() - t;
 	kill(pid, SIGCONT);
-	CHECK(t > 4.5 && t < 8);
+	CHECK(t > 4.5 && t < 20);
 	CHECK(logged("does not answer; is it stopped?"));
 	CHECK(kid_do(&a, DO_LEASE, 0, 0) > 0); /* not fooled by the late reply */
 	kid_end(&a, 0);
@@ -173,7 +175,7 @@ static int attach_to_stopped(void)
 	CHECK_EQ(kill(pid, SIGSTOP), 0);
 	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), -ETIMEDOUT);
 	kill(pid, SIGCONT);
-	CHECK(seconds() - t < 12);
+	CHECK(seconds() - t < 25);
 	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), 0);
 	kid_end(&a, 0);
 	return 0;
@@ -283,7 +285,7 @@ static int weftd_out_of_fds(void)
 		conn_close(&c[i]);
 	CHECK_EQ(prlimit(pid, RLIMIT_NOFILE, &(struct rlimit){1024, rl.rlim_max}, NULL), 0);
 	CHECK(status_of(NULL, "refusals.no_fds") > 0);
-	CHECK_EQ(status_of(NULL, "counts.fds"), 0);
+	CHECK(status_becomes(NULL, "counts.fds", 0));
 	return 0;
 }
 
@@ -294,6 +296,7 @@ static int wrong_dir(void)
 
 	snprintf(other, sizeof other, "%s/d", run_dir);
 	CHECK_EQ(mkdir(other, 0755), 0);
+	CHECK_EQ(chmod(other, 0755), 0); /* whatever the umask */
 	setenv("WEFT_RUNTIME_DIR", other, 1);
 	CHECK_EQ(rdv_attach(&at), -EACCES);
 	CHECK(logged("is open to other users; make it private with chmod 700"));

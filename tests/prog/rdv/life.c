@@ -52,7 +52,7 @@ static int channels(void)
 	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
 	CHECK_EQ(kid_do(&b, DO_FIRE, id, 2), 0);
 	CHECK_EQ(kid_do(&a, DO_READ, 2, 0), 0);
-	CHECK_EQ(kid_do(&a, DO_READ, 2, 0), -EAGAIN);
+	CHECK_EQ(kid_do(&a, DO_READ, 2, 500), -EAGAIN);
 	CHECK_EQ(kid_do(&b, DO_FIRE, id, 0), 0);
 	CHECK_EQ(kid_do(&a, DO_READ, 0, 0), 0);
 	CHECK_EQ(status_of(NULL, "counts.channels"), 2);

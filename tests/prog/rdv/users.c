@@ -152,7 +152,7 @@ static int set_address(const char *name, const char *address, bool up)
 
 static bool gid_becomes(const struct fabric_page *page, uint32_t i, const char *address)
 {
-	double end = seconds() + 5;
+	double end = seconds() + 20;
 	uint8_t want[16] = {0};
 	struct fabric_page now;
 	struct in_addr in;
