@@ -642,12 +642,28 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	return rc;
 }
 
+/* Receives of UD get their bytes in the order in which they will complete. */
+static void land_waiting(struct hca_cq *cq)
+{
+	uint64_t pos, t;
+
+	lock_take(&cq->lock);
+	for (uint32_t i = cq->early.at; i < cq->early.n; i++)
+		rx_land(cq->early.t[i]);
+	pos = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	for (; (t = peek(cq, pos)); pos++)
+		rx_land(t);
+	lock_drop(&cq->lock);
+}
+
 static void land_arrived(struct hca_qp *qp)
 {
 	uint32_t pos = qp->rq_landed;
 
-	if (qp->rx.ref.ring.slots)
+	if (qp->rx.ref.ring.slots) {
+		land_waiting(qp->recv_cq);
 		rx_land_all(&qp->rx);
+	}
 	if (!qp->me.rq)
 		return;
 	lock_take(&qp->recv_cq->lock);

@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "hca/hca.h"
 #include "hca/peer.h"
+#include "hca/rx_order.h"
 #include "hca/view.h"
 
 struct hca_pd {
@@ -142,6 +143,7 @@ struct hca_rxq {
 	uint32_t tail, depth, max_sge;
 	_Atomic uint32_t put; /* receives posted, less those withdrawn; under the lock of posting */
 	_Atomic uint32_t freed; /* receives polled; under that of landing */
+	struct rx_order order;  /* of a UD QP */
 };
 
 /* Receives posted and not polled yet. */

@@ -225,13 +225,15 @@ static int build(struct hca_qp *qp)
 	s = &v.seg->qp[index];
 	describe(qp, s, qpn, &r);
 	rc = end_init(&qp->me, &v, index);
+	if (!rc && owns_rx(qp)) {
+		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
+		rc = rx_keep_order(&qp->rx);
+	}
 	if (rc) {
 		atomic_store_explicit(&s->state, 0, memory_order_release);
 		table_del_qp(index);
 		free_rings(qp, &r);
 	}
-	if (!rc && owns_rx(qp))
-		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
 	return rc;
 }
 

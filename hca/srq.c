@@ -56,6 +56,11 @@ void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint
 	rx->max_sge = max_sge;
 }
 
+int rx_keep_order(struct hca_rxq *rx)
+{
+	return rx_order_init(&rx->order, rx->ref.ring.mask + 1, rx->max_sge);
+}
+
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */
 struct seg_rx_place rx_place(const struct hca_rxq *rx)
 {
@@ -76,6 +81,7 @@ void rx_free(struct hca_rxq *rx)
 		return;
 	place = rx_place(rx);
 	rx_give_back(&place, rx->max_sge);
+	rx_order_free(&rx->order);
 }
 
 void rx_reset(struct hca_rxq *rx)
@@ -92,6 +98,7 @@ void rx_reset(struct hca_rxq *rx)
 	atomic_store_explicit(&q->park, 0, memory_order_release);
 	atomic_store_explicit(&rx->freed, atomic_load_explicit(&rx->put, memory_order_relaxed),
 		memory_order_relaxed);
+	rx->order.landed = 0;
 }
 
 void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
@@ -107,6 +114,11 @@ void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
 	}
 }
 
+static uint32_t put_count(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_acquire);
+}
+
 /* With the lock held. */
 static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
 {
@@ -119,8 +131,10 @@ static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
 	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
 		return -ENOMEM;
 	recv_fill(&rxq_at(&rx->ref, pos)->rqe, wr);
+	if (rx->order.wr)
+		recv_fill(rx_order_new(&rx->order, put_count(rx)), wr);
+	rx_count(&rx->put); /* who finds the slot done finds it counted */
 	rxq_post(&rx->ref.ring, pos);
-	rx_count(&rx->put);
 	atomic_store_explicit(&q->posted, n + 1, memory_order_relaxed);
 	rx->tail = pos + 1;
 	*parked |= park_publish(&q->tail, pos + 1, &q->park);
@@ -141,16 +155,15 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 	return rc;
 }
 
-/* Copies out its payload, with the land lock held. */
-static void land_one(struct hca_rxq *rx, uint32_t slot)
+/* Copies its payload to where receive r wants it, with the land lock held. */
+static void land_one(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
 {
 	struct seg_rxs *s = rxq_at(&rx->ref, slot);
-	const struct seg_rqe *r = &s->rqe;
-	uint32_t len = r->byte_len, max = rx->ref.sge_max;
+	uint32_t len = s->rqe.byte_len, max = rx->ref.sge_max;
 
-	if (r->where == RQ_DIRECT)
+	if (s->rqe.where == RQ_DIRECT)
 		return;
-	if (r->where == RQ_IN_NEAR)
+	if (s->rqe.where == RQ_IN_NEAR)
 		recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
 	else
 		recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
@@ -169,15 +182,62 @@ static bool has_payload(const struct seg_rxs *s)
 	return s->rqe.status == IBV_WC_SUCCESS || s->rqe.status == IBV_WC_TM_RNDV_INCOMPLETE;
 }
 
+static uint32_t freed_count(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->freed, memory_order_relaxed);
+}
+
+/* Before it completes. */
+static void land_early(struct hca_rxq *rx, uint32_t slot)
+{
+	struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe;
+	const struct seg_rqe *r = s;
+
+	if (s->where == RQ_DIRECT)
+		return;
+	if (rx->order.wr)
+		r = rx_order_land(&rx->order, freed_count(rx), put_count(rx), slot, s->byte_len);
+	if (!r)
+		return;
+	land_one(rx, slot, r);
+	s->where = RQ_DIRECT;
+}
+
+void rx_land(uint64_t ticket)
+{
+	struct hca_rxq *rx = ticket_is_shared(ticket) ? table_rxq(ticket_entry(ticket)) : NULL;
+	uint32_t slot;
+	uint64_t word;
+
+	if (!rx || !rx->order.wr)
+		return;
+	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	word = atomic_load_explicit(rxq_slot(&rx->ref.ring, slot), memory_order_acquire);
+	if (rxq_state_of(word) == RXQ_DONE && ticket_of_pos(ticket, word) &&
+		has_payload(rxq_at(&rx->ref, slot)))
+		land_early(rx, slot);
+	lock_drop(&rx->land);
+}
+
 void rx_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
-		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i))) {
-			land_one(rx, i);
-			rxq_at(&rx->ref, i)->rqe.where = RQ_DIRECT;
-		}
+		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i)))
+			land_early(rx, i);
 	lock_drop(&rx->land);
+}
+
+/* The receive as which the slot completes; NULL: none was posted. */
+static const struct seg_rqe *receive_of(struct hca_rxq *rx, uint32_t slot)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	uint32_t len = has_payload(s) ? s->rqe.byte_len : 0;
+
+	if (!rx->order.wr)
+		return &s->rqe;
+	return rx_order_take(&rx->order, freed_count(rx), put_count(rx), slot, len);
 }
 
 static void drop_slot(struct hca_rxq *rx, uint32_t slot)
@@ -186,10 +246,10 @@ static void drop_slot(struct hca_rxq *rx, uint32_t slot)
 	rx_count(&rx->freed);
 }
 
-static void fill_wc(const struct seg_rxs *s, struct ibv_wc *wc)
+static void fill_wc(const struct seg_rxs *s, const struct seg_rqe *receive, struct ibv_wc *wc)
 {
 	memset(wc, 0, sizeof *wc);
-	wc->wr_id = s->rqe.wr_id;
+	wc->wr_id = receive->wr_id;
 	wc->status = s->rqe.status;
 	wc->opcode = s->rqe.opcode;
 	wc->byte_len = s->rqe.byte_len;
@@ -220,13 +280,25 @@ static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct h
 	more->tm_priv = s->rqe.priv;
 }
 
+/* All receives that are left may be too small: then the one that was large enough has gone. */
+static void land_completed(
+	struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r, struct ibv_wc *wc)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+
+	if (rx->order.wr && s->rqe.where != RQ_DIRECT && !rx_order_fits(r, s->rqe.byte_len))
+		wc->status = IBV_WC_LOC_LEN_ERR;
+	else
+		land_one(rx, slot, r);
+}
+
 bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
+	const struct seg_rqe *r = NULL;
 	struct seg_rxs *s;
 	uint32_t slot;
 	uint64_t word;
-	bool ours;
 
 	if (!rx)
 		return false;
@@ -239,14 +311,14 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 	prefetch_write(&s->rqe.posted);
 	prefetch_read(s->near);
 	word = atomic_load_explicit(&s->rqe.state, memory_order_acquire);
-	ours = rxq_state_of(word) == RXQ_DONE && s->rqe.cq == cq_index &&
-	       ticket_of_pos(ticket, word);
-	if (ours) {
+	if (rxq_state_of(word) == RXQ_DONE && s->rqe.cq == cq_index && ticket_of_pos(ticket, word))
+		r = receive_of(rx, slot);
+	if (r) {
 		bool stays;
 
+		fill_wc(s, r, wc);
 		if (has_payload(s))
-			land_one(rx, slot);
-		fill_wc(s, wc);
+			land_completed(rx, slot, r, wc);
 		stays = s->rqe.phase && first_of_two(s, wc);
 		if (stays)
 			s->rqe.where = RQ_DIRECT;
@@ -256,7 +328,7 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 			drop_slot(rx, slot);
 	}
 	lock_drop(&rx->land);
-	return ours;
+	return r;
 }
 
 bool rx_purge(uint64_t ticket, uint32_t index)

@@ -14,6 +14,9 @@ void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge);
 /* Makes rx the owner's side of the queue that ref describes. */
 void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
 
+/* Its receives complete in the order in which they are posted: to be called first.  -ENOMEM. */
+int rx_keep_order(struct hca_rxq *rx);
+
 /* Gives its memory back. */
 void rx_free(struct hca_rxq *rx);
 
@@ -35,7 +38,13 @@ void rx_reset(struct hca_rxq *rx);
 /* Posts a list as hca_post_recv(); *parked is set if a requester waits for receives. */
 int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked);
 
-/* Copies out all that has arrived (before memory goes). */
+/*
+ * Copies out what the slot of a ticket got, if its queue keeps the order, before it completes:
+ * whoever calls this for some tickets does so in their order.
+ */
+void rx_land(uint64_t ticket);
+
+/* Copies out all that has arrived (before memory goes), those without a ticket last. */
 void rx_land_all(struct hca_rxq *rx);
 
 /*

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The receives of a UD QP in the order in which they were posted.  Senders take slots in that
+ * order and fill them at the same time, so that a later one may be done first; but receives of a
+ * QP complete in the order of posting, those of a shared queue alone need not.  What a slot got
+ * therefore goes to the oldest receive, whatever was posted into that slot, and nobody waits for
+ * a sender that is slow or stopped.
+ *
+ * Receives are numbered by how many were posted before.  first is the oldest that has not
+ * completed, end one past the last that was posted; the lock of landing is held.
+ */
+#pragma once
+
+#include "hca/layout.h"
+#include "hca/view.h"
+
+struct rx_order {
+	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */
+	uint32_t stride, mask;
+	uint32_t landed; /* how many have their bytes and have not completed */
+};
+
+/* For so many slots.  -ENOMEM. */
+int rx_order_init(struct rx_order *o, uint32_t slots, uint32_t max_sge);
+void rx_order_free(struct rx_order *o);
+
+static inline struct seg_rqe *rx_order_at(const struct rx_order *o, uint32_t n)
+{
+	return (struct seg_rqe *)(o->wr + (size_t)(n & o->mask) * o->stride);
+}
+
+/*
+ * Where receive n goes when it is posted; the lock of posting is held instead.  The word that
+ * tells in a slot that it was posted tells here which slot's bytes it has.
+ */
+static inline struct seg_rqe *rx_order_new(struct rx_order *o, uint32_t n)
+{
+	atomic_store_explicit(&rx_order_at(o, n)->posted, 0, memory_order_relaxed);
+	return rx_order_at(o, n);
+}
+
+/* Does it have room for len bytes?  The second is for any list. */
+bool rx_order_fits_list(const struct seg_rqe *r, uint64_t len);
+
+static inline bool rx_order_fits(const struct seg_rqe *r, uint64_t len)
+{
+	return r->num_sge == 1 ? r->near[0].length >= len : rx_order_fits_list(r, len);
+}
+
+/*
+ * The receive that gets the len bytes of a slot before it completes, or NULL: all have theirs, or
+ * no room for it.
+ */
+struct seg_rqe *rx_order_land(
+	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len);
+
+/* rx_order_take() where bytes have landed, or the oldest is too small. */
+const struct seg_rqe *rx_order_choose(
+	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len);
+
+/*
+ * The receive as which a slot completes, which becomes the first: the one that has its bytes
+ * already, else the oldest with room for len, else the oldest.  NULL: there is none.
+ */
+static inline const struct seg_rqe *rx_order_take(
+	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
+{
+	const struct seg_rqe *r = rx_order_at(o, first);
+
+	if (__builtin_expect(first == end, 0))
+		return NULL;
+	if (__builtin_expect(o->landed || !rx_order_fits(r, len), 0))
+		return rx_order_choose(o, first, end, slot, len);
+	return r;
+}
