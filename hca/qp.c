@@ -435,6 +435,7 @@ int hca_qp_destroy(struct hca_qp *qp)
 		rx_free(&qp->rx);
 	} else {
 		qp->process = NULL; /* a forked child's: known to the parent alone */
+		rx_order_free(&qp->rx.order);
 	}
 	qp_forget_peer(qp);
 	routes_free(qp->routes, qp->epoch == proc_epoch());
