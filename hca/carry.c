@@ -26,21 +26,27 @@ bool work_connected(const struct work *w)
 	       (w->mem == w->resp || rxq_live(&w->mem->rx));
 }
 
-static bool still_valid(void *arg)
+bool carry_goes_on(struct work *w, const struct held *held)
 {
-	const struct guard *g = arg;
-
-	work_step(g->w);
-	switch (held_check(g->held)) {
+	/* Looked at once: a region that is through with changing now was not a moment ago. */
+	switch (held_check(held)) {
 	case HELD_BUSY:
-		g->w->busy = true;
+		w->busy = true;
 		return false;
 	case HELD_GONE:
 		return false;
 	case HELD_VALID:
 		break;
 	}
-	return work_connected(g->w);
+	return work_connected(w);
+}
+
+static bool still_valid(void *arg)
+{
+	const struct guard *g = arg;
+
+	work_step(g->w);
+	return carry_goes_on(g->w, g->held);
 }
 
 /* Is the process alive, or was it at most so long ago? */

@@ -52,6 +52,12 @@ enum move_result carry_by_call(struct work *w, const struct held *held);
  */
 enum move_result carry_arrived(const struct work *w, const struct held *held);
 
+/*
+ * Between two steps, when the exec slot has moved: may the request go on?  If not, w->busy tells
+ * that a region is changing over.
+ */
+bool carry_goes_on(struct work *w, const struct held *held);
+
 /* Notes that a region is changing over, so that the request begins anew: MOVE_STOPPED. */
 enum move_result carry_busy(struct work *w);
 

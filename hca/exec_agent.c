@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "hca/carry.h"
 
 enum { MIN_PATIENCE_NS = 200 * NSEC_PER_MSEC };
 
@@ -58,11 +59,7 @@ static bool still_valid(void *arg)
 	uint32_t own = g->w->x->attach;
 
 	slot_step(g->w->x->slot, own, own, SLOT_WAYS_ANY);
-	if (held_check(g->held) != HELD_VALID) {
-		g->w->busy = held_check(g->held) == HELD_BUSY;
-		return false;
-	}
-	return work_connected(g->w);
+	return carry_goes_on(g->w, g->held);
 }
 
 /*

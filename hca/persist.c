@@ -17,8 +17,7 @@ static enum durability kind_of(const struct held *held)
 static bool goes_on(struct work *w, const struct held *held)
 {
 	work_step(w);
-	w->busy = held_check(held) == HELD_BUSY;
-	return held_check(held) == HELD_VALID && work_connected(w);
+	return carry_goes_on(w, held);
 }
 
 /* Memory that this process reaches by itself. */
