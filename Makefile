@@ -3,8 +3,9 @@
 #
 #   make            build into build/; everything runs uninstalled from there
 #   make demo       install what is missing, build, run RDMA programs on it
-#   make check      unit tests, small programs and the model explorer: under 2 minutes
+#   make check      unit tests, small programs and the model explorer: about 2 minutes
 #   make test       install what is missing, build, run all tests: under 20 minutes
+#   make soak       random requests against a model, for SECONDS= (else until it is ended), from SEED= on
 #   make bench      measure beside UCX and libfabric: results in build/bench/
 #   make install    DESTDIR= and PREFIX= are honoured
 #   make fmt clean
@@ -44,7 +45,14 @@ check: configure
 test: setup-test
 	$(MAKE) configure
 	$(MAKE) all
-	$(RUN_TESTS) unit:2 model:2 prog programs programs-user storm rest
+	$(RUN_TESTS) unit:2 model:2 prog:2 programs programs-user storm rest
+
+# No limit but one's patience; a difference ends it and prints how to repeat it.
+SOAK_SECONDS = $(if $(filter undefined,$(origin SECONDS)),1000000000,$(SECONDS))
+soak: configure
+	$(MAKE) all
+	$(BUILD)/tests/storm/differ/differ $(BUILD) --progress --seconds $(SOAK_SECONDS) \
+		$(if $(SEED),--seed $(SEED))
 
 bench: setup-bench
 	$(MAKE) configure
@@ -62,4 +70,4 @@ clean:
 fmt:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
-.PHONY: all configure demo check test bench install clean fmt
+.PHONY: all configure demo check test soak bench install clean fmt

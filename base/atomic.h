@@ -29,6 +29,25 @@ static inline void fence_after_rmw(void)
 #endif
 }
 
+/*
+ * Aligned words that are no atomic objects, since they are a program's or written by an adapter.
+ * The model does not see these; what our own code shares is _Atomic.
+ */
+static inline uint64_t foreign_load64(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static inline void foreign_store64(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static inline void foreign_store32(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
 /* Tells the CPU that this is a spin loop. */
 static inline void cpu_relax(void)
 {

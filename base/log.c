@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 enum { HIGH_FD = 512 };
 
-static enum log_level threshold = LOG_LVL_WARN;
+static _Atomic enum log_level threshold = LOG_LVL_WARN;
 
 static struct {
 	int fd;
@@ -35,13 +38,28 @@ static int parse_level(const char *s, size_t n)
 	return -1;
 }
 
+/* A link is followed if we made it, or the system did (/dev/stderr); others may want us to. */
+static int open_to_append(const char *file)
+{
+	const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
+	int fd = open(file, flags | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (fd >= 0 || errno != ELOOP || lstat(file, &st))
+		return fd;
+	if (st.st_uid == geteuid() || st.st_uid == 0)
+		return open(file, flags, 0600);
+	errno = ELOOP;
+	return -1;
+}
+
 /*
  * Lines go to that file.  Its fd is a high one: programs that close all they know of, and count
  * on the low numbers, get them.  0 or -errno.
  */
 static int open_file(const char *file)
 {
-	int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600), high;
+	int fd = open_to_append(file), high;
 	struct stat st;
 
 	if (fd < 0)
@@ -109,14 +127,15 @@ static void write_line(const char *line, size_t n)
 
 static void write_text(enum log_level level, const char *fmt, va_list ap)
 {
-	char buf[1024];
-	int n = snprintf(buf, sizeof buf, "weft[%d]: %s: ", (int)getpid(), level_names[level]);
+	char text[1024], line[1024];
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+	size_t at =
+		snprintf(line, sizeof line, "weft[%d]: %s: ", (int)getpid(), level_names[level]);
 
-	n += vsnprintf(buf + n, sizeof buf - n - 1, fmt, ap);
-	if (n > (int)sizeof buf - 2)
-		n = sizeof buf - 2;
-	buf[n++] = '\n';
-	write_line(buf, n);
+	n = n < 0 ? 0 : n < (int)sizeof text ? n : (int)sizeof text - 1;
+	at += text_escape(line + at, sizeof line - at - 1, text, n);
+	line[at++] = '\n';
+	write_line(line, at);
 }
 
 /* For what is wrong with WEFT_LOG itself: whatever the level, to stderr. */
@@ -131,7 +150,7 @@ static void __attribute__((format(printf, 1, 2))) warn_of_spec(const char *fmt, 
 
 static void setup_from_env(void)
 {
-	const char *spec = getenv("WEFT_LOG");
+	const char *spec = secure_getenv("WEFT_LOG");
 	size_t n = spec ? strcspn(spec, ":") : 0;
 	int level, rc = 0, saved = errno;
 
@@ -151,10 +170,16 @@ static void setup_from_env(void)
 	errno = saved;
 }
 
+void log_set_level(enum log_level level)
+{
+	pthread_once(&once, setup_from_env);
+	atomic_store_explicit(&threshold, level, memory_order_relaxed);
+}
+
 int log_enabled(enum log_level level)
 {
 	pthread_once(&once, setup_from_env);
-	return level <= threshold;
+	return level <= atomic_load_explicit(&threshold, memory_order_relaxed);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)

@@ -9,10 +9,14 @@
 enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
 
 /*
- * Writes one line "weft[pid]: level: text" if level is enabled, by a single write(2); keeps
- * errno; safe from several threads.  Not for signal handlers.
+ * Writes one line "weft[pid]: level: text" if level is enabled, by a single write(2), with control
+ * characters escaped (base/text.h); keeps errno; safe from several threads.  Not for signal
+ * handlers.
  */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* From now on lines up to that level are written, whatever WEFT_LOG says. */
+void log_set_level(enum log_level level);
 
 /* True if a line of that level would be written. */
 int log_enabled(enum log_level level);

@@ -14,7 +14,7 @@ static uint64_t limit_ns = UINT64_MAX; /* that: none was set */
 
 static void read_limit(void)
 {
-	const char *text = getenv("WEFT_SPIN_US");
+	const char *text = secure_getenv("WEFT_SPIN_US");
 	char *end;
 	long us;
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/check.h"
+#include "pages/uffd.h"
 
 enum { KERNEL_MAJOR = 5, KERNEL_MINOR = 10, FEW_FILES = 1024, USER_MODE_ONLY = 1 };
 
@@ -156,16 +157,26 @@ void check_userfaultfd(struct check *c)
 {
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	const char *mode = "available, full mode";
+	static const char *const limits[] = {
+		[UFFD_NOTHING] = "; before Linux 5.7, beside threads all memory is copied",
+		[UFFD_ANONYMOUS] =
+			("; before Linux 5.19, beside threads memory is mapped for peers "
+			 "once, and copied if it is registered again"),
+		[UFFD_PRESENT] = "; before Linux 6.4, all pages are filled in first",
+		[UFFD_ALL] = "",
+	};
 
 	if (fd < 0) {
 		fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY);
 		mode = "available, user mode only";
 	}
-	if (fd < 0)
-		mode = "not available, and not needed: copies go through the kernel";
-	else
-		close(fd);
-	check_set(c, CHECK_OK, NULL, "%s", mode);
+	if (fd < 0) {
+		check_set(c, CHECK_OK, NULL,
+			"not available, and not needed: copies go through the kernel");
+		return;
+	}
+	check_set(c, CHECK_OK, NULL, "%s%s", mode, limits[uffd_agree(fd)]);
+	close(fd);
 }
 
 void check_nofile(struct check *c)

@@ -123,7 +123,7 @@ static bool find_dirs(struct check *c, struct cli_dirs *dirs)
 
 void check_weftd_file(struct check *c)
 {
-	const char *named = getenv("WEFT_DAEMON");
+	const char *named = secure_getenv("WEFT_DAEMON");
 	char answer[ANSWER];
 	struct cli_dirs dirs;
 	char *argv[] = {named && *named ? (char *)named : dirs.weftd, "--version", NULL};
@@ -149,7 +149,7 @@ void check_weftd_file(struct check *c)
 
 static bool autostart(void)
 {
-	const char *value = getenv("WEFT_AUTOSTART");
+	const char *value = secure_getenv("WEFT_AUTOSTART");
 
 	return !value || strcmp(value, "0");
 }

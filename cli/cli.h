@@ -17,8 +17,15 @@ int cmd_status(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_crash(int argc, char **argv);
 
-/* Prints "weft: text" as one line to stderr and returns EXIT_FAILED. */
+/*
+ * Prints "weft: text" as one line to stderr, control characters escaped (base/text.h), and returns
+ * EXIT_FAILED.
+ */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* argp_error(3) with control characters escaped. */
+void cli_usage(struct argp_state *state, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Flushes stdout: EXIT_OK; if anything could not be written, says so and returns EXIT_FAILED. */
 int cli_written(void);

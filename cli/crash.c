@@ -41,8 +41,7 @@ uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
 	errno = 0;
 	v = strtoull(text, &end, 0);
 	if (errno || !*text || *text == '-' || *end || v > max)
-		argp_error(
-			state, "'%s' is no number from 0 to %llu", text, (unsigned long long)max);
+		cli_usage(state, "'%s' is no number from 0 to %llu", text, (unsigned long long)max);
 	return v;
 }
 
@@ -51,8 +50,7 @@ uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max
 	uint64_t v = crash_number(state, text, max);
 
 	if (!v)
-		argp_error(
-			state, "'%s' is no number from 1 to %llu", text, (unsigned long long)max);
+		cli_usage(state, "'%s' is no number from 1 to %llu", text, (unsigned long long)max);
 	return v;
 }
 
@@ -79,7 +77,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	case KEY_SIZE:
 		run->mib = crash_number(state, arg, MAX_MIB);
 		if (!run->mib)
-			argp_error(state, "a journal has at least 1 MiB");
+			cli_usage(state, "a journal has at least 1 MiB");
 		return 0;
 	case KEY_ADD:
 		run->add = true;

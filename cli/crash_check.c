@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/crash.h"
 
 enum {
 	KEY_RECOVER = 'r',
 	KEY_AT = 256,
 	KEY_DDIO,
+	KEY_RANGES,
 	KEY_ALL,
 	KEY_RANDOM,
 	KEY_SEED,
@@ -27,6 +29,8 @@ enum {
 	RANGES_MAX = 4,
 	LINE_MAX_BYTES = 200,
 	OUTPUT_LINES = 40,
+	EITHER_MAX = 8,  /* records that are named */
+	STORES_MAX = 16, /* calls by which the owner made something durable, that are tried */
 	WORD_BYTES = 8,
 };
 
@@ -47,22 +51,35 @@ struct check {
 	int status; /* of the command, when it last failed */
 };
 
+/* Lost words of one record, and of the others how many have to be kept. */
+struct loss {
+	uint64_t lost, words, kept;
+	unsigned n;
+	struct {
+		uint64_t addr, end;
+	} range[RANGES_MAX + 1];
+};
+
 /* What was found. */
 struct finding {
 	struct crash_state *s;
 	struct crash_point at;
 	bool late;
 	uint8_t *keep;
+	uint8_t *lost;       /* for each pending word, whether it is */
+	bool stored;         /* nothing is lost but what the owner stored and ... */
+	uint64_t made_at;    /* ... made durable only in this record, */
+	struct loss by_then; /* which is what it was */
 };
 
 static void check_options(const struct check *c, struct argp_state *state)
 {
 	if (!c->journal || !c->command || !*c->command)
-		argp_error(state, "which journal, and which command (--recover)?");
+		cli_usage(state, "which journal, and which command (--recover)?");
 	else if (c->exhaustive && (c->has_images || c->random))
-		argp_error(state, "--all, or some (--images, --random)?");
+		cli_usage(state, "--all, or some (--images, --random)?");
 	else if (c->at && (c->everywhere || c->random))
-		argp_error(state, "after one record (--at), or after many?");
+		cli_usage(state, "after one record (--at), or after many?");
 	else if (!strstr(c->command, "{}"))
 		fputs("weft: the recovery check does not look at the image: there is no {} in it\n",
 			stderr);
@@ -81,6 +98,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DDIO:
 		c->rules.ddio = true;
+		return 0;
+	case KEY_RANGES:
+		c->rules.ranges = true;
 		return 0;
 	case KEY_ALL:
 		c->exhaustive = true;
@@ -109,7 +129,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->journal)
-			argp_error(state, "one journal is enough");
+			cli_usage(state, "one journal is enough");
 		c->journal = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -124,7 +144,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int make_dir(struct check *c)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = secure_getenv("TMPDIR");
 
 	if (!tmp || !*tmp || strchr(tmp, '\''))
 		tmp = "/tmp";
@@ -224,15 +244,6 @@ static int check_image(
 
 /* ---- the report ---- */
 
-/* Lost words of one record, and of the others how many have to be kept. */
-struct loss {
-	uint64_t lost, words, kept;
-	unsigned n;
-	struct {
-		uint64_t addr, end;
-	} range[RANGES_MAX + 1];
-};
-
 static void add_range(struct loss *l, uint64_t addr)
 {
 	if (l->n && l->range[l->n - 1].end == addr) {
@@ -243,40 +254,31 @@ static void add_range(struct loss *l, uint64_t addr)
 	}
 }
 
-static struct loss loss_of(const struct finding *f, uint64_t record)
+static void add_lost(struct loss *l, const struct crash_state *s, uint64_t i)
 {
-	struct loss l = {0};
+	const struct crash_pending *p = &s->pending[i];
 
-	for (uint64_t i = 0; i < f->s->n_pending; i++) {
-		const struct crash_pending *p = &f->s->pending[i];
-		const struct crash_region *r = &f->s->regions[p->region];
-
-		if (p->record != record)
-			continue;
-		l.words++;
-		l.kept += f->keep[i] == CRASH_KEPT;
-		if (!crash_is_lost(f->s, f->keep, i))
-			continue;
-		l.lost++;
-		add_range(&l, r->base + p->word * WORD_BYTES);
-	}
-	return l;
+	l->lost++;
+	add_range(l, s->regions[p->region].base + p->word * WORD_BYTES);
 }
 
 /* Calls fn for each record that has words pending, in order. */
 static void each_pending(const struct finding *f,
 	void (*fn)(uint64_t record, const struct loss *l, void *arg), void *arg)
 {
-	uint64_t last = UINT64_MAX;
+	const struct crash_pending *p = f->s->pending;
+	uint64_t n = f->s->n_pending;
 
-	for (uint64_t i = 0; i < f->s->n_pending; i++) {
-		uint64_t record = f->s->pending[i].record;
-		struct loss l;
+	for (uint64_t i = 0; i < n;) {
+		uint64_t record = p[i].record;
+		struct loss l = {0};
 
-		if (record == last)
-			continue;
-		last = record;
-		l = loss_of(f, record);
+		for (; i < n && p[i].record == record; i++) {
+			l.words++;
+			l.kept += f->keep[i] == CRASH_KEPT;
+			if (f->lost[i])
+				add_lost(&l, f->s, i);
+		}
 		fn(record, &l, arg);
 	}
 }
@@ -284,8 +286,8 @@ static void each_pending(const struct finding *f,
 struct print {
 	const struct check *c;
 	const struct finding *f;
-	bool lost;
-	unsigned n, either;
+	enum { LOST, KEPT, EITHER } which;
+	unsigned n;
 };
 
 static void print_words(const struct crash_state *s, const struct loss *l)
@@ -313,24 +315,41 @@ static void print_record(uint64_t record, const struct loss *l, void *arg)
 {
 	struct print *p = arg;
 
-	if (p->lost != !!l->lost)
+	if (p->which != (l->lost          ? LOST
+				: l->kept ? KEPT
+					  : EITHER) ||
+		(p->which == EITHER && p->n++ >= EITHER_MAX))
 		return;
-	if (!l->lost && !l->kept) {
-		p->either++;
-		return;
-	}
 	printf("  #%llu ", (unsigned long long)record + 1);
 	crash_describe(stdout, p->f->s, journal_at(&p->c->j, record));
 	if (l->lost && l->lost < l->words)
 		print_words(p->f->s, l);
 	putchar('\n');
-	p->n++;
+	p->n += p->which != EITHER;
+}
+
+/* How many there were. */
+static unsigned print_records(const struct check *c, const struct finding *f, int which)
+{
+	struct print p = {.c = c, .f = f, .which = which};
+
+	each_pending(f, print_record, &p);
+	return p.n;
+}
+
+/* What nobody knew of at that moment, but the owner. */
+static void print_stored(const struct check *c, const struct finding *f)
+{
+	printf("  what its owner stored there before #%llu ", (unsigned long long)f->made_at + 1);
+	crash_describe(stdout, f->s, journal_at(&c->j, f->made_at));
+	print_words(f->s, &f->by_then);
+	putchar('\n');
 }
 
 static void print_output(const struct check *c)
 {
 	FILE *out = fopen(c->output, "re");
-	char line[LINE_MAX_BYTES];
+	char line[LINE_MAX_BYTES], text[4 * LINE_MAX_BYTES];
 	unsigned n = 0;
 
 	if (!out)
@@ -338,11 +357,19 @@ static void print_output(const struct check *c)
 	for (; n < OUTPUT_LINES && fgets(line, sizeof line, out); n++) {
 		if (!n)
 			puts("The recovery check says:");
-		printf("  | %s%s", line, strchr(line, '\n') ? "" : "\n");
+		for (char *tab = line; (tab = strchr(tab, '\t'));)
+			*tab = ' ';
+		text_escape(text, sizeof text, line, strcspn(line, "\n"));
+		printf("  | %s\n", text);
 	}
 	if (n == OUTPUT_LINES && fgetc(out) != EOF)
 		puts("  | ... and more");
 	fclose(out);
+}
+
+static bool has_either(const struct finding *f)
+{
+	return f->s->n_pending && memchr(f->keep, CRASH_EITHER, f->s->n_pending);
 }
 
 static const char *how_it_failed(const struct check *c, char *text, size_t size)
@@ -358,33 +385,37 @@ static const char *how_it_failed(const struct check *c, char *text, size_t size)
 
 static void report(const struct check *c, const struct finding *f)
 {
-	struct print p = {.c = c, .f = f, .lost = true};
-	char how[64];
+	char how[64], path[PATH_MAX];
+	unsigned n;
 
 	printf("A power failure %s record %llu breaks it (%s).\n",
 		f->at.during ? "during" : "after", (unsigned long long)f->at.record + 1,
 		how_it_failed(c, how, sizeof how));
 	puts("Lost:");
-	each_pending(f, print_record, &p);
-	if (!p.n)
+	if (f->stored)
+		print_stored(c, f);
+	else if (!print_records(c, f, LOST))
 		puts("  nothing");
 	puts("Kept, though nothing had made it durable:");
-	p = (struct print){.c = c, .f = f};
-	each_pending(f, print_record, &p);
-	if (!p.n)
+	if (!print_records(c, f, KEPT))
 		puts("  nothing");
-	if (p.either)
-		printf("%u other%s may be kept or lost: it breaks all the same.\n", p.either,
-			p.either == 1 ? "" : "s");
+	if (has_either(f)) {
+		puts("Kept or lost, it breaks all the same:");
+		n = print_records(c, f, EITHER);
+		if (n > EITHER_MAX)
+			printf("  ... and %u more\n", n - EITHER_MAX);
+	}
 	if (f->late)
 		puts("The last request is not fenced: it may overtake the READ or FLUSH before "
 		     "it.");
-	if (!f->s->n_pending)
+	if (!f->s->n_pending && !f->stored)
 		puts("It fails where nothing is lost and all is durable: is the check itself "
 		     "right?");
 	print_output(c);
-	if (c->keep_path)
-		printf("The image is in %s.\n", c->keep_path);
+	if (c->keep_path) {
+		text_escape(path, sizeof path, c->keep_path, strlen(c->keep_path));
+		printf("The image is in %s.\n", path);
+	}
 }
 
 struct json_lists {
@@ -396,8 +427,8 @@ struct json_lists {
 static void add_json(uint64_t record, const struct loss *l, void *arg)
 {
 	struct json_lists *lists = arg;
-	json_t *ranges = json_array(),
-	       *o = crash_describe_json(lists->f->s, journal_at(&lists->c->j, record), record + 1);
+	json_t *ranges = json_array();
+	json_t *o = crash_describe_json(lists->f->s, journal_at(&lists->c->j, record), record + 1);
 
 	for (unsigned i = 0; i < l->n && i < RANGES_MAX; i++)
 		json_array_append_new(ranges,
@@ -419,6 +450,8 @@ static int report_json(const struct check *c, const struct finding *f)
 
 	if (f) {
 		each_pending(f, add_json, &lists);
+		if (f->stored)
+			add_json(f->made_at, &f->by_then, &lists);
 		json_object_set_new(o, "record", json_integer((json_int_t)f->at.record + 1));
 		json_object_set_new(o, "during", json_boolean(f->at.during));
 		json_object_set_new(o, "overtakes", json_boolean(f->late));
@@ -436,11 +469,65 @@ static int report_json(const struct check *c, const struct finding *f)
 	return cli_written();
 }
 
+/* ---- what the owner itself has stored ---- */
+
+/* Is the image good if the owner's stores up to that one are there, too? */
+static int cured_by(struct check *c, struct finding *f, const struct crash_state *more)
+{
+	uint8_t *keep = malloc(more->n_pending + 1);
+	int rc;
+
+	if (!keep)
+		return -ENOMEM;
+	memset(keep, true, more->n_pending);
+	rc = check_image(c, more, f->at, keep);
+	free(keep);
+	return rc < 0 ? rc : !rc;
+}
+
+/*
+ * It breaks whatever is kept of what peers wrote.  If it would not, had the owner made durable
+ * before what it made durable later, that is what is lost.
+ */
+static int find_stores(struct check *c, struct finding *f)
+{
+	struct crash_point next = f->at;
+	struct crash_state more;
+	int status = c->status, cured = 0;
+	int rc = crash_state_at(&more, &c->j, &c->rules, f->at, f->late);
+
+	for (unsigned i = 0; !rc && !cured && i < STORES_MAX; i++) {
+		uint64_t known = more.n_pending;
+
+		rc = crash_state_foresee(&more, &c->j, &c->rules, &next);
+		if (!rc)
+			rc = (cured = cured_by(c, f, &more)) < 0 ? cured : 0;
+		if (cured <= 0)
+			continue;
+		f->by_then = (struct loss){.words = more.n_pending - known};
+		while (known < more.n_pending)
+			add_lost(&f->by_then, &more, known++);
+		f->stored = true;
+		f->made_at = next.record;
+	}
+	c->status = status;
+	crash_state_free(&more);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Completes what is known of it. */
+static int explain(struct check *c, struct finding *f)
+{
+	crash_find_lost(f->s, f->keep, f->lost);
+	return memchr(f->lost, true, f->s->n_pending + 1) ? 0 : find_stores(c, f);
+}
+
 /* The image on which it broke, once more, as the check may have changed it. */
 static int show_finding(struct check *c, struct finding *f)
 {
-	int rc = check_image(c, f->s, f->at, f->keep);
+	int rc = explain(c, f);
 
+	rc = rc ? rc : check_image(c, f->s, f->at, f->keep);
 	if (rc == 0) {
 		fputs("weft: the recovery check failed on this image once, and not again; is it "
 		      "deterministic?\n",
@@ -481,7 +568,9 @@ static int check_point(struct check *c, struct crash_state *s, struct crash_poin
 	}
 	rc = crash_search_point(&c->q, f.s, at, &f.keep);
 	if (rc == 1) {
-		rc = show_finding(c, &f);
+		f.lost = calloc(1, f.s->n_pending + 1);
+		rc = f.lost ? show_finding(c, &f) : -ENOMEM;
+		free(f.lost);
 		free(f.keep);
 	}
 	if (f.late)
@@ -610,6 +699,8 @@ int crash_cmd_check(int argc, char **argv)
 		{"seed", KEY_SEED, "S", 0, "another choice of random images", 0},
 		{"ddio", KEY_DDIO, NULL, 0,
 			"data of peers goes to a cache, from which a READ does not push it", 0},
+		{"flush-ranges", KEY_RANGES, NULL, 0,
+			"where rpma_flush() is a READ, its range counts, as of a FLUSH", 0},
 		{"timeout", KEY_TIMEOUT, "SECONDS", 0, "for one run of the check (default: 10)", 0},
 		{"keep", KEY_KEEP, "FILE", 0, "leave the image that breaks it in FILE", 0},
 		{"json", KEY_JSON, NULL, 0, "print JSON", 0}, {0}};

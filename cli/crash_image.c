@@ -36,7 +36,7 @@ static int write_all(int fd, const void *data, size_t len)
 
 static int write_file(const char *path, const void *data, size_t len)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int rc;
 
 	if (fd < 0)
@@ -139,7 +139,7 @@ static char *fill_in(const char *command, const char *where)
 static void become(const char *text, const char *output)
 {
 	int null = open("/dev/null", O_RDONLY);
-	int out = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
 
 	setpgid(0, 0);
 	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
@@ -200,7 +200,7 @@ int crash_run_check(const char *command, const char *where, const char *output, 
 
 /* ---- weft crash images ---- */
 
-enum { KEY_AT = 256, KEY_DDIO, IMAGES_DEFAULT = 64 };
+enum { KEY_AT = 256, KEY_DDIO, KEY_RANGES, IMAGES_DEFAULT = 64 };
 
 struct images {
 	const char *journal, *dir;
@@ -221,6 +221,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DDIO:
 		o->rules.ddio = true;
 		return 0;
+	case KEY_RANGES:
+		o->rules.ranges = true;
+		return 0;
 	case 'n':
 		o->max = crash_positive(state, arg, CRASH_EXHAUSTIVE_MAX);
 		return 0;
@@ -230,11 +233,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		else if (!o->dir)
 			o->dir = arg;
 		else
-			argp_error(state, "a journal and a directory are enough");
+			cli_usage(state, "a journal and a directory are enough");
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->dir)
-			argp_error(state, "which journal, and which directory?");
+			cli_usage(state, "which journal, and which directory?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -306,7 +309,10 @@ int crash_cmd_images(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{"at", KEY_AT, "N", 0, "after record N (default: the last one)", 0},
 		{"images", 'n', "N", 0, "write N at most (default: 64)", 0},
-		{"ddio", KEY_DDIO, NULL, 0, "data of peers goes to a cache", 0}, {0}};
+		{"ddio", KEY_DDIO, NULL, 0, "data of peers goes to a cache", 0},
+		{"flush-ranges", KEY_RANGES, NULL, 0,
+			"where rpma_flush() is a READ, its range counts, as of a FLUSH", 0},
+		{0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse,
 		.args_doc = "JOURNAL DIRECTORY",

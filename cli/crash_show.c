@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/crash.h"
 #include "include/weft/verbs_ext.h"
 
@@ -40,14 +41,12 @@ static const char *push_name(uint8_t push)
 	return push < sizeof names / sizeof *names ? names[push] : "push";
 }
 
-/* Names come from other processes. */
-static void clean(const char *from, size_t size, char *to)
-{
-	size_t n = strnlen(from, size);
+/* Names and texts come from other processes. */
+enum { NAME_ROOM = 4 * JOURNAL_NAME + 1, TEXT_ROOM = 4 * JOURNAL_TEXT_MAX + 1 };
 
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	to[n] = '\0';
+static void clean(char *to, size_t room, const char *from, size_t size)
+{
+	text_escape(to, room, from, strnlen(from, size));
 }
 
 /* The region that has the address, -1 none; *off: where in it. */
@@ -82,9 +81,9 @@ static void place(FILE *to, const struct crash_state *s, const struct journal_re
 
 static void origin(FILE *to, const struct journal_record *r)
 {
-	char name[JOURNAL_NAME + 1];
+	char name[NAME_ROOM];
 
-	clean(r->name, sizeof r->name, name);
+	clean(name, sizeof name, r->name, sizeof r->name);
 	if (r->kind == JOURNAL_WRITE || r->kind == JOURNAL_PUSH)
 		fprintf(to, ", request %u (wr_id %#llx) of queue pair %#x to %#x%s", r->pos,
 			(unsigned long long)r->wr_id, r->qpn, r->target_qpn,
@@ -117,6 +116,12 @@ void crash_describe(FILE *to, const struct crash_state *s, const struct journal_
 	case JOURNAL_MARK:
 		fputs("mark", to);
 		break;
+	case JOURNAL_ASKED:
+		fprintf(to, "rpma_flush() of %llu bytes for %s (wr_id %#llx)",
+			(unsigned long long)r->len,
+			r->push == JOURNAL_FLUSH_PERSISTENT ? "persistence" : "visibility",
+			(unsigned long long)r->wr_id);
+		break;
 	}
 	origin(to, r);
 }
@@ -128,16 +133,17 @@ json_t *crash_describe_json(
 		[JOURNAL_WRITE] = "write",
 		[JOURNAL_PUSH] = "push",
 		[JOURNAL_PERSIST] = "persist",
-		[JOURNAL_MARK] = "mark"};
+		[JOURNAL_MARK] = "mark",
+		[JOURNAL_ASKED] = "asked"};
 	const char *op = r->kind == JOURNAL_WRITE  ? opcode_name(r->opcode)
 			 : r->kind == JOURNAL_PUSH ? push_name(r->push)
 						   : kinds[r->kind];
-	char name[JOURNAL_NAME + 1];
+	char name[NAME_ROOM];
 	uint64_t off = 0;
 	int region = find_region(s, r, &off);
 	json_t *o;
 
-	clean(r->name, sizeof r->name, name);
+	clean(name, sizeof name, r->name, sizeof r->name);
 	o = json_pack("{sI ss ss sI ss sI sI sI}", "record", (json_int_t)index, "kind",
 		kinds[r->kind], "operation", op, "process", (json_int_t)r->pid, "name", name,
 		"time_ns", (json_int_t)r->time_ns, "address", (json_int_t)r->addr, "length",
@@ -173,11 +179,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (show->path)
-			argp_error(state, "one journal is enough");
+			cli_usage(state, "one journal is enough");
 		show->path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which journal?");
+		cli_usage(state, "which journal?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -185,19 +191,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The text of a mark, or "". */
-static void mark_text(
-	const struct journal *j, const struct journal_record *r, char text[JOURNAL_TEXT_MAX + 1])
+static void mark_text(const struct journal *j, const struct journal_record *r, char text[TEXT_ROOM])
 {
 	const uint8_t *bytes = r->kind == JOURNAL_MARK ? journal_bytes(j, r) : NULL;
 	uint32_t len = r->data_len < JOURNAL_TEXT_MAX ? r->data_len : JOURNAL_TEXT_MAX;
 
-	clean(bytes ? (const char *)bytes : "", bytes ? len : 0, text);
+	clean(text, TEXT_ROOM, bytes ? (const char *)bytes : "", bytes ? len : 0);
 }
 
 static json_t *one_json(const struct journal *j, const struct crash_state *s, uint64_t i)
 {
 	const struct journal_record *r = journal_at(j, i);
-	char text[JOURNAL_TEXT_MAX + 1];
+	char text[TEXT_ROOM];
 	json_t *o = crash_describe_json(s, r, i + 1);
 
 	mark_text(j, r, text);
@@ -209,7 +214,7 @@ static json_t *one_json(const struct journal *j, const struct crash_state *s, ui
 static void one_line(const struct journal *j, const struct crash_state *s, uint64_t i)
 {
 	const struct journal_record *r = journal_at(j, i);
-	char text[JOURNAL_TEXT_MAX + 1];
+	char text[TEXT_ROOM];
 
 	mark_text(j, r, text);
 	printf("#%-5llu ", (unsigned long long)i + 1);

@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "cli/check.h"
 #include "cli/cli.h"
 
@@ -34,13 +36,15 @@ static const char *const results[] = {"ok", "warn", "FAIL"};
 
 void check_set(struct check *c, enum check_result result, const char *remedy, const char *fmt, ...)
 {
+	char text[sizeof c->text];
 	va_list ap;
 
 	c->result = result;
 	snprintf(c->remedy, sizeof c->remedy, "%s", remedy ? remedy : "");
 	va_start(ap, fmt);
-	vsnprintf(c->text, sizeof c->text, fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	text_escape(c->text, sizeof c->text, text, strlen(text));
 }
 
 static void add_json(json_t *list, const char *name, const struct check *c)
@@ -64,7 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key == KEY_JSON)
 		*(bool *)state->input = true;
 	else if (key == ARGP_KEY_ARG)
-		argp_error(state, "takes no arguments");
+		cli_usage(state, "takes no arguments");
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;

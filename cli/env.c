@@ -11,7 +11,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->input;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "takes no arguments; to run a program, use 'weft run'");
+		cli_usage(state, "takes no arguments; to run a program, use 'weft run'");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

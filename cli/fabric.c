@@ -12,12 +12,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'F':
 		if (!rdv_fabric_name_ok(arg))
-			argp_error(state,
-				"bad fabric name '%s'; use letters, digits, '_', '.', '-'", arg);
+			cli_usage(state, "bad fabric name '%s'; use letters, digits, '_', '.', '-'",
+				arg);
 		*fabric = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "takes no arguments");
+		cli_usage(state, "takes no arguments");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

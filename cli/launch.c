@@ -34,13 +34,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'F':
 		if (!rdv_fabric_name_ok(arg))
-			argp_error(state,
-				"bad fabric name '%s'; use letters, digits, '_', '.', '-'", arg);
+			cli_usage(state, "bad fabric name '%s'; use letters, digits, '_', '.', '-'",
+				arg);
 		launch->fabric = arg;
 		return 0;
 	case 'N':
 		if (!*arg || rdv_node_number(arg) < 0)
-			argp_error(state, "bad node '%s'; use a number from 0 to 65535", arg);
+			cli_usage(state, "bad node '%s'; use a number from 0 to 65535", arg);
 		launch->node = arg;
 		return 0;
 	case KEY_SDP:
@@ -76,7 +76,7 @@ static bool holds(const char *list, const char *separators, const char *item)
 /* Our directory in front of an existing LD_LIBRARY_PATH, unless it is there already. */
 static char *library_path(const char *lib)
 {
-	const char *old = getenv("LD_LIBRARY_PATH");
+	const char *old = secure_getenv("LD_LIBRARY_PATH");
 	size_t n = strlen(lib);
 	char *value;
 
@@ -111,7 +111,7 @@ static char *with_preload(char *list, const char *lib, const char *name)
 /* NULL: as it is, or out of memory. */
 static char *preload(const struct launch *launch, const char *lib)
 {
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = secure_getenv("LD_PRELOAD");
 	char *list = old && *old ? strdup(old) : NULL;
 
 	if (!launch->no_paths)

@@ -4,23 +4,47 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 
 /* Takes the place of libc's, so it must be visible to it. */
 __attribute__((visibility("default"))) const char *argp_program_version = "weft " WEFT_VERSION;
 
+enum { MESSAGE = 8192 };
+
+static void __attribute__((format(printf, 2, 0)))
+form(char line[MESSAGE], const char *fmt, va_list ap)
+{
+	char text[MESSAGE];
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+
+	n = n < 0 ? 0 : n < MESSAGE ? n : MESSAGE - 1;
+	text_escape(line, MESSAGE, text, n);
+}
+
 int cli_fail(const char *fmt, ...)
 {
+	char line[MESSAGE];
 	va_list ap;
 
 	fflush(stdout);
 	va_start(ap, fmt);
-	fputs("weft: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	form(line, fmt, ap);
 	va_end(ap);
+	fprintf(stderr, "weft: %s\n", line);
 	return EXIT_FAILED;
+}
+
+void cli_usage(struct argp_state *state, const char *fmt, ...)
+{
+	char line[MESSAGE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	form(line, fmt, ap);
+	va_end(ap);
+	argp_error(state, "%s", line);
 }
 
 int cli_written(void)

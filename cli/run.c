@@ -17,7 +17,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program?");
+		cli_usage(state, "which program?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

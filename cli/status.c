@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "rdv/admin.h"
 
@@ -43,7 +44,7 @@ static void cell(const json_t *value, char out[CELL])
 	char *text = NULL;
 
 	if (json_is_string(value))
-		snprintf(out, CELL, "%s", json_string_value(value));
+		text_escape(out, CELL, json_string_value(value), json_string_length(value));
 	else if (json_is_boolean(value))
 		snprintf(out, CELL, "%s", json_is_true(value) ? "yes" : "no");
 	else if (json_is_real(value))

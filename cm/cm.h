@@ -63,7 +63,8 @@ struct cm_id {
 	struct cm *cm;
 	uint32_t owner, handle, channel;
 	uint8_t state;
-	uint8_t accepted;  /* passive: its event is known to have been taken */
+	uint8_t taken;     /* passive: its event is known to have been taken */
+	uint8_t accepted;  /* passive: by its program, which hears of it from now on */
 	uint8_t late;      /* an MRA was sent or received for this step */
 	uint8_t local_ack; /* ack timeout of our path, encoded */
 	uint8_t transport; /* enum cm_transport */
@@ -86,7 +87,7 @@ struct cm_id {
 };
 
 struct cm_env {
-	/* Gives an event to the channel of a process; the cookie is not filled in. */
+	/* Gives an event to the channel of a process. */
 	void (*event)(void *arg, uint32_t owner, uint32_t channel, struct cm_event *e, size_t len);
 	/* Is that GID one of ours? */
 	bool (*is_local)(void *arg, const uint8_t gid[16]);
@@ -111,7 +112,7 @@ enum cm_count {
 
 /* A port whose listener has just gone. */
 struct cm_recent {
-	uint16_t ps, port;
+	uint16_t port; /* of whichever port space */
 	uint64_t when; /* ns, 0: none */
 };
 
@@ -164,13 +165,13 @@ int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call);
 int cm_connect(struct cm *cm, uint32_t owner, const struct cm_call *call, uint32_t *local_comm,
 	uint16_t *port);
 
-/* Answers a request: REP or SIDR_REP.  -EINVAL wrong state, -ECONNRESET it is gone. */
+/* Answers a request: REP or SIDR_REP.  -EINVAL wrong state, or the request has gone. */
 int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call);
 
-/* Answers a REP: the connection is there.  The same errors. */
+/* Answers a REP: the connection is there.  -EINVAL wrong state, -ECONNRESET it is gone. */
 int cm_ready(struct cm *cm, uint32_t owner, const struct cm_call *call);
 
-/* Refuses a request or a REP.  The same errors. */
+/* Refuses a request or a REP.  -EINVAL wrong state, or it has gone. */
 int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call);
 
 /* Data has come: RTU or not, the connection is there.  -EINVAL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a process and weftd tell each other about connections: the payload of the OP_CM_* calls
- * of rdv/proto.h, and of the events that weftd sends into the socket of an event channel.  Host
- * order but for addresses.
+ * of rdv/proto.h, and of the events that weftd sends into the socket of an event channel, where a
+ * single byte means that the process has an event of its own making.  Host order but for addresses.
  */
 #pragma once
 
@@ -11,10 +11,8 @@
 
 enum {
 	CM_PRIV_MAX = 224, /* private data of any message, whole */
-	CM_COOKIE_SIZE = 16,
-	CM_SUN_MAX = 32,
-	CM_WINDOW = 64,   /* events of a channel that may lie unread in its socket */
-	CM_ACK_EVERY = 4, /* so many of them make one acknowledgement */
+	CM_WINDOW = 64,    /* events of a channel that may lie unread in its socket */
+	CM_ACK_EVERY = 4,  /* so many of them make one acknowledgement */
 };
 
 /* Handles of ids that weftd makes, for connection requests, have this bit; ours have not. */
@@ -75,14 +73,6 @@ struct cm_call {
 	uint8_t priv[CM_PRIV_MAX]; /* sent up to param.priv_len */
 };
 
-/* The same for OP_CM_ADD_CHANNEL. */
-struct cm_channel_call {
-	uint32_t channel;
-	uint32_t addr_len;
-	uint8_t addr[CM_SUN_MAX]; /* sun_path of the channel's socket */
-	uint8_t cookie[CM_COOKIE_SIZE];
-};
-
 /* Flags of an event. */
 enum cm_event_flags {
 	CM_E_ACK = 1 << 0,   /* tell weftd with OP_CM_TAKEN that this one was taken */
@@ -91,7 +81,6 @@ enum cm_event_flags {
 
 /* An event: the datagram of a channel.  type is an enum rdma_cm_event_type. */
 struct cm_event {
-	uint8_t cookie[CM_COOKIE_SIZE];
 	uint32_t type;
 	int32_t status;
 	uint32_t handle;

@@ -401,15 +401,18 @@ static int send_rep(struct cm_id *id, const struct cm_call *call)
 int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
+	int ret = -EINVAL; /* also where the client gave up meanwhile */
 
 	if (!id)
-		return -EINVAL;
+		return ret;
 	cm_taken(cm, owner, call->handle);
 	if (id->state == CM_SIDR_REQ_RCVD)
-		return sidr_answer(id, call, CM_SIDR_OK);
-	if (id->state != CM_REQ_RCVD)
-		return -EINVAL; /* also where the client gave up meanwhile */
-	return send_rep(id, call);
+		ret = sidr_answer(id, call, CM_SIDR_OK);
+	else if (id->state == CM_REQ_RCVD)
+		ret = send_rep(id, call);
+	if (!ret)
+		id->accepted = 1;
+	return ret;
 }
 
 static void established(struct cm_id *id)

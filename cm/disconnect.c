@@ -36,11 +36,8 @@ int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call)
 		break;
 	case CM_SIDR_REQ_RCVD:
 		return sidr_answer(id, call, CM_SIDR_REJECTED);
-	case CM_ENDED:
-	case CM_TIMEWAIT:
-		return -ECONNRESET;
 	default:
-		return -EINVAL;
+		return -EINVAL; /* also where the request has gone, as the kernel's CM answers */
 	}
 	id_timewait(id);
 	return 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Requests that come a moment too early: to a port that is bound but does not listen yet, or
- * whose listener has just gone.  Between machines a request is under way for some time, and
- * programs that listen anew for a second connection rely on that; here it would arrive at once.
- * So such a request waits a little, as if it were still on the wire.
+ * whose listener has just gone, or listens in another port space (perftest meets at a port for
+ * connections, and then takes the same one for datagrams).  Between machines a request is under way
+ * for some time, and programs that listen anew for a second connection rely on that; here it would
+ * arrive at once.  So such a request waits a little, as if it were still on the wire.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +25,17 @@ void cm_listener_gone(struct cm *cm, const struct cm_id *id)
 {
 	struct cm_recent *r = &cm->recent[cm->next_recent++ % CM_RECENT];
 
-	*r = (struct cm_recent){id->bind.ps, id->bind.addr.port, cm->env.now(cm->env.arg)};
+	*r = (struct cm_recent){id->bind.addr.port, cm->env.now(cm->env.arg)};
 }
 
-static bool was_listening(const struct cm *cm, uint16_t ps, uint16_t port)
+static bool was_listening(const struct cm *cm, uint16_t port)
 {
 	uint64_t now = cm->env.now(cm->env.arg);
 
 	for (int i = 0; i < CM_RECENT; i++) {
 		const struct cm_recent *r = &cm->recent[i];
 
-		if (r->when && r->ps == ps && r->port == port &&
+		if (r->when && r->port == port &&
 			now - r->when < (uint64_t)RECENT_MS * NSEC_PER_MSEC)
 			return true;
 	}
@@ -48,11 +49,11 @@ static uint64_t service_of(const struct cm_msg *m)
 
 bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	uint16_t ps = service_of(m) >> 16, port = service_of(m);
+	uint16_t port = service_of(m);
 	struct held *h;
 
 	if (service_of(m) >> 32 || cm->n_held >= HELD_MAX ||
-		!(cm_port_is_bound(cm, ps, port) || was_listening(cm, ps, port)))
+		!(cm_port_is_bound(cm, port) || was_listening(cm, port)))
 		return false;
 	h = calloc(1, sizeof *h);
 	if (!h)

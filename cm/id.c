@@ -194,10 +194,21 @@ void id_free(struct cm_id *id)
 	free(id);
 }
 
+/*
+ * A request that nobody has accepted: the program may not have given it a context yet, and hears
+ * by its rdma_accept() that the peer gave up.  So does the kernel.
+ */
+static bool is_mute(const struct cm_id *id)
+{
+	return id->listen_handle && !id->accepted;
+}
+
 void id_event(struct cm_id *id, struct cm_event *e)
 {
 	struct cm *cm = id->cm;
 
+	if (is_mute(id) && e->type != CM_EV_CONNECT_REQUEST)
+		return;
 	e->handle = id->handle;
 	e->local_comm = id->local_comm;
 	e->remote_comm = id->remote_comm;
@@ -354,7 +365,7 @@ int cm_migrate(struct cm *cm, uint32_t owner, const struct cm_call *call)
 
 	if (id) {
 		id->channel = call->channel;
-		id->accepted = 1;
+		id->taken = 1;
 	}
 	return 0;
 }
@@ -363,9 +374,9 @@ void cm_taken(struct cm *cm, uint32_t owner, uint32_t handle)
 {
 	struct cm_id *id = id_find(cm, owner, handle), *listener;
 
-	if (!id || id->accepted || !id->listen_handle)
+	if (!id || id->taken || !id->listen_handle)
 		return;
-	id->accepted = 1;
+	id->taken = 1;
 	listener = id_find(cm, owner, id->listen_handle);
 	if (listener && listener->state == CM_LISTEN)
 		listener->backlog++;

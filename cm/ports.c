@@ -63,11 +63,11 @@ static uint32_t borrower(const struct cm *cm, uint16_t port)
 	return port >= CM_EPHEMERAL_FIRST && i < CM_EPHEMERAL_COUNT ? cm->borrower[i / CM_LOAN] : 0;
 }
 
+static const uint16_t spaces[] = {PS_TCP, PS_UDP, PS_IPOIB, PS_IB};
+
 /* Is no id of any port space bound there? */
 static bool is_unused(struct cm *cm, uint16_t port)
 {
-	static const uint16_t spaces[] = {PS_TCP, PS_UDP, PS_IPOIB, PS_IB};
-
 	for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
 		for (const struct cm_bind *b = *bucket(cm, spaces[i], port); b; b = b->next)
 			if (b->addr.port == port)
@@ -209,11 +209,13 @@ int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	return 0;
 }
 
-bool cm_port_is_bound(struct cm *cm, uint16_t ps, uint16_t port)
+bool cm_port_is_bound(struct cm *cm, uint16_t port)
 {
-	for (struct cm_bind *b = *bucket(cm, ps, port); b; b = b->next)
-		if (b->ps == ps && b->addr.port == port && id_of_bind(b)->state == CM_IDLE)
-			return true;
+	for (unsigned i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
+		for (struct cm_bind *b = *bucket(cm, spaces[i], port); b; b = b->next)
+			if (b->addr.port == port && (id_of_bind(b)->state == CM_IDLE ||
+							    id_of_bind(b)->state == CM_LISTEN))
+				return true;
 	return false;
 }
 

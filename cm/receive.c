@@ -152,7 +152,7 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	id->qpn = id->remote_qpn = call->param.qpn;
 	id->tid = mad_tid(&cm->agent, call->local_comm);
 	id->state = call->state;
-	id->accepted = 1;
+	id->taken = 1;
 	if (call->local_comm)
 		id_set_comm(id, call->local_comm);
 	if (call->remote_comm)

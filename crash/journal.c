@@ -176,6 +176,31 @@ void journal_unroom(struct journal *j, uint64_t data, uint64_t len)
 		&j->head->data, &end, data, memory_order_acq_rel, memory_order_relaxed);
 }
 
+/* Slot i is the next one: it is ours if it was nobody's.  Counted by us, or whoever sees it. */
+static bool claim(struct journal *j, uint64_t i)
+{
+	uint32_t empty = JOURNAL_EMPTY;
+	bool ours = atomic_compare_exchange_strong_explicit(&slot(j, i)->state, &empty,
+		JOURNAL_CLAIMED, memory_order_acq_rel, memory_order_relaxed);
+
+	atomic_compare_exchange_strong_explicit(
+		&j->head->records, &i, i + 1, memory_order_acq_rel, memory_order_relaxed);
+	return ours;
+}
+
+/* The number of a record that is ours; UINT64_MAX: all are used. */
+static uint64_t claim_next(struct journal *j)
+{
+	uint64_t i;
+
+	do {
+		i = atomic_load_explicit(&j->head->records, memory_order_acquire);
+		if (i >= j->records_max)
+			return UINT64_MAX;
+	} while (!claim(j, i));
+	return i;
+}
+
 static uint64_t record_sum(const struct journal_record *r, uint64_t i)
 {
 	return hash_bytes((const char *)r + sizeof r->state,
@@ -220,7 +245,7 @@ struct journal_record *journal_add(
 	if (journal_ended(j))
 		return NULL;
 	copy = with_data_sum(j, r);
-	i = reserve(&j->head->records, 1, j->records_max);
+	i = claim_next(j);
 	if (i != UINT64_MAX)
 		return fill(j, i, &copy, state);
 	end_full(j);
@@ -237,8 +262,9 @@ struct journal_record *journal_add_as(
 		return NULL;
 	}
 	copy = with_data_sum(j, r);
-	if (journal_ended(j) || !atomic_compare_exchange_strong_explicit(&j->head->records, &as,
-					as + 1, memory_order_acq_rel, memory_order_relaxed))
+	if (journal_ended(j) ||
+		atomic_load_explicit(&j->head->records, memory_order_acquire) != as ||
+		!claim(j, as))
 		return NULL;
 	return fill(j, as, &copy, state);
 }
@@ -376,6 +402,8 @@ static int verify_record(const struct journal *j, uint64_t i, struct journal_dam
 
 	switch (atomic_load_explicit(&r->state, memory_order_acquire)) {
 	case JOURNAL_EMPTY:
+		return damaged(d, at, "a record was erased");
+	case JOURNAL_CLAIMED:
 		return 0;
 	case JOURNAL_BEGUN:
 	case JOURNAL_DONE:
@@ -391,17 +419,29 @@ static int verify_record(const struct journal *j, uint64_t i, struct journal_dam
 		       : verify_bytes(j, r, d);
 }
 
+/* Is there nothing in a slot?  The next one may be claimed, and not be counted yet. */
+static bool unused(const struct journal *j, uint64_t i, bool next)
+{
+	static const struct journal_record none;
+	const struct journal_record *r = slot(j, i);
+	uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
+
+	return (!state || (next && state == JOURNAL_CLAIMED)) &&
+	       !memcmp((const char *)r + sizeof r->state, (const char *)&none + sizeof none.state,
+		       sizeof none - sizeof none.state);
+}
+
 /* Nothing is behind the last record, which may just have come. */
 static int verify_rest(const struct journal *j, uint64_t i, struct journal_damage *d)
 {
-	static const struct journal_record none;
+	uint64_t next = i;
 
 	for (; i < j->records_max; i++) {
-		if (!memcmp(slot(j, i), &none, sizeof none))
+		if (unused(j, i, i == next))
 			continue;
 		atomic_thread_fence(memory_order_acquire);
 		if (i >= journal_count(j))
-			return damaged(d, JOURNAL_HEAD_BYTES + i * sizeof none,
+			return damaged(d, JOURNAL_HEAD_BYTES + i * sizeof(struct journal_record),
 				"there is a record behind the last one");
 	}
 	return 0;

@@ -4,10 +4,11 @@
  * persistent memory of another one says what it wrote, and by what it was pushed to be durable.
  * What may be left after a crash is worked out from it later (crash/model.h).
  *
- * The file has a head, records of one size, and room for bytes.  A record and its bytes are
- * reserved by adding to two words, so that nobody waits for anybody; one that was reserved and
- * never filled, since its process died, is passed over.  It is of one size and bounded: when it
- * is full, JOURNAL_FULL is set and nothing more is written, so that what it holds has no holes.
+ * The file has a head, records of one size, and room for bytes.  Nobody waits for anybody: a record
+ * is reserved by its state, and counted by whoever comes by; its bytes are by adding to a word.
+ * One that was reserved and never filled, since its process died, is passed over.  The file is of
+ * one size: when it is full, JOURNAL_FULL is set and nothing more is written, so that what it holds
+ * has no holes.
  *
  * A record has a sum of itself and one of its bytes, so that a reader notices if the file was
  * changed by accident.  Else he trusts nothing that it says, for who writes may be hostile.
@@ -20,7 +21,7 @@
 
 #include "base/atomic.h"
 
-#define JOURNAL_MAGIC 0x324c4e4a54464557ull /* as bytes: "WEFTJNL2" */
+#define JOURNAL_MAGIC 0x334c4e4a54464557ull /* as bytes: "WEFTJNL3" */
 #define JOURNAL_ENV   "WEFT_CRASH"          /* the journal of this process: an absolute path */
 
 enum {
@@ -43,11 +44,13 @@ enum journal_kind {
 	JOURNAL_PUSH,       /* a READ or FLUSH of a peer, which may make writes durable */
 	JOURNAL_PERSIST,    /* the owner made a range durable: its bytes as they were then */
 	JOURNAL_MARK,       /* what a program wanted to have noted: a text */
+	JOURNAL_ASKED,      /* rpma_flush() was called; its READ or FLUSH comes next */
 	JOURNAL_KINDS
 };
 
 enum journal_state {
-	JOURNAL_EMPTY,
+	JOURNAL_EMPTY,                /* nobody's yet: none of those that are counted */
+	JOURNAL_CLAIMED = 0x88888888, /* being filled, or its process died in it */
 	JOURNAL_BEGUN = 0x11111111, /* filled; the write is under way, or its process died in it */
 	JOURNAL_DONE = 0x22222222,
 	JOURNAL_VOID = 0x44444444, /* nothing came of it */
@@ -60,18 +63,19 @@ enum journal_push { JOURNAL_READ, JOURNAL_FLUSH_VISIBLE, JOURNAL_FLUSH_PERSISTEN
 struct journal_record {
 	_Atomic uint32_t state; /* enum journal_state */
 	uint8_t kind;           /* enum journal_kind */
-	uint8_t push;           /* P: enum journal_push */
+	uint8_t push;           /* P A(sked): enum journal_push */
 	uint8_t fenced;         /* W P: the request waited for READs before it */
 	uint8_t pad0;
 	uint64_t time_ns;   /* CLOCK_REALTIME */
-	uint64_t addr, len; /* R W O: in the owner's memory.  P: the range */
+	uint64_t addr, len; /* R W O: in the owner's memory.  P: the range; of a READ, what it read.
+			       A: its length */
 	uint64_t data;      /* R W O M: where its bytes are, from the start of the file */
-	uint64_t wr_id;     /* W P */
+	uint64_t wr_id;     /* W P A */
 	uint32_t data_len;
 	uint32_t owner;      /* R W P O: pid of the process whose memory it is */
 	uint32_t pid;        /* the process that asked for it */
 	uint32_t opcode;     /* W P: enum ibv_wr_opcode */
-	uint32_t qpn;        /* W P: of the requester ... */
+	uint32_t qpn;        /* W P: of the requester ...  A: 0, it is not known */
 	uint32_t target_qpn; /* ... and of the owner */
 	uint32_t pos;        /* W P: number of the request in its send queue */
 	uint32_t seen;       /* W P: completions of requests before this number had been polled */
@@ -163,7 +167,7 @@ struct journal_damage {
 
 /*
  * Reads all of it.  0, or -EBADMSG: it is damaged, and *d says where.  Somebody may be adding to it
- * meanwhile.  A record of which nothing is left counts as one that was never filled.
+ * meanwhile.
  */
 int journal_verify(const struct journal *j, struct journal_damage *d);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 8, PENDING_FIRST = 256 };
+enum { WORD = 8, PENDING_FIRST = 256, ASKED_BEFORE = 1024 };
 
 /* ---- regions ---- */
 
@@ -153,6 +153,7 @@ struct context {
 	const struct journal *j;
 	const struct journal_record *r;
 	uint64_t index;
+	uint64_t asked; /* bytes that a READ stands for */
 };
 
 /* The owner's bytes differ from what peers left there: it stored them itself. */
@@ -241,12 +242,54 @@ static bool same_queue(const struct journal_record *a, const struct journal_reco
 	       a->target_qpn == b->target_qpn;
 }
 
-static bool in_range(const struct context *c, const struct crash_pending *p)
+static bool in_bytes(const struct context *c, const struct crash_pending *p, uint64_t len)
 {
 	const struct crash_region *r = &c->s->regions[p->region];
 	uint64_t at = r->base + p->word * WORD;
 
-	return r->owner == c->r->owner && at < c->r->addr + c->r->len && at + WORD > c->r->addr;
+	return r->owner == c->r->owner && at < c->r->addr + len && at + WORD > c->r->addr;
+}
+
+static bool in_range(const struct context *c, const struct crash_pending *p)
+{
+	return in_bytes(c, p, c->r->len);
+}
+
+/* Record i if it is of the same process, work request and, if that is known, queue pair. */
+static const struct journal_record *alike(
+	const struct journal *j, uint64_t i, const struct journal_record *read)
+{
+	const struct journal_record *r = journal_at(j, i);
+	bool is = r && r->pid == read->pid && r->wr_id == read->wr_id &&
+		  (!r->qpn || r->qpn == read->qpn);
+
+	return is && (r->kind == JOURNAL_ASKED || r->kind == JOURNAL_PUSH) ? r : NULL;
+}
+
+/*
+ * The call of rpma_flush() that posted READ i: of those that wait for theirs the first, as READs of
+ * a queue pair are carried out in order.  So many wait as there are more calls than READs since
+ * some record before; none waited at that from where on there are most.
+ */
+static const struct journal_record *asked_by(const struct journal *j, uint64_t i)
+{
+	uint64_t from = i > ASKED_BEFORE ? i - ASKED_BEFORE : 0;
+	const struct journal_record *read = journal_at(j, i), *r;
+	int more = 0, waiting = 0;
+
+	for (uint64_t n = i; n-- > from;) {
+		r = alike(j, n, read);
+		if (r)
+			more += r->kind == JOURNAL_ASKED ? 1 : -1;
+		if (more > waiting)
+			waiting = more;
+	}
+	for (uint64_t n = i; waiting && n-- > from;) {
+		r = alike(j, n, read);
+		if (r && r->kind == JOURNAL_ASKED && !--waiting)
+			return r;
+	}
+	return NULL;
 }
 
 static bool is_pushed(const struct crash_pending *p, void *arg)
@@ -259,9 +302,30 @@ static bool is_pushed(const struct crash_pending *p, void *arg)
 	return c->r->push == JOURNAL_READ || in_range(c, p);
 }
 
+static bool is_pushed_as_asked(const struct crash_pending *p, void *arg)
+{
+	const struct context *c = arg;
+
+	return is_pushed(p, arg) && in_bytes(c, p, c->asked);
+}
+
+/* A READ where FLUSHes are demanded. */
+static void push_as_asked(struct context *c)
+{
+	const struct journal_record *by = asked_by(c->j, c->index);
+
+	if (!by || by->push != JOURNAL_FLUSH_PERSISTENT || c->r->addr + by->len < c->r->addr)
+		return;
+	c->asked = by->len;
+	settle(c->s, is_pushed_as_asked, c);
+}
+
 static void push(struct context *c, const struct crash_rules *rules)
 {
-	if (c->r->push == JOURNAL_FLUSH_PERSISTENT || (c->r->push == JOURNAL_READ && !rules->ddio))
+	if (c->r->push == JOURNAL_READ && !rules->ddio && rules->ranges)
+		push_as_asked(c);
+	else if (c->r->push == JOURNAL_FLUSH_PERSISTENT ||
+		 (c->r->push == JOURNAL_READ && !rules->ddio))
 		settle(c->s, is_pushed, c);
 }
 
@@ -457,6 +521,64 @@ int crash_state_at(struct crash_state *s, const struct journal *j, const struct 
 		rc = apply(s, j, rules, p, &matters);
 	}
 	return rc;
+}
+
+/* ---- what is found out later ---- */
+
+/* The region of s with that word of another state's; its number in *word then. */
+static struct crash_region *find_word(
+	struct crash_state *s, const struct crash_region *other, uint64_t *word)
+{
+	uint64_t at = other->base + *word * WORD;
+
+	for (unsigned i = 0; i < s->n_regions; i++) {
+		if (!overlaps(&s->regions[i], other->owner, at, WORD))
+			continue;
+		*word = (at - s->regions[i].base) / WORD;
+		return &s->regions[i];
+	}
+	return NULL;
+}
+
+/* What record i made pending in `ahead` becomes so in s.  -ENOENT: nothing. */
+static int take_over(struct crash_state *s, const struct crash_state *ahead, uint64_t record)
+{
+	int rc = -ENOENT;
+
+	for (uint64_t i = 0; i < ahead->n_pending && (!rc || rc == -ENOENT); i++) {
+		const struct crash_pending *p = &ahead->pending[i];
+		uint64_t word = p->word;
+		struct crash_region *r;
+
+		if (p->record != record)
+			continue;
+		r = find_word(s, &ahead->regions[p->region], &word);
+		if (r)
+			rc = pend(s, r - s->regions, word, p->value, record);
+	}
+	return rc;
+}
+
+int crash_state_foresee(struct crash_state *s, const struct journal *j,
+	const struct crash_rules *rules, struct crash_point *from)
+{
+	struct crash_state ahead;
+	struct crash_point p = *from;
+	bool matters;
+	int rc = crash_state_at(&ahead, j, rules, p, false);
+	int found = -ENOENT;
+
+	while (!rc && found == -ENOENT) {
+		p = crash_point_next(j, p);
+		if (p.record >= journal_count(j))
+			break;
+		rc = apply(&ahead, j, rules, p, &matters);
+		if (!rc && p.during)
+			found = take_over(s, &ahead, p.record);
+	}
+	crash_state_free(&ahead);
+	*from = p;
+	return rc ? rc : found;
 }
 
 /* ---- the state ---- */

@@ -57,6 +57,11 @@ struct crash_state {
 
 struct crash_rules {
 	bool ddio; /* data of peers goes to a cache, from which a READ does not push it */
+	/*
+	 * A READ pushes what rpma_flush() was asked to flush, from the READ's own address on, and
+	 * nothing if it is not by rpma_flush() or for visibility: as a FLUSH would.
+	 */
+	bool ranges;
 };
 
 /* When the power fails: after this record, or while the owner was still at it (PERSIST). */
@@ -83,6 +88,15 @@ void crash_state_init(struct crash_state *s);
  */
 int crash_state_step(struct crash_state *s, const struct journal *j,
 	const struct crash_rules *rules, struct crash_point to, bool *matters);
+
+/*
+ * What the owner stored, and made durable only after point *from: the next record of the kind
+ * PERSIST behind that has such words.  s is the state at a point; those of them that lie in its
+ * regions are added to its pending words, as that record's, and *from is that record then.  0, or
+ * -ENOENT: there is none any more; -ENOMEM.
+ */
+int crash_state_foresee(struct crash_state *s, const struct journal *j,
+	const struct crash_rules *rules, struct crash_point *from);
 
 /* The next point; points come in order, from crash_point_first(). */
 struct crash_point crash_point_first(const struct journal *j);

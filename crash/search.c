@@ -7,7 +7,14 @@
 
 #include "base/hash.h"
 
-enum { SET_FIRST = 1024, PAIRS_MAX = 24, SHRINK_CHECKS = 400, KEPT_CHECKS = 100, TRIES = 8 };
+enum {
+	SET_FIRST = 1024,
+	PAIRS_MAX = 24,
+	SINGLES_MAX = 400,
+	SHRINK_CHECKS = 400,
+	KEPT_CHECKS = 100,
+	TRIES = 8
+};
 
 /* ---- images that were found good ---- */
 
@@ -74,14 +81,19 @@ void crash_search_end(struct crash_search *q)
 
 /* ---- one point ---- */
 
+/* The pending words of one record: they follow each other. */
+struct run {
+	uint64_t first, end;
+};
+
 /* What is done at a point. */
 struct point {
 	struct crash_search *q;
 	struct crash_state *s;
 	struct crash_point at;
-	uint64_t base;     /* hash of what is durable */
-	uint8_t *keep;     /* the image in work */
-	uint64_t *records; /* that have words pending, the latest first */
+	uint64_t base;       /* hash of what is durable */
+	uint8_t *keep;       /* the image in work */
+	struct run *records; /* that have words pending, the latest first */
 	uint64_t n_records;
 	uint64_t tried, fresh; /* images, and those that were not known */
 	uint64_t random;
@@ -247,11 +259,9 @@ static int all_images(struct point *p, const uint64_t *order, uint64_t count, ui
 
 /* ---- some images ---- */
 
-static void set_record(struct point *p, uint64_t record, bool kept)
+static void set_record(struct point *p, struct run record, bool kept)
 {
-	for (uint64_t i = 0; i < p->s->n_pending; i++)
-		if (p->s->pending[i].record == record)
-			p->keep[i] = kept;
+	memset(p->keep + record.first, kept, record.end - record.first);
 }
 
 static void set_all(struct point *p, bool kept)
@@ -316,14 +326,16 @@ static int some_images(struct point *p)
 
 /* ---- the least that breaks it ---- */
 
-bool crash_is_lost(const struct crash_state *s, const uint8_t *keep, uint64_t i)
+void crash_find_lost(struct crash_state *s, const uint8_t *keep, uint8_t *lost)
 {
-	if (keep[i])
-		return false;
-	for (uint64_t k = i + 1; k < s->n_pending; k++)
-		if (keep[k] && same_word(s, i, k))
-			return false;
-	return true;
+	s->stamp++;
+	for (uint64_t i = s->n_pending; i-- > 0;) {
+		uint64_t *mark = &s->regions[s->pending[i].region].mark[s->pending[i].word];
+
+		if (keep[i])
+			*mark = s->stamp;
+		lost[i] = !keep[i] && *mark != s->stamp;
+	}
 }
 
 /* Is there a broken image with one write lost, or two?  It is in p->keep then. */
@@ -331,6 +343,8 @@ static int lose_few(struct point *p)
 {
 	int rc = 0;
 
+	if (p->n_records > SINGLES_MAX)
+		return 0;
 	for (uint64_t i = 0; !rc && i < p->n_records; i++) {
 		set_all(p, true);
 		set_record(p, p->records[i], false);
@@ -349,54 +363,49 @@ static int lose_few(struct point *p)
 	return rc;
 }
 
-/* Tries to keep more: what fn says of each pending word.  1: it is still broken, so it stays. */
-static int restore(struct point *p, const uint8_t *more)
+/* Tries to keep these words, too.  1: it is still broken, so they stay. */
+static int restore(struct point *p, struct run words, uint8_t *was)
 {
-	uint64_t n = p->s->n_pending;
-	uint8_t *was = malloc(n + 1);
-	bool any = false;
+	uint8_t *keep = p->keep + words.first;
+	uint64_t n = words.end - words.first;
 	int rc = 0;
 
-	if (!was)
-		return -ENOMEM;
-	memcpy(was, p->keep, n);
-	for (uint64_t i = 0; i < n; i++) {
-		any |= more[i] && !p->keep[i];
-		p->keep[i] |= more[i];
-	}
-	if (any)
+	memcpy(was, keep, n);
+	memset(keep, true, n);
+	if (memcmp(was, keep, n))
 		rc = look(p, p->keep);
 	if (rc != 1)
-		memcpy(p->keep, was, n);
-	free(was);
+		memcpy(keep, was, n);
 	return rc;
 }
 
-static int restore_records(struct point *p, uint8_t *more)
+/* Records [at, end), of which the latest is the first. */
+static struct run records_of(const struct point *p, uint64_t at, uint64_t end)
 {
+	return (struct run){p->records[end - 1].first, p->records[at].end};
+}
+
+/* Whole records, in chunks that get smaller. */
+static int restore_records(struct point *p, uint8_t *was)
+{
+	uint64_t n = p->n_records;
 	int rc = 0;
 
-	for (uint64_t i = 0; rc >= 0 && i < p->n_records; i++) {
-		for (uint64_t k = 0; k < p->s->n_pending; k++)
-			more[k] = p->s->pending[k].record == p->records[i];
-		rc = restore(p, more);
-	}
+	for (uint64_t chunk = (n + 1) / 2; rc >= 0 && chunk; chunk /= 2)
+		for (uint64_t at = 0; rc >= 0 && at < n; at += chunk)
+			rc = restore(p, records_of(p, at, chunk < n - at ? at + chunk : n), was);
 	return rc < 0 ? rc : 0;
 }
 
-/* Words, in chunks that get smaller. */
-static int restore_words(struct point *p, uint8_t *more)
+/* Words, in the same way. */
+static int restore_words(struct point *p, uint8_t *was)
 {
 	uint64_t n = p->s->n_pending, end = p->tried + SHRINK_CHECKS;
 	int rc = 0;
 
-	for (uint64_t chunk = (n + 1) / 2; rc >= 0 && chunk; chunk /= 2) {
-		for (uint64_t at = 0; rc >= 0 && at < n && p->tried < end; at += chunk) {
-			memset(more, 0, n);
-			memset(more + at, 1, chunk < n - at ? chunk : n - at);
-			rc = restore(p, more);
-		}
-	}
+	for (uint64_t chunk = (n + 1) / 2; rc >= 0 && chunk; chunk /= 2)
+		for (uint64_t at = 0; rc >= 0 && at < n && p->tried < end; at += chunk)
+			rc = restore(p, (struct run){at, chunk < n - at ? at + chunk : n}, was);
 	return rc < 0 ? rc : 0;
 }
 
@@ -404,8 +413,8 @@ static int restore_words(struct point *p, uint8_t *more)
 static int shrink(struct point *p)
 {
 	uint64_t n = p->s->n_pending;
-	uint8_t *found = malloc(n + 1), *more = malloc(n + 1);
-	int rc = found && more ? 0 : -ENOMEM;
+	uint8_t *found = malloc(n + 1), *was = malloc(n + 1);
+	int rc = found && was ? 0 : -ENOMEM;
 
 	if (!rc) {
 		memcpy(found, p->keep, n);
@@ -413,31 +422,16 @@ static int shrink(struct point *p)
 	}
 	if (!rc) {
 		memcpy(p->keep, found, n);
-		rc = restore_records(p, more);
+		rc = restore_records(p, was);
 	}
 	if (rc >= 0)
-		rc = restore_words(p, more);
+		rc = restore_words(p, was);
 	free(found);
-	free(more);
+	free(was);
 	return rc;
 }
 
 /* ---- the least that has to be kept ---- */
-
-/* Marks the pending words that are lost, as crash_is_lost() says. */
-static void find_lost(struct point *p, uint8_t *lost)
-{
-	struct crash_state *s = p->s;
-
-	s->stamp++;
-	for (uint64_t i = s->n_pending; i-- > 0;) {
-		uint64_t *mark = &s->regions[s->pending[i].region].mark[s->pending[i].word];
-
-		if (p->keep[i])
-			*mark = s->stamp;
-		lost[i] = !p->keep[i] && *mark != s->stamp;
-	}
-}
 
 /* Puts the records of which nothing is lost first in p->records; how many they are. */
 static uint64_t untouched(struct point *p, const uint8_t *lost)
@@ -445,12 +439,9 @@ static uint64_t untouched(struct point *p, const uint8_t *lost)
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < p->n_records; i++) {
-		uint64_t record = p->records[i];
-		bool any = false;
+		struct run record = p->records[i];
 
-		for (uint64_t k = 0; !any && k < p->s->n_pending; k++)
-			any = lost[k] && p->s->pending[k].record == record;
-		if (any)
+		if (memchr(lost + record.first, true, record.end - record.first))
 			continue;
 		p->records[i] = p->records[n];
 		p->records[n++] = record;
@@ -469,9 +460,8 @@ static int lose(struct point *p, uint8_t *keep, uint64_t at, uint64_t end)
 		return -ENOMEM;
 	memcpy(was, keep, n);
 	for (; at < end; at++)
-		for (uint64_t i = 0; i < n; i++)
-			if (p->s->pending[i].record == p->records[at])
-				keep[i] = CRASH_NOT_KEPT;
+		memset(keep + p->records[at].first, CRASH_NOT_KEPT,
+			p->records[at].end - p->records[at].first);
 	rc = memcmp(was, keep, n) ? look(p, keep) : 0;
 	if (rc != 1)
 		memcpy(keep, was, n);
@@ -488,7 +478,7 @@ static int mark_needless(struct point *p)
 
 	if (!rc) {
 		memcpy(keep, p->keep, n);
-		find_lost(p, lost);
+		crash_find_lost(p->s, keep, lost);
 		records = untouched(p, lost);
 		for (uint64_t chunk = records; !rc && chunk; chunk /= 2)
 			for (uint64_t at = 0; !rc && at < records && p->tried < end; at += chunk)
@@ -511,9 +501,14 @@ static int list_records(struct point *p)
 	p->records = malloc((s->n_pending + 1) * sizeof *p->records);
 	if (!p->records)
 		return -ENOMEM;
-	for (uint64_t i = s->n_pending; i-- > 0;)
-		if (!p->n_records || p->records[p->n_records - 1] != s->pending[i].record)
-			p->records[p->n_records++] = s->pending[i].record;
+	for (uint64_t i = s->n_pending; i > 0; i--) {
+		struct run *last = p->records + p->n_records - 1;
+
+		if (p->n_records && s->pending[i].record == s->pending[i - 1].record)
+			last->first = i - 1;
+		else
+			p->records[p->n_records++] = (struct run){i - 1, i};
+	}
 	return 0;
 }
 

@@ -49,5 +49,5 @@ void crash_search_end(struct crash_search *q);
 /* How many images are possible: at most UINT64_MAX. */
 uint64_t crash_images(struct crash_state *s);
 
-/* Is the pending word lost, and not just older than another one that is kept? */
-bool crash_is_lost(const struct crash_state *s, const uint8_t *keep, uint64_t i);
+/* Marks the pending words in lost that are lost, and not just older than another that is kept. */
+void crash_find_lost(struct crash_state *s, const uint8_t *keep, uint8_t *lost);

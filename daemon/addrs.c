@@ -2,7 +2,6 @@
 #include "daemon/addrs.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/rtnl.h"
 
 struct link_info {
 	uint32_t ifindex, flags;
@@ -54,26 +55,10 @@ static const struct link_info *find_link(const struct listing *l, uint32_t ifind
 	return NULL;
 }
 
-/* The address itself: IFA_LOCAL where the other end of a link has IFA_ADDRESS. */
-static const struct nlattr *local_attr(const struct nlmsghdr *nlh)
-{
-	const struct nlattr *found = NULL;
-	struct nlattr *a;
-
-	mnl_attr_for_each(a, nlh, sizeof(struct ifaddrmsg))
-	{
-		if (mnl_attr_get_type(a) == IFA_LOCAL)
-			return a;
-		if (mnl_attr_get_type(a) == IFA_ADDRESS)
-			found = a;
-	}
-	return found;
-}
-
 static int on_addr(const struct nlmsghdr *nlh, void *data)
 {
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *a = local_attr(nlh);
+	const struct nlattr *a = rtnl_own_address(nlh, 0);
 	struct listing *l = data;
 	const struct link_info *link = find_link(l, ifa->ifa_index);
 	struct gid_addr *g;
@@ -97,30 +82,6 @@ static int on_addr(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-static int dump(struct mnl_socket *nl, uint16_t type, mnl_cb_t cb, struct listing *l)
-{
-	char buf[MNL_SOCKET_BUFFER_SIZE];
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct rtgenmsg *gen;
-	unsigned seq = type;
-	int n;
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	nlh->nlmsg_seq = seq;
-	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
-	gen->rtgen_family = AF_UNSPEC;
-	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
-		return -errno;
-	do {
-		n = mnl_socket_recvfrom(nl, buf, sizeof buf);
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		n = mnl_cb_run(buf, n, seq, mnl_socket_get_portid(nl), cb, l);
-	} while (n > MNL_CB_STOP);
-	return n < 0 ? -errno : 0;
-}
-
 static unsigned count_uplinks(const struct listing *l)
 {
 	unsigned n = 0;
@@ -136,17 +97,10 @@ static unsigned count_uplinks(const struct listing *l)
 int addrs_list(struct gid_addr *addrs, size_t max, unsigned *uplinks)
 {
 	struct listing l = {.addrs = addrs, .max_addrs = max};
-	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	int ret;
+	int ret = rtnl_dump(RTM_GETLINK, on_link, &l);
 
-	if (!nl)
-		return -errno;
-	ret = mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ? -errno : 0;
 	if (!ret)
-		ret = dump(nl, RTM_GETLINK, on_link, &l);
-	if (!ret)
-		ret = dump(nl, RTM_GETADDR, on_addr, &l);
-	mnl_socket_close(nl);
+		ret = rtnl_dump(RTM_GETADDR, on_addr, &l);
 	*uplinks = count_uplinks(&l);
 	free(l.links);
 	return ret ? ret : (int)l.n_addrs;

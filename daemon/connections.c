@@ -8,34 +8,18 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cm/cm.h"
+#include "daemon/channel_names.h"
+#include "daemon/channels.h"
+#include "daemon/process.h"
 #include "fabric/page.h"
 
-enum { CHANNEL_BUCKETS = 1 << 12, MADS_AT_A_TIME = 64, QUEUE_MAX = 1 << 16 };
+enum { MADS_AT_A_TIME = 64 };
 enum { STUCK_NS = 10 * NSEC_PER_MSEC };
-
-struct queued {
-	struct queued *next;
-	size_t len;
-	struct cm_event event; /* the first len bytes of it */
-};
-
-struct event_channel {
-	struct event_channel *chain;
-	uint32_t owner, id;
-	struct sockaddr_un addr;
-	socklen_t addr_len;
-	uint8_t cookie[CM_COOKIE_SIZE];
-	uint32_t in_socket; /* events that may be unread there */
-	uint32_t unasked;   /* the last of them, after one that will be acknowledged */
-	uint32_t n_queued;
-	struct queued *head, **tail;
-};
 
 /* A request that nobody will ever see. */
 struct orphan {
@@ -48,15 +32,11 @@ struct connections {
 	struct server *server;
 	struct mad_port port;
 	struct cm cm;
-	int sender;
-	struct event_channel *channels[CHANNEL_BUCKETS];
-	uint32_t n_channels;
+	struct channels channels;
 	struct orphan *orphans;
 	uint64_t armed; /* when the timer goes off, 0: never */
 	uint32_t randoms[64];
 	unsigned n_randoms; /* how many of them are left */
-	bool stuck;         /* a channel waits for room that no acknowledgement will tell of */
-	uint64_t sent, queued, dropped;
 };
 
 static struct connections *of(const struct server *s)
@@ -64,29 +44,13 @@ static struct connections *of(const struct server *s)
 	return s->connections;
 }
 
-/* ---- event channels ---- */
+/* ---- the environment of event channels ---- */
 
-static struct event_channel **bucket(struct connections *k, uint32_t owner, uint32_t id)
+static void on_drop(void *arg, uint32_t owner, const struct cm_event *e)
 {
-	return &k->channels[(owner * 0x9e3779b1u ^ id * 0x85ebca6bu) >> 20];
-}
-
-_Static_assert(CHANNEL_BUCKETS == 1 << (32 - 20), "the shift above");
-
-static struct event_channel *find_channel(struct connections *k, uint32_t owner, uint32_t id)
-{
-	struct event_channel *ch = *bucket(k, owner, id);
-
-	while (ch && (ch->owner != owner || ch->id != id))
-		ch = ch->chain;
-	return ch;
-}
-
-static void orphan(struct connections *k, uint32_t owner, const struct cm_event *e)
-{
+	struct connections *k = arg;
 	struct orphan *o;
 
-	k->dropped++;
 	if (!e->listen_handle)
 		return;
 	o = malloc(sizeof *o);
@@ -96,147 +60,14 @@ static void orphan(struct connections *k, uint32_t owner, const struct cm_event 
 	k->orphans = o;
 }
 
-static void free_channel(struct connections *k, struct event_channel *ch)
-{
-	while (ch->head) {
-		struct queued *q = ch->head;
-
-		ch->head = q->next;
-		orphan(k, ch->owner, &q->event);
-		free(q);
-	}
-	k->n_channels--;
-	free(ch);
-}
-
-static int add_channel(struct connections *k, uint32_t owner, const struct proto_in *in)
-{
-	const struct cm_channel_call *call = (const struct cm_channel_call *)in->data;
-	struct event_channel *ch;
-
-	if (in->len != sizeof *call || call->addr_len == 0 || call->addr_len > CM_SUN_MAX)
-		return -EINVAL;
-	if (find_channel(k, owner, call->channel))
-		return -EEXIST;
-	ch = calloc(1, sizeof *ch);
-	if (!ch)
-		return -ENOMEM;
-	ch->owner = owner;
-	ch->id = call->channel;
-	ch->addr.sun_family = AF_UNIX;
-	memcpy(ch->addr.sun_path, call->addr, call->addr_len);
-	ch->addr_len = offsetof(struct sockaddr_un, sun_path) + call->addr_len;
-	memcpy(ch->cookie, call->cookie, CM_COOKIE_SIZE);
-	ch->tail = &ch->head;
-	ch->chain = *bucket(k, owner, ch->id);
-	*bucket(k, owner, ch->id) = ch;
-	k->n_channels++;
-	return 0;
-}
-
-static int del_channel(struct connections *k, uint32_t owner, uint32_t id)
-{
-	struct event_channel **link = bucket(k, owner, id), *ch;
-
-	while (*link && ((*link)->owner != owner || (*link)->id != id))
-		link = &(*link)->chain;
-	ch = *link;
-	if (!ch)
-		return -ENOENT;
-	*link = ch->chain;
-	free_channel(k, ch);
-	return 0;
-}
-
-/*
- * Sends without keeping an fd.  What lies unread in a socket is charged to the socket that sent
- * it: when that is used up, a fresh one, closed at once, has room for one more.
- */
-static int send_event(
-	struct connections *k, struct event_channel *ch, struct cm_event *e, size_t len)
-{
-	const struct sockaddr *to = (const struct sockaddr *)&ch->addr;
-	int fd, ret = 0;
-
-	memcpy(e->cookie, ch->cookie, CM_COOKIE_SIZE);
-	if (ch->unasked + 1 >= CM_ACK_EVERY)
-		e->flags |= CM_E_ACK;
-	if (sendto(k->sender, e, len, MSG_DONTWAIT | MSG_NOSIGNAL, to, ch->addr_len) >= 0)
-		return 0;
-	if (errno != EAGAIN && errno != ENOBUFS)
-		return -errno;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -EAGAIN;
-	if (sendto(fd, e, len, MSG_DONTWAIT | MSG_NOSIGNAL, to, ch->addr_len) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
-/* Sends what the channel's window lets pass. */
-static void pump(struct connections *k, struct event_channel *ch)
-{
-	while (ch->head && ch->in_socket < CM_WINDOW) {
-		struct queued *q = ch->head;
-		int ret = send_event(k, ch, &q->event, q->len);
-
-		if (ret == -EAGAIN && ch->in_socket) {
-			/* Goes on when those are taken, or soon, if nobody will tell. */
-			k->stuck |= ch->unasked >= ch->in_socket;
-			return;
-		}
-		ch->head = q->next;
-		if (!ch->head)
-			ch->tail = &ch->head;
-		ch->n_queued--;
-		if (ret) {
-			orphan(k, ch->owner, &q->event);
-		} else {
-			ch->in_socket++;
-			ch->unasked = q->event.flags & CM_E_ACK ? 0 : ch->unasked + 1;
-			k->sent++;
-		}
-		free(q);
-	}
-}
+/* ---- the environment of mad/ and cm/ ---- */
 
 static void on_event(void *arg, uint32_t owner, uint32_t channel, struct cm_event *e, size_t len)
 {
 	struct connections *k = arg;
-	struct event_channel *ch = find_channel(k, owner, channel);
-	struct queued *q;
 
-	q = ch && ch->n_queued < QUEUE_MAX ? malloc(offsetof(struct queued, event) + len) : NULL;
-	if (!q) {
-		orphan(k, owner, e);
-		return;
-	}
-	q->next = NULL;
-	q->len = len;
-	memcpy(&q->event, e, len);
-	*ch->tail = q;
-	ch->tail = &q->next;
-	ch->n_queued++;
-	k->queued++;
-	pump(k, ch);
+	channels_put(&k->channels, owner, channel, e, len);
 }
-
-static void taken(struct connections *k, uint32_t owner, const struct proto_msg *msg)
-{
-	struct event_channel *ch = find_channel(k, owner, msg->id);
-
-	if (msg->qpn)
-		cm_taken(&k->cm, owner, msg->qpn);
-	if (!ch)
-		return;
-	ch->in_socket -= msg->size < ch->in_socket ? msg->size : ch->in_socket;
-	if (ch->unasked > ch->in_socket)
-		ch->unasked = ch->in_socket;
-	pump(k, ch);
-}
-
-/* ---- the environment of mad/ and cm/ ---- */
 
 static bool is_local(void *arg, const uint8_t gid[16])
 {
@@ -305,19 +136,28 @@ static void run(struct connections *k)
 		free(o);
 	}
 	when = earlier(mad_next(&k->port), cm_next(&k->cm));
-	if (k->stuck)
+	/* Not now: somebody may wait for the answer to the call that we are in. */
+	if (k->channels.lost)
+		when = earlier(when, clock_ns());
+	if (k->channels.stuck)
 		when = earlier(when, clock_ns() + STUCK_NS);
 	arm(k, when);
 }
 
-static void pump_stuck(struct connections *k)
+/*
+ * Who has a channel that gets no more events is to know: its connection ends, so that it comes
+ * again with its channels, and says it to its program.
+ */
+static void tell_lost(struct connections *k)
 {
-	if (!k->stuck)
-		return;
-	k->stuck = false;
-	for (int i = 0; i < CHANNEL_BUCKETS; i++)
-		for (struct event_channel *ch = k->channels[i]; ch; ch = ch->chain)
-			pump(k, ch);
+	uint32_t owner;
+
+	while ((owner = channels_lost(&k->channels))) {
+		const struct process *p = process_find(k->server, owner);
+
+		if (p && p->session)
+			shutdown(p->session->sock.fd, SHUT_RDWR);
+	}
 }
 
 static void on_timer(struct server *s, struct watch *w, uint32_t events)
@@ -327,7 +167,8 @@ static void on_timer(struct server *s, struct watch *w, uint32_t events)
 	(void)events;
 	(void)!read(w->fd, &expirations, sizeof expirations);
 	of(s)->armed = 0;
-	pump_stuck(of(s));
+	channels_pump_stuck(&of(s)->channels);
+	tell_lost(of(s));
 	run(of(s));
 }
 
@@ -342,9 +183,14 @@ int connections_start(struct server *s)
 	k->server = s;
 	k->timer = (struct watch){
 		on_timer, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-	k->sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (k->timer.fd < 0 || k->sender < 0)
+	if (k->timer.fd < 0)
 		return -errno;
+	k->channels.paths = &s->paths;
+	k->channels.drop = on_drop;
+	k->channels.arg = k;
+	ret = channels_start(&k->channels);
+	if (ret)
+		return ret;
 	k->port = (struct mad_port){.transmit = transmit, .now = now, .arg = k};
 	mad_port_init(&k->port);
 	k->cm.env = (struct cm_env){
@@ -411,59 +257,23 @@ static int act(struct connections *k, uint32_t owner, const struct proto_in *in,
 	}
 }
 
-/* Queued events of an id follow it to its new channel. */
-static void move_events(struct connections *k, uint32_t owner, const struct proto_in *in)
+/* What is queued about an id follows it to its new channel, or ends with it. */
+static void follow(struct connections *k, uint32_t owner, const struct proto_in *in)
 {
 	const struct cm_call *call = call_of(in);
-	struct event_channel *from, *to;
 
-	if (!call)
-		return;
-	from = find_channel(k, owner, call->backlog);
-	to = find_channel(k, owner, call->channel);
-	if (!from || !to || from == to)
-		return;
-	for (struct queued **link = &from->head; *link;) {
-		struct queued *q = *link;
-
-		if (q->event.handle != call->handle && q->event.listen_handle != call->handle) {
-			link = &q->next;
-			continue;
-		}
-		*link = q->next;
-		if (from->tail == &q->next)
-			from->tail = link;
-		from->n_queued--;
-		q->next = NULL;
-		*to->tail = q;
-		to->tail = &q->next;
-		to->n_queued++;
-	}
-	pump(k, to);
+	if (call && in->msg.op == OP_CM_MIGRATE)
+		channels_move(&k->channels, owner, call->handle, call->channel);
+	/* One way: nothing is queued about it, as its owner knows. */
+	if (call && in->msg.op == OP_CM_DESTROY && in->msg.cookie)
+		channels_purge(&k->channels, owner, call->handle);
 }
 
-/* Events of an id that is no more are nobody's; requests to it are refused. */
-static void purge_events(struct connections *k, uint32_t owner, const struct proto_in *in)
+static void taken(struct connections *k, uint32_t owner, const struct proto_msg *msg)
 {
-	const struct cm_call *call = call_of(in);
-	struct event_channel *ch = call ? find_channel(k, owner, call->channel) : NULL;
-
-	if (!ch)
-		return;
-	for (struct queued **link = &ch->head; *link;) {
-		struct queued *q = *link;
-
-		if (q->event.handle != call->handle && q->event.listen_handle != call->handle) {
-			link = &q->next;
-			continue;
-		}
-		*link = q->next;
-		if (ch->tail == &q->next)
-			ch->tail = link;
-		ch->n_queued--;
-		orphan(k, owner, &q->event);
-		free(q);
-	}
+	if (msg->qpn)
+		cm_taken(&k->cm, owner, msg->qpn);
+	channels_taken(&k->channels, owner, msg->id, msg->size);
 }
 
 static int lend(struct connections *k, uint32_t owner, struct reply *r)
@@ -484,22 +294,21 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 
 	switch (in->msg.op) {
 	case OP_CM_ADD_CHANNEL:
-		return add_channel(k, owner, in);
+		return channels_add(&k->channels, owner, in->msg.id, in->fds[0]);
 	case OP_CM_LEND:
 		return lend(k, owner, r);
 	case OP_CM_DEL_CHANNEL:
-		ret = del_channel(k, owner, in->msg.id);
+		ret = channels_del(&k->channels, owner, in->msg.id);
 		break;
+	case OP_CM_WAKE_CHANNEL:
+		return channels_wake(&k->channels, owner, in->msg.id);
 	case OP_CM_TAKEN:
 		taken(k, owner, &in->msg);
 		break;
 	default:
 		ret = act(k, owner, in, r);
-		if (!ret && in->msg.op == OP_CM_MIGRATE)
-			move_events(k, owner, in);
-		/* One way: nothing is queued about it, as its owner knows. */
-		if (!ret && in->msg.op == OP_CM_DESTROY && in->msg.cookie)
-			purge_events(k, owner, in);
+		if (!ret)
+			follow(k, owner, in);
 	}
 	run(k);
 	return ret;
@@ -510,19 +319,13 @@ void connections_process_gone(struct server *s, uint32_t attach_id)
 	struct connections *k = of(s);
 
 	cm_owner_gone(&k->cm, attach_id);
-	for (int i = 0; i < CHANNEL_BUCKETS; i++) {
-		struct event_channel **link = &k->channels[i], *ch;
-
-		while ((ch = *link)) {
-			if (ch->owner != attach_id) {
-				link = &ch->chain;
-				continue;
-			}
-			*link = ch->chain;
-			free_channel(k, ch);
-		}
-	}
+	channels_gone(&k->channels, attach_id);
 	run(k);
+}
+
+void connections_end(struct server *s)
+{
+	channel_names_end(&s->paths);
 }
 
 static unsigned listeners(const struct cm *cm)
@@ -541,9 +344,9 @@ json_t *connections_status(const struct server *s)
 
 	json_object_set_new(o, "ids", json_integer(k->cm.n_ids));
 	json_object_set_new(o, "listeners", json_integer(listeners(&k->cm)));
-	json_object_set_new(o, "event_channels", json_integer(k->n_channels));
-	json_object_set_new(o, "events_sent", json_integer(k->sent));
-	json_object_set_new(o, "events_dropped", json_integer(k->dropped));
+	json_object_set_new(o, "event_channels", json_integer(k->channels.n));
+	json_object_set_new(o, "events_sent", json_integer(k->channels.sent));
+	json_object_set_new(o, "events_dropped", json_integer(k->channels.dropped));
 	json_object_set_new(o, "mads_sent", json_integer(k->port.sent));
 	json_object_set_new(o, "mads_resent", json_integer(k->port.resent));
 	for (int i = 0; i < CM_N_COUNT; i++)

@@ -2,7 +2,6 @@
 #include "daemon/members.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint32_t used(const struct seg *seg)
@@ -17,78 +16,111 @@ static uint32_t word_at(const struct seg *seg, uint32_t i)
 	return atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
 }
 
+/* ---- which entry of the hub is a copy of which ---- */
+
+/* Chains hold numbers of entries and one more, 0 ends them. */
+static uint16_t *bucket(struct members *m, uint32_t owner, uint32_t from)
+{
+	return &m->head[(owner * 0x9e3779b1u ^ from * 0x85ebca6bu) >> 19];
+}
+
+_Static_assert(SEG_MEMBERS == 1 << (32 - 19), "the shift above");
+
+/* The copy of that entry of owner's, or SEG_MEMBERS. */
+static uint32_t find(struct members *m, uint32_t owner, uint32_t from)
+{
+	uint16_t n = *bucket(m, owner, from);
+
+	while (n && (m->owner[n - 1] != owner || m->from[n - 1] != from))
+		n = m->next[n - 1];
+	return n ? n - 1u : SEG_MEMBERS;
+}
+
 static void clear(struct members *m, struct seg *hub, uint32_t i)
 {
+	uint16_t *link = bucket(m, m->owner[i], m->from[i]);
+
+	while (*link != i + 1)
+		link = &m->next[*link - 1];
+	*link = m->next[i];
 	m->owner[i] = 0;
+	if (i < m->first_free)
+		m->first_free = i;
 	atomic_store_explicit(&hub->member[i].id, 0, memory_order_release);
 }
 
-/* From *at on, which moves behind it; false: there is no room. */
-static bool add(struct members *m, struct seg *hub, uint32_t owner, const struct member_wish *w,
-	uint32_t *at)
+static int add(struct members *m, struct seg *hub, uint32_t owner, uint32_t from,
+	const struct member_copy *c)
 {
-	uint32_t i = *at;
+	uint16_t *list = bucket(m, owner, from);
+	uint32_t i = m->first_free;
 
 	while (i < SEG_MEMBERS && m->owner[i])
 		i++;
-	*at = i;
+	m->first_free = i;
 	if (i == SEG_MEMBERS)
-		return false;
+		return -ENOSPC;
 	m->owner[i] = owner;
-	memcpy(hub->member[i].key, w->key, sizeof w->key);
-	atomic_store_explicit(&hub->member[i].id, w->word, memory_order_release);
+	m->from[i] = from;
+	m->next[i] = *list;
+	*list = i + 1;
+	memcpy(hub->member[i].key, c->key, sizeof c->key);
+	atomic_store_explicit(&hub->member[i].id, c->word, memory_order_release);
 	if (used(hub) < i + 1)
 		atomic_store_explicit(&hub->hdr.members_used, i + 1, memory_order_release);
-	return true;
+	return 0;
 }
 
-static int compare(const void *a, const void *b)
+/* ---- following a segment ---- */
+
+static int follow(
+	struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner, uint32_t from)
 {
-	const struct member_wish *x = a, *y = b;
+	struct member_copy c = {.word = from < used(seg) ? word_at(seg, from) : 0};
+	uint32_t i = find(m, owner, from);
 
-	if (x->word != y->word)
-		return x->word < y->word ? -1 : 1;
-	return memcmp(x->key, y->key, sizeof x->key);
-}
-
-/* What the segment lists now, in order, each once: it may change while we look. */
-static uint32_t read_wishes(struct members *m, const struct seg *seg)
-{
-	uint32_t n = 0, out = 0;
-
-	for (uint32_t i = 0; i < used(seg) && n < SEG_MEMBERS; i++) {
-		m->wish[n] = (struct member_wish){.word = word_at(seg, i)};
-		memcpy(m->wish[n].key, seg->member[i].key, sizeof m->wish[n].key);
-		n += m->wish[n].word != 0;
+	memcpy(c.key, seg->member[from].key, sizeof c.key);
+	if (i < SEG_MEMBERS) {
+		if (c.word == word_at(hub, i) && !memcmp(c.key, hub->member[i].key, sizeof c.key))
+			return 0;
+		clear(m, hub, i);
 	}
-	qsort(m->wish, n, sizeof *m->wish, compare);
-	for (uint32_t i = 0; i < n; i++)
-		if (!out || compare(&m->wish[out - 1], &m->wish[i]))
-			m->wish[out++] = m->wish[i];
-	return out;
+	return c.word ? add(m, hub, owner, from, &c) : 0;
 }
 
 int members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
 {
-	uint32_t n = read_wishes(m, seg), at = 0;
-	bool room = true;
+	int ret = 0;
 
-	for (uint32_t i = 0; i < used(hub); i++) {
-		struct member_wish there = {.word = word_at(hub, i)}, *w;
+	/* What goes makes room for what comes. */
+	for (uint32_t i = 0; i < SEG_MEMBERS; i++)
+		if ((i >= used(seg) || !word_at(seg, i)) && follow(m, hub, seg, owner, i))
+			ret = -ENOSPC;
+	for (uint32_t i = 0; i < used(seg); i++)
+		if (follow(m, hub, seg, owner, i))
+			ret = -ENOSPC;
+	m->missing |= ret != 0;
+	return ret;
+}
 
-		if (m->owner[i] != owner)
-			continue;
-		memcpy(there.key, hub->member[i].key, sizeof there.key);
-		w = bsearch(&there, m->wish, n, sizeof there, compare);
-		if (w && !w->listed)
-			w->listed = true;
-		else
-			clear(m, hub, i);
-	}
-	for (uint32_t i = 0; i < n; i++)
-		if (!m->wish[i].listed)
-			room = add(m, hub, owner, &m->wish[i], &at) && room;
-	return room ? 0 : -ENOSPC;
+int members_change(
+	struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner, uint32_t from)
+{
+	int ret;
+
+	if (from >= SEG_MEMBERS)
+		return members_update(m, hub, seg, owner);
+	ret = follow(m, hub, seg, owner, from);
+	m->missing |= ret != 0;
+	return ret;
+}
+
+bool members_ask_missing(struct members *m)
+{
+	bool missing = m->missing;
+
+	m->missing = false;
+	return missing;
 }
 
 void members_drop(struct members *m, struct seg *hub, uint32_t owner)

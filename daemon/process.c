@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sparse.h"
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "pages/arena.h"
@@ -62,7 +63,7 @@ static void read_comm(struct process *p)
 
 static int map_segment(int fd, struct seg **seg)
 {
-	void *p = mmap(NULL, SEG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *p = mmap(NULL, SEG_SIZE, sparse_prot(), MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
@@ -141,16 +142,23 @@ static void on_death(struct server *s, struct watch *w, uint32_t events)
 	process_died(s, (struct process *)w);
 }
 
-/* Enters p, complete but for its death watch, into the tables. */
-static void enter(struct server *s, struct process *p, pid_t pid, int pidfd)
+/* Enters p, complete but for its death watch, into the tables; not if its death went unseen. */
+static int enter(struct server *s, struct process *p, pid_t pid, int pidfd)
 {
+	int ret = 0;
+
+	p->death = (struct watch){on_death, pidfd};
+	if (pidfd >= 0)
+		ret = server_watch(s, &p->death);
+	if (ret) {
+		p->death.fd = -1;
+		return ret;
+	}
 	p->pid = pid;
 	p->seg->hdr.pid = pid;
 	p->seg->hdr.start_time = start_time(pid);
 	read_comm(p);
-	p->death = (struct watch){on_death, pidfd};
-	if (pidfd >= 0)
-		server_watch(s, &p->death);
+	memcpy(p->seg->hdr.comm, p->comm, sizeof p->seg->hdr.comm);
 	p->chain = *bucket(s, p->id);
 	*bucket(s, p->id) = p;
 	p->next = s->processes;
@@ -158,6 +166,23 @@ static void enter(struct server *s, struct process *p, pid_t pid, int pidfd)
 		p->next->prev = p;
 	s->processes = p;
 	s->n_processes++;
+	return 0;
+}
+
+static void release(struct server *s, struct process *p)
+{
+	for (uint32_t i = 0; i < p->n_channels; i++)
+		close(p->channels[i].fd);
+	s->n_channels -= process_n_channels(p);
+	free(p->channels);
+	close(p->async_fd);
+	close(p->seg_fd);
+	if (p->arena_fd >= 0)
+		close(p->arena_fd);
+	if (p->death.fd >= 0)
+		server_unwatch(s, &p->death);
+	munmap(p->seg, SEG_SIZE);
+	free(p);
 }
 
 int process_create(struct server *s, pid_t pid, int pidfd, struct process **out)
@@ -182,9 +207,12 @@ int process_create(struct server *s, pid_t pid, int pidfd, struct process **out)
 		return ret;
 	}
 	p->arena_fd = create_arena();
-	enter(s, p, pid, pidfd);
-	*out = p;
-	return 0;
+	ret = enter(s, p, pid, pidfd);
+	if (ret)
+		release(s, p);
+	else
+		*out = p;
+	return ret;
 }
 
 static bool is_segment_of(const struct seg *seg, uint32_t id)
@@ -219,9 +247,14 @@ int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_f
 	p->seg_fd = seg_fd;
 	p->async_fd = async_fd;
 	p->arena_fd = arena_fd;
-	enter(s, p, pid, pidfd);
-	*out = p;
-	return 0;
+	ret = enter(s, p, pid, pidfd);
+	if (ret) {
+		munmap(p->seg, SEG_SIZE);
+		free(p);
+	} else {
+		*out = p;
+	}
+	return ret;
 }
 
 /*
@@ -278,20 +311,12 @@ static void remove_from_tables(struct server *s, struct process *p)
 		s->idle_since = clock_ns();
 }
 
-static void release(struct server *s, struct process *p)
+void processes_list_members(struct server *s)
 {
-	for (uint32_t i = 0; i < p->n_channels; i++)
-		close(p->channels[i].fd);
-	s->n_channels -= process_n_channels(p);
-	free(p->channels);
-	close(p->async_fd);
-	close(p->seg_fd);
-	if (p->arena_fd >= 0)
-		close(p->arena_fd);
-	if (p->death.fd >= 0)
-		server_unwatch(s, &p->death);
-	munmap(p->seg, SEG_SIZE);
-	free(p);
+	if (!members_ask_missing(&s->members))
+		return;
+	for (struct process *p = s->processes; p; p = p->next)
+		members_update(&s->members, s->env.hub, p->seg, p->id);
 }
 
 void process_died(struct server *s, struct process *p)
@@ -305,6 +330,7 @@ void process_died(struct server *s, struct process *p)
 	timers_drop(&s->timers, p->id);
 	lease_drop(&s->leases, p->id);
 	members_drop(&s->members, s->env.hub, p->id);
+	processes_list_members(s);
 	connections_process_gone(s, p->id);
 	for (struct process *q = s->processes; q; q = q->next)
 		recover_death(&s->env, q->seg, q->id, p->id);

@@ -55,6 +55,9 @@ struct process *process_find(const struct server *s, uint32_t id);
 /* After its connection ended: true if it can still attach again under the same id. */
 bool process_lives(const struct process *p);
 
+/* Entries that had no room in the hub get it, as far as there is some now. */
+void processes_list_members(struct server *s);
+
 /* It is gone: tells its peers, releases all it had, frees it. */
 void process_died(struct server *s, struct process *p);
 

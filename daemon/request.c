@@ -14,7 +14,7 @@
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "daemon/status.h"
-#include "pages/backing.h"
+#include "pages/piece.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -135,7 +135,8 @@ static int do_attach(struct server *s, struct session *c, struct proto_in *in, s
 
 	if (c->process)
 		return refused(s, REF_BAD_MESSAGE, 1);
-	if (strcmp(s->paths.fabric, "default") == 0 && !our_netns(s, in->fds[0]))
+	/* Who was with us before may have moved since: its objects stay. */
+	if (!(in->msg.flags & PROTO_AGAIN) && !our_netns(s, in->fds[0]))
 		return refused(s, REF_OTHER_NETNS, -EACCES);
 	if (in->msg.flags & PROTO_AGAIN) {
 		p = process_find(s, in->msg.attach_id);
@@ -209,20 +210,13 @@ static bool is_eventfd(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") == 0;
 }
 
-static bool is_backing(int fd)
-{
-	const struct backing b = {.kind = BACKING_MEMFD, .fd = fd};
-
-	return backing_bytes(&b) > 0;
-}
-
 static int do_add_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	int ret;
 
 	(void)r;
 	/* On anything else our write might block, and peers would not map it. */
-	if (in->msg.id & PROTO_BACKING ? !is_backing(in->fds[0])
+	if (in->msg.id & PROTO_BACKING ? !piece_file(in->fds[0])
 				       : in->msg.id == 0 || !is_eventfd(in->fds[0]))
 		return refused(s, REF_BAD_FDS, -EINVAL);
 	ret = process_add_channel(s, c->process, in->msg.id, in->fds[0]);
@@ -274,9 +268,14 @@ static int do_fire(struct server *s, struct session *c, struct proto_in *in, str
 
 static int do_members(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	int ret = members_update(&s->members, s->env.hub, c->process->seg, c->process->id);
+	const struct process *p = c->process;
+	int ret = in->msg.id
+			  ? members_change(&s->members, s->env.hub, p->seg, p->id, in->msg.id - 1)
+			  : members_update(&s->members, s->env.hub, p->seg, p->id);
 
-	(void)in, (void)r;
+	(void)r;
+	if (!ret)
+		processes_list_members(s);
 	return ret ? refused(s, REF_MEMBERS_FULL, ret) : 0;
 }
 
@@ -333,8 +332,9 @@ static const struct request {
 	[OP_STATUS] = {do_status, 0, 0, false},
 	[OP_STAY] = {do_stay, 0, 0, false},
 	[OP_SHUTDOWN] = {do_shutdown, 0, 0, false},
-	[OP_CM_ADD_CHANNEL] = {connections_request, 0, 0, true},
+	[OP_CM_ADD_CHANNEL] = {connections_request, 1, 1, true},
 	[OP_CM_DEL_CHANNEL] = {connections_request, 0, 0, true},
+	[OP_CM_WAKE_CHANNEL] = {connections_request, 0, 0, true},
 	[OP_CM_TAKEN] = {connections_request, 0, 0, true},
 	[OP_CM_BIND] = {connections_request, 0, 0, true},
 	[OP_CM_LISTEN] = {connections_request, 0, 0, true},

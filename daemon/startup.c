@@ -292,7 +292,7 @@ static int make_events(struct server *s, const struct failure *f)
 
 static uint64_t idle_ns(void)
 {
-	const char *text = getenv("WEFT_IDLE_EXIT");
+	const char *text = secure_getenv("WEFT_IDLE_EXIT");
 	double seconds = DEFAULT_IDLE_S;
 	char *end = NULL;
 
@@ -349,6 +349,7 @@ void server_end(struct server *s)
 
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
 	unlinkat(s->paths.dir_fd, name, 0);
+	connections_end(s);
 	/* Who finds us gone need not start another. */
 	atomic_store_explicit(&s->page->left, 1, memory_order_release);
 	/*

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
@@ -120,6 +122,7 @@ static const char *const share_reasons[SHARE_REASONS] = {
 	[SHARE_LEFT_BEHIND] = "left_behind",
 	[SHARE_JOURNALED] = "journaled",
 	[SHARE_NO_FD] = "no_descriptor",
+	[SHARE_ON_DEMAND] = "on_demand",
 };
 
 /* How peers reach its memory: what is mapped, and how often and why a region was not. */
@@ -155,6 +158,15 @@ static json_t *persistence(const struct seg_header *h)
 	return o;
 }
 
+/* Names of others: JSON has to be UTF-8, and who prints it wants no control characters. */
+static json_t *escaped(const char *s)
+{
+	char text[4 * PATH_MAX];
+
+	text_escape(text, sizeof text, s, strlen(s));
+	return json_string(text);
+}
+
 static json_t *one_process(const struct process *p)
 {
 	const struct seg_header *h = &p->seg->hdr;
@@ -162,7 +174,7 @@ static json_t *one_process(const struct process *p)
 
 	set_int(o, "attach_id", p->id);
 	set_int(o, "pid", p->pid);
-	json_object_set_new(o, "comm", json_string(p->comm));
+	json_object_set_new(o, "comm", escaped(p->comm));
 	json_object_set_new(o, "connected", json_boolean(p->session != NULL));
 	set_int(o, "n_pd", atomic_load(&h->n_pd));
 	set_int(o, "n_mr", atomic_load(&h->n_mr));
@@ -233,7 +245,7 @@ static json_t *gids(const struct fabric_port *port)
 		inet_ntop(AF_INET6, g->raw, text, sizeof text);
 		set_int(o, "index", i);
 		json_object_set_new(o, "gid", json_string(text));
-		json_object_set_new(o, "ifname", json_string(g->ifname));
+		json_object_set_new(o, "ifname", escaped(g->ifname));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -246,7 +258,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "version", json_string(WEFT_VERSION));
 	set_int(o, "pid", getpid());
 	json_object_set_new(o, "fabric", json_string(s->paths.fabric));
-	json_object_set_new(o, "runtime_dir", json_string(s->paths.dir));
+	json_object_set_new(o, "runtime_dir", escaped(s->paths.dir));
 	set_int(o, "uptime_s", (clock_ns() - s->started) / NSEC_PER_SEC);
 	json_object_set_new(o, "stay", json_boolean(s->stay));
 	set_int(o, "epoch", s->epoch);

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "daemon/server.h"
 #include "rdv/spawn.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, WHY_MAX = 512 };
 
 struct options {
 	const char *fabric;
@@ -68,17 +69,24 @@ static const struct argp parser = {
 	NULL,
 };
 
+static void complain(const char *why)
+{
+	char line[4 * WHY_MAX];
+
+	text_escape(line, sizeof line, why, strlen(why));
+	fprintf(stderr, "weftd: %s\n", line);
+}
+
 /* In the process that a person started: waits for the word of the one that goes on. */
 static int relay(int fd)
 {
-	char line[512];
+	char line[WHY_MAX];
 	ssize_t n = read(fd, line, sizeof line - 1);
 
 	line[n > 0 ? n : 0] = '\0';
 	if (strcmp(line, "ok") == 0)
 		return 0;
-	fprintf(stderr, "weftd: %s\n",
-		*line ? line + strspn(line, READY_ERROR_CHARS) : "ended without a word");
+	complain(*line ? line + strspn(line, READY_ERROR_CHARS) : "ended without a word");
 	return 1;
 }
 
@@ -122,14 +130,14 @@ static void tell(const struct options *o, int err, const char *why)
 			(void)!write(o->ready_fd, "ok", strlen("ok"));
 		close(o->ready_fd);
 	} else if (err) {
-		fprintf(stderr, "weftd: %s\n", why);
+		complain(why);
 	}
 }
 
 static int serve(const struct options *o)
 {
 	static struct server server;
-	char why[512] = "";
+	char why[WHY_MAX] = "";
 	int ret;
 
 	server.stay = o->stay;
@@ -138,8 +146,6 @@ static int serve(const struct options *o)
 	tell(o, ret, *why ? why : strerror(-ret));
 	if (ret)
 		return EXIT_FAILURE;
-	if (chdir("/") < 0) /* else we would keep a file system from being unmounted */
-		log_line(LOG_LVL_WARN, "cannot change to /: %s", strerror(errno));
 	ret = server_run(&server);
 	if (ret)
 		log_line(LOG_LVL_ERROR, "event loop failed: %s", strerror(-ret));

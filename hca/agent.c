@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/sparse.h"
+#include "base/thread.h"
 #include "hca/atomic_op.h"
 #include "hca/exec_agent.h"
 #include "hca/heap.h"
@@ -18,7 +19,6 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/tables.h"
-#include "hca/thread.h"
 #include "hca/token.h"
 #include "hca/worker.h"
 #include "include/weft/verbs_ext.h"
@@ -148,14 +148,18 @@ static bool window_allows(
 	       covers(s->addr, s->length, p) && covers(mr->addr, mr->length, p);
 }
 
-/* Does a region of ours cover the piece, or a window? */
+/*
+ * Does a region of ours cover the piece, or a window?  Its key is looked at first: while that
+ * stands, who deregisters waits for this step before the region is freed; else it may be gone.
+ */
 static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 {
-	const struct seg_mr *s = &proc_seg()->mr[p->key >> 8 & (SEG_MRS - 1)];
-	const struct hca_mr *mr = region_of(p->key, pd);
+	const struct seg_mr *s = seg_mr_of(proc_seg(), p->key);
+	const struct hca_mr *mr;
 
 	if (!p->key || atomic_load_explicit(&s->key, memory_order_acquire) != p->key)
 		return false;
+	mr = region_of(p->key, pd);
 	if (!mr)
 		return window_allows(s, p, pd, right);
 	if (mr->sink) /* the null region */
@@ -229,18 +233,51 @@ static enum move_result perform(
 	return MOVE_OK;
 }
 
-/* The exec slot names ourselves: who takes memory or a QP away waits for this step. */
-static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t *bounce)
+/*
+ * Pages cannot be reached while they change over: so a fault is believed the fourth time, and while
+ * the region says that it changes over only after 100 ms.
+ */
+enum { FAULTS_DOUBTED = 3, FAULTS_MAX = 2000, FAULT_NAP_NS = 50 * 1000 };
+
+static bool changes_over(const struct request *r)
 {
-	enum move_result result = MOVE_STOPPED;
-	struct request r;
-	uint64_t before = 0;
+	for (unsigned i = 0; i < r->n; i++) {
+		struct seg_mr *s = seg_mr_of(proc_seg(), r->piece[i].key);
+
+		if (atomic_load_explicit(&s->share, memory_order_acquire) == MR_BUSY)
+			return true;
+	}
+	return false;
+}
+
+/* The exec slot names ourselves: who takes memory or a QP away waits for this step. */
+static enum move_result try_once(
+	struct exec *x, const struct request *r, uint32_t attach, uint8_t *bounce, uint64_t *before)
+{
+	enum move_result result;
 
 	slot_enter(x->slot, x->attach, x->attach);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (read_request(h, &r))
-		result = perform(x, &r, attach, bounce, &before);
+	result = perform(x, r, attach, bounce, before);
 	slot_leave(x->slot);
+	return result;
+}
+
+static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t *bounce)
+{
+	const struct timespec nap = {.tv_nsec = FAULT_NAP_NS};
+	enum move_result result = MOVE_STOPPED;
+	struct request r;
+	uint64_t before = 0;
+	bool again = read_request(h, &r);
+
+	for (unsigned n = 0; again; n++) {
+		result = try_once(x, &r, attach, bounce, &before);
+		again = result == MOVE_FAULT_REMOTE &&
+			(n < FAULTS_DOUBTED || (n < FAULTS_MAX && changes_over(&r)));
+		if (again)
+			nanosleep(&nap, NULL);
+	}
 	count_add(x, result == MOVE_STOPPED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
 	h->result = result;
 	h->before = before;
@@ -383,7 +420,7 @@ static void start(void)
 
 	atomic_store_explicit(&agent.stop, false, memory_order_relaxed);
 	if (!rc)
-		rc = thread_start(&agent.thread, agent_main, a);
+		rc = thread_start(&agent.thread, NULL, THREAD_SMALL, agent_main, a);
 	if (rc)
 		log_line(LOG_LVL_ERROR,
 			"cannot start the agent thread (%s): peers that may not call "
@@ -404,7 +441,7 @@ static void stop(void)
 	agent.started = false;
 	/* What the bounce buffers took goes back; who still copies into one gets a new page. */
 	if (a)
-		madvise(a->bounce, sizeof a->bounce, MADV_REMOVE);
+		sparse_empty(a->bounce, sizeof a->bounce);
 }
 
 void agent_hold(void)

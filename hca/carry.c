@@ -31,6 +31,8 @@ bool carry_goes_on(struct work *w, const struct held *held)
 	/* Looked at once: a region that is through with changing now was not a moment ago. */
 	switch (held_check(held)) {
 	case HELD_BUSY:
+		if (w->shared)
+			break;
 		w->busy = true;
 		return false;
 	case HELD_GONE:
@@ -41,11 +43,16 @@ bool carry_goes_on(struct work *w, const struct held *held)
 	return work_connected(w);
 }
 
+/*
+ * A receive of a shared queue, once begun, is filled by no other message: so the copy does not
+ * begin anew.  Who changes a region waits for it, since the step does not end.
+ */
 static bool still_valid(void *arg)
 {
 	const struct guard *g = arg;
 
-	work_step(g->w);
+	if (!g->w->shared)
+		work_step(g->w);
 	return carry_goes_on(g->w, g->held);
 }
 

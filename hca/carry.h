@@ -54,7 +54,8 @@ enum move_result carry_arrived(const struct work *w, const struct held *held);
 
 /*
  * Between two steps, when the exec slot has moved: may the request go on?  If not, w->busy tells
- * that a region is changing over.
+ * that a region is changing over.  A request that fills a receive of a shared queue goes on then:
+ * its slot has not moved, or names none of the memory.
  */
 bool carry_goes_on(struct work *w, const struct held *held);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Completion channels: an eventfd, and the CQs whose events it counts. */
+/* Completion channels: an eventfd, and the CQs whose events it counts (hca/fired.h). */
 #include "hca/channel.h"
 
 #include <errno.h>
@@ -13,14 +13,41 @@
 
 #include "base/clock.h"
 #include "base/restart.h"
+#include "base/sparse.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
+#include "hca/tables.h"
 #include "hca/wake.h"
 #include "rdv/rdv.h"
 
 /* A weftd that has just gone is looked after so often. */
 enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10 };
 #define ALERT_NS (2 * (uint64_t)NSEC_PER_SEC)
+
+/* On which channel a CQ is, by its index: under that channel's lock it stays what it is. */
+static _Atomic uint32_t channel_of[SEG_CQS];
+
+/* ---- channels ---- */
+
+static void order_open(struct hca_channel *ch)
+{
+	struct ticket_ring *r;
+
+	ch->order = seg_fired(proc_seg(), ch->id);
+	r = ch->order.ring;
+	atomic_store_explicit(&r->tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->head_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(ch->order.overflow, 0, memory_order_relaxed);
+}
+
+/* Its memory goes back, and reads as zeros for the next channel. */
+static void order_close(struct hca_channel *ch)
+{
+	size_t len = sizeof *ch->order.slots << ch->order.log_size;
+
+	sparse_empty((void *)ch->order.slots, len);
+}
 
 int hca_channel_create(struct hca_channel **out)
 {
@@ -36,6 +63,7 @@ int hca_channel_create(struct hca_channel **out)
 	ch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
 	rc = ch->fd < 0 ? -errno : wake_own_add(ch->fd, &ch->id);
 	if (!rc) {
+		order_open(ch);
 		rc = rdv_add_channel(ch->id, ch->fd);
 		if (rc)
 			wake_own_del(ch->id);
@@ -56,6 +84,7 @@ int hca_channel_destroy(struct hca_channel *ch)
 	if (ch->epoch == proc_epoch()) {
 		if (ch->cqs)
 			return -EBUSY;
+		order_close(ch);
 		wake_own_del(ch->id);
 		rdv_del_channel(ch->id);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_channel, 1, memory_order_relaxed);
@@ -78,7 +107,62 @@ void channel_add_cq(struct hca_channel *ch, struct hca_cq *cq)
 	if (cq->next)
 		cq->next->link = &cq->next;
 	ch->cqs = cq;
+	atomic_store_explicit(&channel_of[cq->index], ch->id, memory_order_relaxed);
 	lock_drop(&ch->lock);
+}
+
+/* ---- events ---- */
+
+/*
+ * Takes one count from the channel without waiting, whatever its flags say: another thread may
+ * have taken the one that poll() saw.  0, -EAGAIN or another error of read(2).
+ */
+static int take_count(struct hca_channel *ch)
+{
+	uint64_t one;
+	struct iovec iov = {.iov_base = &one, .iov_len = sizeof one};
+	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+
+	if (preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return -errno;
+	/* Emulators lack the flag. */
+	if (poll(&p, 1, 0) == 0)
+		return -EAGAIN;
+	return read(ch->fd, &one, sizeof one) < 0 ? -errno : 0;
+}
+
+static bool readable(struct hca_channel *ch)
+{
+	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Lets the fd be readable while there are events whose counts went to others. */
+static void settle(struct hca_channel *ch)
+{
+	if (ch->reader.owes && fired_owes(&ch->order, &ch->reader, readable(ch)))
+		wake_write(ch->fd);
+}
+
+static uint32_t count_of(const _Atomic uint32_t *events, const struct hca_cq *cq)
+{
+	return atomic_load_explicit(events, memory_order_acquire) - cq->fired_seen;
+}
+
+/* Its events that were not taken go with it, and their counts. */
+static void drop_events(struct hca_channel *ch, struct hca_cq *cq)
+{
+	int32_t n = (int32_t)count_of(&cq->s->told, cq);
+
+	if (n <= 0)
+		return;
+	while (n-- > 0 && !take_count(ch))
+		;
+	ch->reader.owes = true;
+	settle(ch);
 }
 
 void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
@@ -91,35 +175,70 @@ void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
 		if (cq->next)
 			cq->next->link = cq->link;
 		cq->link = NULL;
+		atomic_store_explicit(&channel_of[cq->index], 0, memory_order_relaxed);
+		if (cq->epoch == proc_epoch())
+			drop_events(ch, cq);
 	}
 	lock_drop(&ch->lock);
 }
 
-static bool fired(struct hca_cq *cq)
+/* The CQ that an entry is about if that has an event more, as the entry says. */
+static struct hca_cq *named_by(struct hca_channel *ch, uint64_t entry)
 {
-	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) == cq->fired_seen)
-		return false;
-	cq->fired_seen++;
-	return true;
+	uint32_t index = fired_cq(entry);
+	struct hca_cq *cq = NULL;
+
+	if (atomic_load_explicit(&channel_of[index], memory_order_relaxed) == ch->id)
+		cq = table_cq(index);
+	return cq && count_of(&cq->s->fired, cq) && fired_is_due(entry, cq->fired_seen) ? cq : NULL;
 }
 
-/* A CQ with an event that was not taken yet, looking round from the last one found. */
-static struct hca_cq *find_fired(struct hca_channel *ch)
+/* The next in turn with an event more, looking round from the last one found. */
+static struct hca_cq *any_fired(struct hca_channel *ch)
 {
 	struct hca_cq *start, *cq;
 
-	lock_take(&ch->lock);
 	start = cq = ch->next_up ? ch->next_up : ch->cqs;
-	while (cq && !fired(cq)) {
+	while (cq && !count_of(&cq->s->fired, cq)) {
 		cq = cq->next ? cq->next : ch->cqs;
 		if (cq == start)
 			cq = NULL;
 	}
+	ch->reader.sweeps &= !!cq;
 	if (cq)
 		ch->next_up = cq->next;
+	return cq;
+}
+
+static struct hca_cq *next_fired(struct hca_channel *ch)
+{
+	struct hca_cq *cq = NULL;
+	uint64_t entry;
+
+	while (!cq && (entry = fired_pop(&ch->order, &ch->reader)))
+		cq = named_by(ch, entry);
+	return cq ? cq : any_fired(ch);
+}
+
+/* For a count that was taken: the event that it is for.  False: it was one too many. */
+static bool take_event(struct hca_channel *ch, void **cookie)
+{
+	struct hca_cq *cq;
+
+	lock_take(&ch->lock);
+	cq = next_fired(ch);
+	if (cq) {
+		cq->fired_seen++;
+		cq_event_taken(cq);
+		*cookie = cq->cookie;
+		fired_give(&ch->reader, &cq->s->told, cq->fired_seen);
+		settle(ch);
+	}
 	lock_drop(&ch->lock);
 	return cq;
 }
+
+/* ---- waiting ---- */
 
 /* Fires what is due; true if some CQ's events may wait. */
 static bool moderated(struct hca_channel *ch)
@@ -196,30 +315,8 @@ static int wait_readable(struct hca_channel *ch)
 	return -EAGAIN;
 }
 
-/*
- * Takes one count from the channel without waiting, whatever its flags say: another thread may
- * have taken the one that poll() saw.  0, -EAGAIN or another error of read(2).
- */
-static int take_count(struct hca_channel *ch)
-{
-	uint64_t one;
-	struct iovec iov = {.iov_base = &one, .iov_len = sizeof one};
-	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
-
-	if (preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) >= 0)
-		return 0;
-	if (errno != EOPNOTSUPP && errno != ENOSYS)
-		return -errno;
-	/* Emulators lack the flag. */
-	if (poll(&p, 1, 0) == 0)
-		return -EAGAIN;
-	return read(ch->fd, &one, sizeof one) < 0 ? -errno : 0;
-}
-
 int hca_channel_get(struct hca_channel *ch, void **cookie)
 {
-	struct hca_cq *cq;
-
 	for (;;) {
 		int rc = take_count(ch);
 
@@ -230,11 +327,7 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 		}
 		if (rc)
 			return rc;
-		/* An event without a CQ comes from a producer that fired twice: legal, dropped. */
-		cq = find_fired(ch);
-		if (cq) {
-			*cookie = cq->cookie;
+		if (take_event(ch, cookie))
 			return 0;
-		}
 	}
 }

@@ -4,6 +4,6 @@
 struct hca_channel;
 struct hca_cq;
 
-/* Puts a CQ on a channel's list, where hca_channel_get() looks for fired ones. */
+/* Puts a CQ on a channel, and takes it off, with the events that nobody took. */
 void channel_add_cq(struct hca_channel *ch, struct hca_cq *cq);
 void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq);

@@ -33,50 +33,78 @@ static void end_wait(struct seg_cq *cq)
 	atomic_store_explicit(&cq->due, 0, memory_order_relaxed);
 }
 
-/* May the event wait for more completions?  Then weftd looks at it when it is due. */
-static bool may_wait(struct exec *x, const struct view *v, const struct cq_ref *cq)
+bool cq_may_wait(struct exec *x, uint32_t attach, struct seg_cq *cq, uint32_t index, uint32_t more)
 {
-	uint32_t m = atomic_load_explicit(&cq->cq->moderation, memory_order_relaxed);
+	uint32_t m = atomic_load_explicit(&cq->moderation, memory_order_relaxed);
 	uint32_t count = m >> 16, period = m & 0xffff, n;
 	uint64_t due;
 
 	if (!m)
 		return false;
-	n = atomic_fetch_add_explicit(&cq->cq->held, 1, memory_order_relaxed) + 1;
-	due = atomic_load_explicit(&cq->cq->due, memory_order_relaxed);
+	n = atomic_fetch_add_explicit(&cq->held, more, memory_order_relaxed) + more;
+	due = atomic_load_explicit(&cq->due, memory_order_relaxed);
 	if ((count && n >= count) || (due && clock_ns() >= due)) {
-		end_wait(cq->cq);
+		end_wait(cq);
 		return false;
 	}
-	if (n > 1 || !period)
+	if (n > more || !period)
 		return true;
 	due = clock_ns() + (uint64_t)period * NSEC_PER_USEC;
-	atomic_store_explicit(&cq->cq->due, due, memory_order_seq_cst);
-	if (x->timer(v->attach, SEG_TIMER_CQ | cq->index, due, x->arg))
+	atomic_store_explicit(&cq->due, due, memory_order_seq_cst);
+	if (x->timer(attach, SEG_TIMER_CQ | index, due, x->arg))
 		return true;
-	end_wait(cq->cq);
+	end_wait(cq);
 	return false;
 }
 
-static void notify(struct exec *x, const struct view *v, const struct cq_ref *cq, bool solicited)
+bool cq_fire(struct exec *x, struct seg *seg, uint32_t attach, uint32_t index, bool solicited)
 {
-	uint32_t firing;
+	struct seg_cq *cq = &seg->cq[index];
+	uint32_t firing = arm_must_fire(&cq->arm, solicited);
+	struct fired_ref order;
 
-	if (!arm_wants(&cq->cq->arm, solicited) || may_wait(x, v, cq))
-		return;
-	firing = arm_must_fire(&cq->cq->arm, solicited);
 	if (!firing)
+		return false;
+	order = seg_fired(seg, cq->channel);
+	fired_put(&order, index, &cq->fired);
+	if (x->fire(attach, cq->channel, x->arg))
+		atomic_fetch_add_explicit(&cq->told, 1, memory_order_release);
+	arm_fired(&cq->arm, firing);
+	return true;
+}
+
+/* It is armed for such a completion. */
+static __attribute__((noinline)) void notify(
+	struct exec *x, const struct view *v, const struct cq_ref *cq, bool solicited)
+{
+	const struct late_event e = {.seg = v->seg,
+		.attach = v->attach,
+		.index = cq->index,
+		.arm = atomic_load_explicit(&cq->cq->arm, memory_order_relaxed),
+		.solicited = solicited};
+
+	if (cq_may_wait(x, v->attach, cq->cq, cq->index, 1))
 		return;
-	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);
-	count_add(x, CTR_EVENTS, 1);
-	x->fire(v->attach, cq->cq->channel, x->arg);
-	arm_fired(&cq->cq->arm, firing);
+	if (x->late && v->attach != x->attach)
+		*x->late = e;
+	else
+		complete_late(x, &e);
+}
+
+void complete_late(struct exec *x, const struct late_event *late)
+{
+	uint32_t arm = atomic_load_explicit(&late->seg->cq[late->index].arm, memory_order_relaxed);
+
+	if (!((arm ^ late->arm) & ~ARM_STATE_MASK) &&
+		cq_fire(x, late->seg, late->attach, late->index, late->solicited))
+		count_add(x, CTR_EVENTS, 1);
 }
 
 /* False: the CQ, of process v, is lost. */
 static bool push_ticket(struct exec *x, const struct view *v, const struct cq_ref *cq,
 	uint64_t ticket, bool solicited)
 {
+	uint64_t marked = ticket | (solicited ? TICKET_SOLICITED : 0);
 	uint32_t surplus = atomic_load_explicit(&cq->cq->surplus, memory_order_relaxed);
 	struct cq_ref now;
 
@@ -87,9 +115,10 @@ static bool push_ticket(struct exec *x, const struct view *v, const struct cq_re
 			return false; /* its owner scribbled over its CQ */
 		cq = &now;
 	}
-	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, ticket))
+	if (!ticket_push(cq->ring, cq->slots, cq->log_size, cq->limit + surplus, marked))
 		return !overrun(x, v, cq);
-	notify(x, v, cq, solicited);
+	if (arm_wants(&cq->cq->arm, solicited))
+		notify(x, v, cq, solicited);
 	return true;
 }
 
@@ -174,8 +203,9 @@ bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
 		return false;
 	if (e->type == IBV_QPT_UD && owns_shared(e))
 		return true; /* it has no limit to count for */
-	taken = atomic_fetch_add_explicit(&q->taken, 1, memory_order_relaxed) + 1;
-	limit = atomic_load_explicit(&q->limit, memory_order_relaxed);
+	/* Who sets the limit looks at the count after that: one of the two sees the other. */
+	taken = atomic_fetch_add_explicit(&q->taken, 1, memory_order_seq_cst) + 1;
+	limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	if (!limit)
 		return true;
 	left = atomic_load_explicit(&q->posted, memory_order_relaxed) - taken;

@@ -19,6 +19,15 @@ struct seen_alive {
 
 struct work;
 
+/* The event of a CQ of another process, put off until the request has completed: complete_late().
+ */
+struct late_event {
+	struct seg *seg; /* NULL: there is none */
+	uint32_t attach, index;
+	uint32_t arm; /* the CQ's arm word: who arms it anew looks what is there */
+	bool solicited;
+};
+
 /* The thread that executes: its exec slot, its token identity, and how its process wakes others. */
 struct exec {
 	uint32_t attach;
@@ -30,8 +39,11 @@ struct exec {
 	uint64_t owner; /* token_owner() of the two */
 	_Atomic uint64_t *counters;          /* CTR_ROOM of them, written by this thread alone */
 	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
-	/* Writes the eventfd of a channel of a process (0: its async fd); never blocks. */
-	void (*fire)(uint32_t attach, uint32_t channel, void *arg);
+	/*
+	 * Writes the eventfd of a channel of a process (0: its async fd); never blocks.  False:
+	 * weftd was asked to, or it cannot be written.
+	 */
+	bool (*fire)(uint32_t attach, uint32_t channel, void *arg);
 	/*
 	 * Asks weftd to watch the deadline of a QP, or of SEG_TIMER_CQ | the index of a CQ; false
 	 * if that could not be asked.
@@ -43,6 +55,7 @@ struct exec {
 	/* The shared receive queue with that number, for XRC; NULL if there is none. */
 	const struct end *(*find_srq)(struct work *w, uint32_t srqn);
 	const _Atomic uint64_t *restarted_ns; /* of the fabric page; NULL: none */
+	struct late_event *late;              /* where to put off events of others; NULL: not now */
 };
 
 static inline void count_add(struct exec *x, enum seg_counter which, uint64_t n)
@@ -93,6 +106,21 @@ struct received {
 /* Completes the receive at e's rq_head and moves the head.  The caller holds e's rq_token. */
 void complete_recv(struct exec *x, const struct end *e, uint32_t pos, const struct outcome *o,
 	const struct received *r);
+
+/*
+ * May the event of a moderated CQ, entry index of process attach, wait for other completions than
+ * those `more`?  Then weftd looks at it when it is due.
+ */
+bool cq_may_wait(struct exec *x, uint32_t attach, struct seg_cq *cq, uint32_t index, uint32_t more);
+
+/*
+ * Fires a CQ, entry index of process attach, if it is armed for such a completion.  True if it did.
+ * The one place where events come from.
+ */
+bool cq_fire(struct exec *x, struct seg *seg, uint32_t attach, uint32_t index, bool solicited);
+
+/* Fires what was put off. */
+void complete_late(struct exec *x, const struct late_event *late);
 
 /*
  * Takes a receive of e's queue with several producers; *pos is its position.  Raises the limit

@@ -9,6 +9,8 @@
 #include "hca/agent.h"
 #include "hca/arm.h"
 #include "hca/channel.h"
+#include "hca/cq.h"
+#include "hca/explain.h"
 #include "hca/heap.h"
 #include "hca/objects.h"
 #include "hca/opcode.h"
@@ -60,6 +62,8 @@ static void use_ring(struct hca_cq *cq, uint32_t place, const struct new_ring *r
 	atomic_store_explicit(&cq->head, 0, memory_order_relaxed);
 	cq->ring = &cq->s->ring[place];
 	cq->ring_bytes = r->bytes;
+	cq->solicited = (struct cq_marks){.looked = 0};
+	atomic_store_explicit(&cq->told_alone, 0, memory_order_relaxed);
 }
 
 static uint64_t ring_offset(const struct hca_cq *cq)
@@ -79,7 +83,9 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 	s->channel = cq->channel ? cq->channel->id : 0;
 	s->ignores_overrun = cq->ignores_overrun;
 	atomic_store_explicit(&s->arm, ARM_IDLE, memory_order_relaxed);
-	atomic_store_explicit(&s->fired, 0, memory_order_relaxed);
+	/* Entries that an earlier CQ of this index has left speak of lower numbers. */
+	cq->fired_seen = atomic_load_explicit(&s->fired, memory_order_relaxed);
+	atomic_store_explicit(&s->told, cq->fired_seen, memory_order_relaxed);
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->events, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->surplus, 0, memory_order_relaxed);
@@ -141,35 +147,34 @@ int hca_cq_create(
 	return 0;
 }
 
-int hca_cq_destroy(struct hca_cq *cq)
+int hca_cq_close(struct hca_cq *cq)
 {
-	struct seg_cq *s = cq->s;
-
+	if (cq->epoch == proc_epoch() && atomic_load_explicit(&cq->users, memory_order_acquire))
+		return -EBUSY;
 	if (cq->channel)
 		channel_del_cq(cq->channel, cq);
+	return 0;
+}
+
+void hca_cq_free(struct hca_cq *cq)
+{
 	if (cq->epoch == proc_epoch()) {
-		if (atomic_load_explicit(&cq->users, memory_order_acquire)) {
-			if (cq->channel)
-				channel_add_cq(cq->channel, cq);
-			return -EBUSY;
-		}
-		atomic_fetch_and_explicit(&s->live, ~1u, memory_order_release);
+		atomic_fetch_and_explicit(&cq->s->live, ~1u, memory_order_release);
 		heap_free(ring_offset(cq), cq->ring_bytes);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
 		table_del_cq(cq->index);
 	}
 	free(cq->early.t);
 	free(cq);
-	return 0;
 }
 
 /* ---- copying out what arrived in slots and payload rings ---- */
 
 /*
- * Where the memory of an SGE is; 0: it has none.  Checked when the message came; again, for a peer
- * can scribble over our segment.
+ * Where the first len bytes of an SGE are; 0: it has no such memory.  Checked when the message
+ * came; again, for a peer can scribble over our segment.
  */
-static uint64_t sge_at(const struct seg_sge *s)
+static uint64_t sge_at(const struct seg_sge *s, uint64_t len)
 {
 	const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
 	uint64_t off;
@@ -179,37 +184,45 @@ static uint64_t sge_at(const struct seg_sge *s)
 	if (mr->sink)
 		return mr->sink;
 	off = s->addr - mr->iova;
-	return off <= mr->length && s->length <= mr->length - off ? mr->addr + off : 0;
+	return off <= mr->length && len <= mr->length - off ? mr->addr + off : 0;
 }
 
-static void recv_list(const struct seg_rqe *r, unsigned sge_max, struct sgl *l)
+/* Where its first len bytes go; an SGE of no length needs no key.  False: a region has gone. */
+static bool recv_list(const struct seg_rqe *r, unsigned sge_max, uint64_t len, struct sgl *l)
 {
 	unsigned n = r->num_sge < sge_max ? r->num_sge : sge_max;
 
 	sgl_reset(l);
-	for (unsigned i = 0; i < n && i < HCA_MAX_SGE; i++) {
+	for (unsigned i = 0; i < n && i < HCA_MAX_SGE && len; i++) {
 		const struct seg_sge s = i < RQ_SGE_NEAR ? r->near[i] : r->far[i - RQ_SGE_NEAR];
-		uint64_t at = sge_at(&s);
+		uint64_t here = s.length < len ? s.length : len;
+		uint64_t at = here ? sge_at(&s, here) : 0;
 
-		if (at)
-			sgl_add(l, at, s.length);
+		if (here && !at)
+			return false;
+		if (here)
+			sgl_add(l, at, here);
+		len -= here;
 	}
+	return true;
 }
 
-void recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len)
+bool recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len)
 {
 	const struct seg_sge s = r->near[0];
 	struct sgl l;
 
 	if (r->num_sge == 1 && sge_max && len <= s.length) {
-		void *at = (void *)(uintptr_t)sge_at(&s);
+		void *at = (void *)(uintptr_t)sge_at(&s, len);
 
 		if (at)
 			memcpy(at, from, len);
-		return;
+		return at || !len;
 	}
-	recv_list(r, sge_max, &l);
+	if (!recv_list(r, sge_max, len, &l))
+		return false;
 	sgl_scatter(&l, from, len);
+	return true;
 }
 
 static void land_one(struct hca_qp *qp, uint32_t pos)
@@ -266,6 +279,8 @@ static bool take_send(struct hca_qp *qp, struct ibv_wc *wc, struct hca_wc_more *
 	if (more && qp->me.stamps & STAMP_SEND)
 		more->stamp_ns =
 			atomic_load_explicit(end_wqe_stamp(&qp->me, pos), memory_order_relaxed);
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
+		explain_send(qp, w);
 	atomic_store_explicit(&qp->sq_poll, pos + 1, memory_order_release);
 	return true;
 }
@@ -292,6 +307,8 @@ static bool take_recv(struct hca_qp *qp, struct ibv_wc *wc, struct hca_wc_more *
 	if (more && qp->me.stamps & STAMP_RECV)
 		more->stamp_ns =
 			atomic_load_explicit(end_rqe_stamp(&qp->me, pos), memory_order_relaxed);
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
+		explain_recv(qp, wc);
 	atomic_store_explicit(&qp->rq_poll, pos + 1, memory_order_release);
 	return true;
 }
@@ -323,6 +340,19 @@ static bool take_tag_op(uint64_t ticket, struct ibv_wc *wc)
 	return srq && srq->tm && tm_take_op(srq->tm, wc);
 }
 
+/* A UD QP whose receive turns out to be at fault goes to ERR, as if its sender had seen it. */
+static void break_qp(struct hca_qp *qp, enum ibv_wc_status status)
+{
+	struct exec *x = exec_self();
+
+	if (!x || !qp || (status != IBV_WC_LOC_PROT_ERR && status != IBV_WC_LOC_LEN_ERR) ||
+		!qp_set_error(&qp->me))
+		return;
+	slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
+	qp_flush(x, &qp->me, false);
+	slot_leave(x->slot);
+}
+
 /* Turns a ticket into a completion; false if it is stale or surplus. */
 static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct hca_wc_more *more)
 {
@@ -332,6 +362,10 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 		if (rx_redeem(ticket, cq->index, wc, more)) {
 			if (wc->opcode == IBV_WC_TM_RECV)
 				note_tagged(ticket, wc);
+			if (wc->status != IBV_WC_SUCCESS) {
+				break_qp(table_qp(ticket_entry(ticket)), wc->status);
+				explain_shared(wc);
+			}
 			return true;
 		}
 		drop_surplus(cq);
@@ -355,17 +389,10 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 	return false;
 }
 
-/* The ring's ticket at that position, or 0. */
-static inline uint64_t peek(const struct hca_cq *cq, uint64_t pos)
-{
-	return ticket_peek(atomic_load_explicit(&cq->slots, memory_order_relaxed),
-		atomic_load_explicit(&cq->log_size, memory_order_relaxed), pos);
-}
-
 /* The consumer lags behind: fetch what the next ticket is about while this one is served. */
 static void look_ahead(const struct hca_cq *cq, uint64_t head)
 {
-	uint64_t t = peek(cq, head);
+	uint64_t t = cq_peek(cq, head);
 	bool plain = t && ticket_is_recv(t) && !ticket_is_shared(t);
 	struct hca_qp *qp = plain ? table_qp(ticket_qp(t)) : NULL;
 
@@ -384,21 +411,13 @@ static uint64_t next_ticket(struct hca_cq *cq)
 			&cq->early.left, cq->early.n - cq->early.at, memory_order_relaxed);
 		return t;
 	}
-	t = peek(cq, head);
+	t = cq_peek(cq, head);
 	if (t) {
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
 		ticket_advance(cq->ring, head + 1);
 		look_ahead(cq, head + 1);
 	}
 	return t;
-}
-
-/* A look without the lock: is there anything to take? */
-static bool looks_empty(struct hca_cq *cq)
-{
-	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-
-	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) && !peek(cq, head);
 }
 
 /* Lets others run now and then, and looks after weftd. */
@@ -437,14 +456,14 @@ static inline bool idle_poll(struct hca_cq *cq)
  */
 static inline bool stays_empty(struct hca_cq *cq)
 {
-	return !idle_poll(cq) || looks_empty(cq);
+	return !idle_poll(cq) || cq_looks_empty(cq);
 }
 
 static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	int got = 0;
 
-	if (looks_empty(cq)) {
+	if (cq_looks_empty(cq)) {
 		if (atomic_load_explicit(&cq->s->failed, memory_order_relaxed))
 			return -EIO;
 		if (stays_empty(cq))
@@ -479,82 +498,7 @@ int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, struct hca_wc_more *mo
 	return n;
 }
 
-int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
-{
-	progress_before_sleep();
-	agent_look();
-	arm_set(&cq->s->arm, solicited_only);
-	return 0;
-}
-
-static void fire(struct hca_cq *cq, struct exec *x, bool solicited)
-{
-	uint32_t firing = arm_must_fire(&cq->s->arm, solicited);
-
-	if (!firing)
-		return;
-	atomic_fetch_add_explicit(&cq->s->fired, 1, memory_order_release);
-	x->fire(x->attach, cq->channel ? cq->channel->id : 0, x->arg);
-	arm_fired(&cq->s->arm, firing);
-}
-
-void cq_fire_untold(struct hca_cq *cq)
-{
-	struct exec *x = exec_self();
-
-	if (!x)
-		return;
-	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) != cq->fired_seen)
-		x->fire(x->attach, cq->channel->id, x->arg);
-	else if (!looks_empty(cq))
-		fire(cq, x, false);
-}
-
-/* ---- moderated events ---- */
-
-static void fire_held(struct hca_cq *cq)
-{
-	struct exec *x = exec_self();
-
-	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
-	if (x && atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
-		fire(cq, x, true);
-}
-
-bool cq_moderated(struct hca_cq *cq, bool always)
-{
-	uint64_t due = atomic_load_explicit(&cq->s->due, memory_order_relaxed);
-
-	if (always || (due && clock_ns() >= due))
-		fire_held(cq);
-	return atomic_load_explicit(&cq->s->moderation, memory_order_relaxed);
-}
-
-int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us)
-{
-	if (cq->epoch != proc_epoch())
-		return -EINVAL;
-	/* One completion is what an event waits for anyway. */
-	if (count == 1 && !period_us)
-		count = 0;
-	atomic_store_explicit(
-		&cq->s->moderation, (uint32_t)count << 16 | period_us, memory_order_seq_cst);
-	if (cq->channel)
-		cq_moderated(cq, true);
-	return 0;
-}
-
 /* ---- when a QP or a region goes ---- */
-
-static void keep(struct ticket_run *run, uint64_t t)
-{
-	uint64_t *bigger = realloc(run->t, (run->n + 1ull) * sizeof *bigger);
-
-	if (!bigger)
-		return;
-	run->t = bigger;
-	run->t[run->n++] = t;
-}
 
 static bool is_of(uint64_t ticket, uint32_t index)
 {
@@ -571,31 +515,49 @@ static void keep_for_later(struct hca_cq *cq, const struct ticket_run *kept)
 	atomic_store_explicit(&cq->early.left, kept->n, memory_order_relaxed);
 }
 
+/* Takes out n tickets at most, and keeps those that are not of that entry. */
+static void take_out(struct hca_cq *cq, uint32_t index, uint64_t n, struct ticket_run *kept)
+{
+	uint64_t t;
+
+	while (n-- && (t = next_ticket(cq)))
+		if (!is_of(t, index))
+			kept->t[kept->n++] = t;
+	keep_for_later(cq, kept);
+}
+
+/* All stay where they are; those of an entry that goes are stale from now on. */
+static void make_stale(struct hca_cq *cq, uint32_t index)
+{
+	uint64_t pos = atomic_load_explicit(&cq->head, memory_order_relaxed), t;
+
+	for (uint32_t i = cq->early.at; i < cq->early.n; i++)
+		is_of(cq->early.t[i], index);
+	for (; (t = cq_peek(cq, pos)); pos++)
+		is_of(t, index);
+}
+
+/* Who pushes for the entry has done so: its tickets are among those that wait now. */
 void cq_purge(struct hca_cq *cq, uint32_t index)
 {
 	struct ticket_run kept = {.t = NULL};
-	uint64_t t;
+	uint64_t n;
 
 	if (!cq)
 		return;
 	lock_take(&cq->lock);
-	while ((t = next_ticket(cq)))
-		if (!is_of(t, index))
-			keep(&kept, t);
-	keep_for_later(cq, &kept);
+	n = cq_waiting(cq) + 1; /* the tail may not have moved past the last */
+	if (!cq_looks_empty(cq)) {
+		kept.t = calloc(n, sizeof *kept.t);
+		if (kept.t)
+			take_out(cq, index, n, &kept);
+		else
+			make_stale(cq, index);
+	}
 	lock_drop(&cq->lock);
 }
 
 /* ---- another ring ---- */
-
-/* Tickets that wait, with the lock held; more may come at any time. */
-static uint64_t waiting(const struct hca_cq *cq)
-{
-	uint64_t tail = atomic_load_explicit(&cq->ring->tail, memory_order_acquire);
-	uint64_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-
-	return cq->early.n - cq->early.at + ((int64_t)(tail - head) > 0 ? tail - head : 0);
-}
 
 /*
  * From the store of `resizes` on producers find the new ring; those that looked before are
@@ -626,7 +588,7 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	if (*cqe < 1 || *cqe > HCA_MAX_CQE || cq->epoch != proc_epoch())
 		return -EINVAL;
 	lock_take(&cq->lock);
-	if (waiting(cq) > (uint64_t)*cqe)
+	if (cq_waiting(cq) > (uint64_t)*cqe)
 		rc = -EINVAL;
 	/* As many as can come before the switch: it must not fail half-way. */
 	if (!rc) {
@@ -642,33 +604,62 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	return rc;
 }
 
-/* Receives of UD get their bytes in the order in which they will complete. */
-static void land_waiting(struct hca_cq *cq)
+static void land_if_of(struct hca_qp *qp, uint64_t ticket)
 {
+	if (ticket_is_shared(ticket) && ticket_entry(ticket) == qp->me.index)
+		rx_land(&qp->rx, ticket);
+}
+
+/* Receives of UD get their bytes in the order in which they will complete. */
+static void land_waiting(struct hca_qp *qp)
+{
+	struct hca_cq *cq = qp->recv_cq;
 	uint64_t pos, t;
 
 	lock_take(&cq->lock);
 	for (uint32_t i = cq->early.at; i < cq->early.n; i++)
-		rx_land(cq->early.t[i]);
+		land_if_of(qp, cq->early.t[i]);
 	pos = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	for (; (t = peek(cq, pos)); pos++)
-		rx_land(t);
+	for (; (t = cq_peek(cq, pos)); pos++)
+		land_if_of(qp, t);
 	lock_drop(&cq->lock);
+}
+
+/*
+ * Then those without a ticket, which the dead have left.  Others come while the slots are looked at
+ * one by one; what is found of those has its ticket soon after it was done, and so goes in order.
+ */
+static void land_datagrams(struct hca_qp *qp)
+{
+	uint32_t behind = 0;
+
+	land_waiting(qp);
+	while (rx_waits(&qp->rx, &behind)) {
+		land_waiting(qp);
+		rx_land_slot(&qp->rx, behind - 1);
+	}
+}
+
+/* The word of the thread of ours that posted it is read, too: what it wrote is read next. */
+static bool has_arrived(const struct hca_qp *qp, uint32_t pos)
+{
+	struct seg_rqe *r = end_rqe(&qp->me, pos);
+
+	return atomic_load_explicit(&r->done, memory_order_acquire) == pos + 1 &&
+	       atomic_load_explicit(&r->posted, memory_order_acquire) == pos + 1;
 }
 
 static void land_arrived(struct hca_qp *qp)
 {
-	uint32_t pos = qp->rq_landed;
+	uint32_t pos;
 
-	if (qp->rx.ref.ring.slots) {
-		land_waiting(qp->recv_cq);
-		rx_land_all(&qp->rx);
-	}
+	if (qp->rx.ref.ring.slots)
+		land_datagrams(qp);
 	if (!qp->me.rq)
 		return;
 	lock_take(&qp->recv_cq->lock);
-	while (pos - qp->rq_landed <= qp->me.rq_mask &&
-		atomic_load_explicit(&end_rqe(&qp->me, pos)->done, memory_order_acquire) == pos + 1)
+	pos = qp->rq_landed;
+	while (pos - qp->rq_landed <= qp->me.rq_mask && has_arrived(qp, pos))
 		pos++;
 	qp_land(qp, pos);
 	lock_drop(&qp->recv_cq->lock);

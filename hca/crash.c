@@ -72,7 +72,7 @@ static bool open_own(const char *path)
 
 void crash_attach(struct seg *seg)
 {
-	const char *path = getenv(JOURNAL_ENV), *which = getenv(CRASH_REGIONS_ENV);
+	const char *path = secure_getenv(JOURNAL_ENV), *which = secure_getenv(CRASH_REGIONS_ENV);
 
 	if (!path || !*path || (!own.head && !open_own(path)))
 		return;

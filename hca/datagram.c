@@ -171,6 +171,16 @@ static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want
 	return receive_fits(&to->view, to->rx.pd, r, to->rx.sge_max, want);
 }
 
+/*
+ * What a slot of the QP's own queue got goes to the oldest receive, which need not be the one that
+ * was posted there, and whose region may be gone by right.  So the owner looks, which has the
+ * payload then.
+ */
+static bool is_for_owner(const struct end *to, enum ibv_wc_status status)
+{
+	return status == IBV_WC_LOC_PROT_ERR && to->rx.entry == to->qp;
+}
+
 /* Asks for the lines that the datagram needs at its receiver, who used them last. */
 static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 {
@@ -198,7 +208,7 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 	uint8_t *room = rxq_room(&to->rx, pos, o.byte_len, &r.where);
 
 	o.status = fits(to, pos, o.byte_len);
-	if (o.status == IBV_WC_SUCCESS) {
+	if (o.status == IBV_WC_SUCCESS || is_for_owner(to, o.status)) {
 		write_grh(&d->from->path, w, room);
 		if (d->bytes)
 			memcpy(room + SEG_GRH_BYTES, d->bytes, w->length);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "hca/explain.h"
 #include "hca/hca.h"
 #include "hca/objects.h"
 #include "hca/port_event.h"
@@ -66,6 +67,8 @@ static bool take_qp_event(struct seg *seg, enum ibv_event_type *type, void **coo
 	while ((index = find_bit64(seg->qp_event_map, SEG_QPS / 64)) >= 0) {
 		*cookie = cookie_of(index);
 		t = take_from(seg->qp_event_map, index, &seg->qp[index].events);
+		if (t == IBV_EVENT_QP_ACCESS_ERR || t == IBV_EVENT_QP_REQ_ERR)
+			explain_event(index);
 		if (t >= 0 && *cookie) {
 			*type = t;
 			return true;

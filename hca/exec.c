@@ -59,15 +59,23 @@ static bool unbound(const struct work *w)
 	       resp->qp->dest_qpn == w->req->qpn;
 }
 
+/* Does weftd, being new, perhaps not know yet where the other end is? */
+static bool may_be_found(const struct work *w)
+{
+	return unbound(w) && weftd_is_young(w->x);
+}
+
 /* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
 static uint64_t patience(const struct work *w, enum seg_park reason)
 {
 	const struct seg_qp *q = w->req->qp;
 
+	if (w->req->type == IBV_QPT_UC)
+		return FINDING_NS;
 	if (reason != PARK_RNR) {
 		uint64_t ns = ack_patience_ns(q);
 
-		return ns < FINDING_NS && unbound(w) && weftd_is_young(w->x) ? FINDING_NS : ns;
+		return ns < FINDING_NS && may_be_found(w) ? FINDING_NS : ns;
 	}
 	if (q->rnr_retry >= RNR_RETRY_FOREVER)
 		return UINT64_MAX;
@@ -163,6 +171,8 @@ static bool park(struct work *w, enum seg_park reason)
 	if (!deadline_passed(q))
 		return false;
 	park_end(q);
+	if (w->req->type == IBV_QPT_UC)
+		return true;
 	work_fail(w, park_status(reason));
 	return false;
 }
@@ -176,6 +186,9 @@ static enum step execute(struct work *w)
 					: (enum step)w->x->datagram(w);
 	s = w->resp || op_is_local(w->op) ? work_execute(w) : STEP_NO_PEER;
 	/* Nobody answers UC: what finds no peer and no receive is lost. */
+	if (s == STEP_NO_PEER && w->req->type == IBV_QPT_UC && may_be_found(w) &&
+		!deadline_passed(w->req->qp))
+		return s;
 	if ((s == STEP_NO_PEER || s == STEP_RNR) && w->req->type == IBV_QPT_UC)
 		return work_drop(w, s == STEP_RNR ? CTR_DROP_NO_RECV : CTR_DROP_NO_QP);
 	return s;
@@ -352,6 +365,11 @@ bool exec_expire(struct exec *x, const struct end *req)
 			if (!may_execute(x, req) || why == PARK_NONE || queue_empty(q) ||
 				!deadline_passed(q))
 				continue;
+			/* Its owner drops it, which is no error. */
+			if (req->type == IBV_QPT_UC) {
+				kicked = true;
+				continue;
+			}
 			/* In this order, so that the next weftd fails it if we die here. */
 			work_fail(&w, park_status(why));
 			park_end(q);

@@ -41,6 +41,14 @@ static bool slow(void *arg)
 	return !view_stopped(&w->mem->view);
 }
 
+/* Does it only wait for a region that is changing over? */
+static bool again(void *arg)
+{
+	const struct work *w = arg;
+
+	return w->busy && work_connected(w);
+}
+
 static void rest(void *arg)
 {
 	const struct work *w = arg;
@@ -85,6 +93,7 @@ static struct agent_call call_of(struct work *w, enum agent_op op, const uint32_
 		.area = find_area,
 		.gone = gone,
 		.slow = slow,
+		.again = again,
 		.rest = rest,
 		.arg = w,
 	};
@@ -110,6 +119,8 @@ static enum move_result run(
 	work_step(w);
 	if (!work_connected(w))
 		r = MOVE_STOPPED;
+	if (r == MOVE_OK || !work_connected(w))
+		w->busy = false;
 	count_add(w->x, CTR_AGENT_OPS, m->calls);
 	count_add(w->x, CTR_AGENT_BYTES, m->moved);
 	if (r == MOVE_LATE) {

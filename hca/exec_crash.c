@@ -229,16 +229,16 @@ static enum journal_push push_kind(const struct work *w)
 							   : JOURNAL_FLUSH_VISIBLE;
 }
 
-/* The range of a FLUSH, in the owner's memory: a region may have addresses of its own. */
+/* The range of a READ or FLUSH, in the owner's memory: a region may have addresses of its own. */
 static void fill_range(const struct work *w, struct journal_record *r)
 {
 	const struct seg_mr *mr = seg_mr_of(w->mem->view.seg, w->rkey);
-	bool whole = flush_is_whole(w->swap);
+	bool is_read = r->push == JOURNAL_READ, whole = !is_read && flush_is_whole(w->swap);
 
 	if (atomic_load_explicit(&mr->key, memory_order_acquire) != w->rkey)
 		return;
 	r->addr = whole ? mr->addr : mr->addr + (w->raddr - mr->iova);
-	r->len = whole ? mr->length : w->compare_add;
+	r->len = whole ? mr->length : is_read ? w->length : w->compare_add;
 }
 
 void exec_crash_note_push(struct work *w)
@@ -250,8 +250,7 @@ void exec_crash_note_push(struct work *w)
 		return;
 	r = describe(w, JOURNAL_PUSH);
 	r.push = push_kind(w);
-	if (r.push != JOURNAL_READ)
-		fill_range(w, &r);
+	fill_range(w, &r);
 	if (!journal_add(j, &r, JOURNAL_DONE))
 		tell_full();
 }

@@ -10,6 +10,7 @@
 #include "hca/exec_tm.h"
 #include "hca/persist.h"
 #include "hca/token.h"
+#include "hca/view_backing.h"
 #include "hca/window.h"
 #include "pages/mover.h"
 
@@ -30,6 +31,7 @@ bool work_read(struct work *w, uint32_t pos)
 		w->srqn = slot->aux[0] << 16 | slot->aux[1] << 8 | slot->aux[2];
 	w->sge = slot->sge;
 	w->inline_data = NULL;
+	w->shared = false;
 	w->length = 0;
 	if (w->op->kind >= OP_ATOMIC) {
 		w->fetch_add = slot->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -91,9 +93,28 @@ enum step work_blame(struct work *w, enum ibv_wc_status status)
 	return work_failed(w, status);
 }
 
+/* For the responder's log; the one who moved its QP to ERR writes it, before that is told. */
+static void note_fault(const struct work *w, enum ibv_wc_status status)
+{
+	const struct seg_header *from = &w->req->view.seg->hdr;
+	struct seg_fault *f = &w->resp->qp->fault;
+
+	f->status = status;
+	f->opcode = end_wqe(w->req, w->pos)->opcode;
+	f->from_qpn = w->req->qpn;
+	f->from_pid = from->pid;
+	f->rkey = w->rkey;
+	f->need = op_rights(w->op, w->swap);
+	f->raddr = w->raddr;
+	f->length = w->op->kind == OP_FLUSH ? w->compare_add : w->length;
+	memcpy(f->comm, from->comm, sizeof f->comm);
+	atomic_store_explicit(&f->gen, w->resp->gen + 1, memory_order_release);
+}
+
 enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
 {
 	if (w->req->type != IBV_QPT_UC && qp_set_error(w->resp)) {
+		note_fault(w, status);
 		raise_qp_event(w->x, w->resp, event);
 		qp_flush(w->x, w->resp, false);
 	}
@@ -122,6 +143,30 @@ static enum step busy(struct work *w)
 	return STEP_BUSY;
 }
 
+/* Has a region of the requester, on which the request relied, gone? */
+static bool own_gone(const struct work *w)
+{
+	for (unsigned i = 0; i < w->num_sge && !w->inline_data; i++) {
+		const struct seg_sge s = w->sge[i];
+
+		if (s.length && !mr_has_key(seg_mr_of(w->req->view.seg, s.lkey), s.lkey))
+			return true;
+	}
+	return false;
+}
+
+/* A region or a QP was taken away in the middle. */
+static enum step stopped(struct work *w, enum ibv_wc_status remote)
+{
+	if (end_state(w->req) != IBV_QPS_RTS) {
+		qp_flush(w->x, w->req, true);
+		return STEP_FAILED;
+	}
+	if (own_gone(w))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	return end_receives(w->resp) ? work_blame(w, remote) : STEP_NO_PEER;
+}
+
 enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote)
 {
 	if (r == MOVE_GONE)
@@ -134,13 +179,8 @@ enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_statu
 		return work_failed(w, IBV_WC_RETRY_EXC_ERR);
 	if (r == MOVE_STOPPED && w->busy)
 		return busy(w);
-	if (r == MOVE_STOPPED) {
-		if (end_state(w->req) != IBV_QPS_RTS) {
-			qp_flush(w->x, w->req, true);
-			return STEP_FAILED;
-		}
-		return end_receives(w->resp) ? work_blame(w, remote) : STEP_NO_PEER;
-	}
+	if (r == MOVE_STOPPED)
+		return stopped(w, remote);
 	if (r == MOVE_REFUSED)
 		return work_blame(w, IBV_WC_REM_OP_ERR);
 	if (work_requester_fault(r, end_is_here(w->req)))
@@ -279,7 +319,7 @@ static enum step do_write(struct work *w)
 
 		send_fill_received(w, &r);
 		send_note_established(w);
-		send_finish_receive(w, &o, &r);
+		return send_finish(w, &o, &r);
 	}
 	return work_succeed(w);
 }
@@ -351,15 +391,25 @@ static bool agent_due(const struct work *w)
 	       exec_agent_later(w);
 }
 
+/* The word cannot be reached, for good or while weftd is not there. */
+static enum move_result unreached(struct work *w, const struct held *held)
+{
+	if (held->mr[held->n - 1].share != MR_BACKED || !view_backing_later(&w->mem->view))
+		return MOVE_REFUSED;
+	return carry_alive(w, &w->mem->view) ? MOVE_BUSY : MOVE_GONE;
+}
+
 /*
  * A word of a mapped region, where everybody uses the CPU's own atomics: never under the token,
  * even if it cannot be reached from here.  MOVE_OK: it can.
  */
-static enum move_result mapped_word(
-	struct work *w, const struct payload *target, _Atomic uint64_t **word)
+static enum move_result mapped_word(struct work *w, const struct payload *target,
+	const struct held *held, _Atomic uint64_t **word)
 {
 	*word = target->l.v[0].iov_base;
-	if (!target->here || (uintptr_t)*word % sizeof **word)
+	if (!target->here)
+		return unreached(w, held);
+	if ((uintptr_t)*word % sizeof **word)
 		return MOVE_REFUSED;
 	if (target->mapped && !carry_alive(w, &w->mem->view))
 		return MOVE_GONE;
@@ -380,7 +430,7 @@ static enum move_result update(
 	if (exec_crash_covers(w, target, held))
 		return exec_crash_atomic(w, target, held, before);
 	if (range_is_mapped(held)) {
-		moved = mapped_word(w, target, &word);
+		moved = mapped_word(w, target, held, &word);
 		if (moved != MOVE_OK)
 			return moved;
 		*before = atomic_op_mapped(w, word);
@@ -420,6 +470,8 @@ static enum step do_atomic(struct work *w)
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w))
 		return STEP_LATER;
+	if (!result.here && carry_by_call(w, &held) != MOVE_OK)
+		return work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
 	moved = update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
@@ -458,7 +510,7 @@ static enum move_result store_word(
 		return exec_crash_carry(w, &here, target, held);
 	}
 	if (range_is_mapped(held)) {
-		moved = mapped_word(w, target, &there);
+		moved = mapped_word(w, target, held, &there);
 		if (moved != MOVE_OK)
 			return moved;
 		atomic_store_explicit(there, word, memory_order_seq_cst);
@@ -507,13 +559,6 @@ static enum step do_atomic_write(struct work *w)
 	return work_succeed(w);
 }
 
-/* What a flush of these types needs of region and QP. */
-static unsigned flush_rights(uint8_t types)
-{
-	return (types & IBV_FLUSH_GLOBAL ? IBV_ACCESS_FLUSH_GLOBAL : 0) |
-	       (types & IBV_FLUSH_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT : 0);
-}
-
 /* The range that a flush is about: the one given, or the whole region. */
 static bool flush_range(struct work *w, unsigned need, struct payload *p, struct held *held)
 {
@@ -544,7 +589,7 @@ static enum step do_flush(struct work *w)
 
 	if (no_rd_atomic(w, &s))
 		return s;
-	if (!flush_range(w, flush_rights(types), &range, &held))
+	if (!flush_range(w, op_rights(w->op, w->swap), &range, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (types & IBV_FLUSH_PERSISTENT) {

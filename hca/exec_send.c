@@ -20,6 +20,21 @@ void send_finish_receive(struct work *w, const struct outcome *o, const struct r
 	rxq_fetch(w->rx, w->rq_pos + 1);
 }
 
+enum step send_finish(struct work *w, const struct outcome *o, const struct received *r)
+{
+	struct late_event late;
+	enum step s;
+
+	late.seg = NULL;
+	w->x->late = &late;
+	send_finish_receive(w, o, r);
+	w->x->late = NULL;
+	s = work_succeed(w);
+	if (late.seg)
+		complete_late(w->x, &late);
+	return s;
+}
+
 void send_leave_receive(struct work *w)
 {
 	if (!w->shared)
@@ -335,8 +350,7 @@ enum step work_send(struct work *w)
 	}
 	send_fill_received(w, &r);
 	send_note_established(w);
-	send_finish_receive(w, &o, &r);
-	return work_succeed(w);
+	return send_finish(w, &o, &r);
 }
 
 /* True if the payload is in place, to be copied out by its owner. */
@@ -376,6 +390,5 @@ enum step work_send_plain(struct work *w)
 		return work_send(w);
 	send_fill_received(w, &r);
 	send_note_established(w);
-	complete_recv(w->x, w->resp, w->rq_pos, &o, &r);
-	return work_succeed(w);
+	return send_finish(w, &o, &r);
 }

@@ -24,6 +24,13 @@ enum step send_find_receive(struct work *w);
 
 /* That receive is consumed, or it is not. */
 void send_finish_receive(struct work *w, const struct outcome *o, const struct received *r);
+
+/*
+ * The same, and the request has succeeded.  A process that sleeps is told of the receive after
+ * that: the call that wakes it may take the CPU away from us, and its answer is not to come before
+ * our own completion.
+ */
+enum step send_finish(struct work *w, const struct outcome *o, const struct received *r);
 void send_leave_receive(struct work *w);
 
 /* What its completion says beside the payload's place. */

@@ -70,8 +70,7 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 	}
 	send_fill_received(w, &r);
 	r.opcode = tagged ? IBV_WC_TM_RECV : IBV_WC_TM_NO_TAG;
-	send_finish_receive(w, &o, &r);
-	return work_succeed(w);
+	return send_finish(w, &o, &r);
 }
 
 /* ---- one that a receive expects ---- */

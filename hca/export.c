@@ -9,6 +9,7 @@
 #include "hca/mapped.h"
 #include "hca/proc.h"
 #include "hca/share.h"
+#include "hca/share_words.h"
 #include "hca/tables.h"
 #include "pages/vma.h"
 
@@ -33,10 +34,8 @@ static int error_of(enum share_reason why)
 
 static int refuse(const struct hca_mr *mr, enum share_reason why)
 {
-	log_line(LOG_LVL_INFO,
-		"exporting %#llx+%#llx refused: it cannot be mapped by others (reason %d; weft "
-		"status counts them by name)",
-		(unsigned long long)mr->addr, (unsigned long long)mr->length, why);
+	log_line(LOG_LVL_INFO, "exporting %#llx+%#llx refused, others cannot map it: %s",
+		(unsigned long long)mr->addr, (unsigned long long)mr->length, share_words(why));
 	return error_of(why);
 }
 
@@ -57,12 +56,14 @@ static void publish(const struct hca_mr *mr, bool writable)
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 
 	s->pd = 0;
-	s->flags = MR_EXPORT;
+	s->flags = MR_EXPORT | (mr->backing ? MR_OBJECT : 0);
 	s->access = IBV_ACCESS_REMOTE_READ | (writable ? IBV_ACCESS_REMOTE_WRITE : 0);
 	s->addr = s->iova = mr->addr;
 	s->length = mr->length;
-	s->sink = 0;
-	s->inv_qpn = s->inv_pos = 0;
+	if (!mr->backing) {
+		s->sink = 0;
+		s->inv_qpn = s->inv_pos = 0;
+	}
 	atomic_store_explicit(&s->key, mr->born, memory_order_release);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_exports, 1, memory_order_relaxed);
 }
@@ -75,7 +76,7 @@ void export_free(struct hca_mr *mr)
 	free(mr);
 }
 
-static int enter(uint64_t addr, uint64_t length, struct hca_mr **out)
+static int enter(uint64_t addr, uint64_t length, bool writable, struct hca_mr **out)
 {
 	struct hca_mr *mr;
 	int rc = mr_new(&mr);
@@ -84,7 +85,9 @@ static int enter(uint64_t addr, uint64_t length, struct hca_mr **out)
 		return rc;
 	mr->addr = mr->iova = addr;
 	mr->length = length;
-	mr->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	mr->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	if (writable)
+		mr->access |= IBV_ACCESS_REMOTE_WRITE;
 	mr->born = mr_next_key(mr->index);
 	if (!mr->born) /* which means none */
 		mr->born = mr_next_key(mr->index);
@@ -104,12 +107,13 @@ int hca_export(
 	if (!length || (addr | length) & page || addr + length < addr)
 		return -EINVAL;
 	rc = proc_attach(NULL);
+	rdv_check(); /* who maps it asks weftd for us, and perhaps for a file of ours */
 	if (!rc)
 		rc = mapped_check(addr, length, false);
 	if (!rc)
 		rc = arena_inode(&ino);
 	if (!rc)
-		rc = enter(addr, length, &mr);
+		rc = enter(addr, length, writable, &mr);
 	if (rc)
 		return rc;
 	why = share_export(mr);

@@ -22,15 +22,16 @@ struct export_handle {
 };
 
 /*
- * Exports [addr, addr+length), whole pages of private writable memory.  May wait as hca_mr_reg().
- * Errors as weft_share_export(3); those of rdv/rdv.h.
+ * Exports [addr, addr+length), whole pages of private writable memory, which moves into the arena,
+ * or of an object that this process shares already, which stays what it is.  May wait as
+ * hca_mr_reg(). Errors as weft_share_export(3); those of rdv/rdv.h.
  */
 int hca_export(void *addr, uint64_t length, bool writable, struct export_handle *handle,
 	struct hca_mr **out);
 
 /*
  * Ends the export; it may not be used again.  revoke: those who have mapped it lose it.  -EBUSY:
- * so it is, but a stopped peer kept the pages from being taken back.
+ * so it is, but a stopped peer kept the pages from being taken back, or they are of an object.
  */
 int hca_unexport(struct hca_mr *mr, bool revoke);
 

@@ -172,8 +172,10 @@ int hca_cq_create(
  * wait for a stopped peer.
  */
 int hca_cq_resize(struct hca_cq *cq, int *cqe);
-/* -EBUSY while QPs use it. */
-int hca_cq_destroy(struct hca_cq *cq);
+/* From now on it has no events.  -EBUSY while QPs use it. */
+int hca_cq_close(struct hca_cq *cq);
+/* Frees a CQ that was closed: until then it may be polled. */
+void hca_cq_free(struct hca_cq *cq);
 /* Lets events wait for so many completions or us, whatever comes first; 0 and 0: not at all. */
 int hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t period_us);
 /* Returns the number of completions (0..n), or a negative errno after an overrun. */
@@ -187,6 +189,12 @@ struct hca_wc_more {
 
 /* The same for one completion, and more of it. */
 int hca_cq_poll_one(struct hca_cq *cq, struct ibv_wc *wc, struct hca_wc_more *more);
+
+/*
+ * Asks for an event: for the next completion, or solicited or failed one, that was not polled yet,
+ * so at once if such a one waits, unless it is the only one that waited when the program took the
+ * last event, which told of it.  A moderated CQ's event may wait longer.  Always 0.
+ */
 int hca_cq_arm(struct hca_cq *cq, bool solicited_only);
 
 /* ---- shared receive queues ---- */

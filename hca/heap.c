@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/lock.h"
+#include "base/sparse.h"
 
 enum { MIN_LOG = 8, MAX_LOG = 33, PAGE_LOG = 12 };
 
@@ -96,7 +96,7 @@ void heap_free(uint64_t off, uint64_t size)
 	if (!off)
 		return;
 	if (log >= PAGE_LOG)
-		madvise((char *)heap.seg + off, 1ull << log, MADV_REMOVE);
+		sparse_empty((char *)heap.seg + off, 1ull << log);
 	else
 		memset((char *)heap.seg + off, 0, 1ull << log);
 	f = malloc(sizeof *f);

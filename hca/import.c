@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "hca/proc.h"
+#include "hca/view_backing.h"
+#include "pages/piece.h"
 #include "pages/vma.h"
 
 enum { KEY_SHIFT = 24 };
@@ -14,6 +17,7 @@ enum { KEY_SHIFT = 24 };
 /* A mapping that was made at once; it ends when the last piece of it does. */
 struct import {
 	struct peer *owner;
+	bool object;     /* of the owner's own, not in his arena */
 	uint32_t record; /* in the owner's list; our own: key */
 	unsigned pieces;
 	struct import *dead; /* the next that has ended */
@@ -23,7 +27,7 @@ struct import {
 struct piece {
 	struct piece *next;
 	uint64_t lo, hi;
-	uint64_t offset; /* of lo, in the owner's arena */
+	uint64_t offset; /* of lo, in the owner's arena or object */
 	struct import *of;
 };
 
@@ -117,44 +121,47 @@ static int arena_of(const struct peer *p, uint64_t ino)
 	return fstat(fd, &st) || st.st_ino != ino ? -ESTALE : fd;
 }
 
+/* Where what is to be mapped lies: in the owner's arena, or in an object of his. */
+struct place {
+	uint64_t offset;
+	uint32_t object; /* 0: the arena */
+};
+
 /* What the owner says of the export now; nothing of it is believed that could harm us. */
-static int where(const struct seg *seg, const struct import_wish *w, uint64_t *addr)
+static int where(const struct seg *seg, const struct import_wish *w, struct place *p)
 {
 	const struct seg_mr *s = seg_mr_of((struct seg *)seg, w->handle->key);
-	uint32_t key = w->handle->key, access;
+	uint32_t key = w->handle->key, access, flags;
 	uint64_t length;
 
-	if (!key || atomic_load_explicit(&s->key, memory_order_acquire) != key ||
-		!(s->flags & MR_EXPORT))
+	if (!key || atomic_load_explicit(&s->key, memory_order_acquire) != key)
 		return -ESTALE;
-	*addr = s->addr;
+	flags = s->flags;
+	p->object = flags & MR_OBJECT ? s->backing : 0;
+	p->offset = flags & MR_OBJECT ? s->offset : s->addr;
 	length = s->length;
 	access = s->access;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->key, memory_order_relaxed) != key)
 		return -ESTALE;
-	if (*addr % PAGE_BYTES || *addr > ARENA_SIZE || length > ARENA_SIZE - *addr ||
+	/* No file is larger than an arena by far. */
+	if (!(flags & MR_EXPORT) || (flags & MR_OBJECT && !p->object) || p->offset % PAGE_BYTES ||
+		p->offset > ARENA_SIZE || length > ARENA_SIZE - p->offset ||
 		length != w->handle->length)
 		return -ESTALE;
 	if (w->prot & PROT_WRITE && !(access & IBV_ACCESS_REMOTE_WRITE))
 		return -EACCES;
 	if (w->offset > length || w->length > length - w->offset)
 		return -ENXIO;
-	*addr += w->offset;
+	p->offset += w->offset;
 	return 0;
 }
 
-static int map(const struct import_wish *w, int fd, uint64_t offset, void **out)
+/* What that is, to be mapped; o->fd is the caller's if there is an object. */
+static int object_of(const struct peer *p, const struct place *at, int arena, struct backing *o)
 {
-	void *p =
-		mmap(w->at, w->length, w->prot, MAP_SHARED | MAP_NORESERVE | w->placed, fd, offset);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	/* The owner counts this mapping, and not that of a child. */
-	madvise(p, w->length, MADV_DONTFORK);
-	*out = p;
-	return 0;
+	*o = (struct backing){.kind = BACKING_MEMFD, .fd = arena};
+	return at->object ? view_backing_get(&p->view, at->object, o) : 0;
 }
 
 /* ---- pieces ---- */
@@ -233,7 +240,8 @@ bool import_own(uint64_t lo, uint64_t hi, uint64_t *offset)
 	const struct piece *p;
 
 	lock_take(&imports.lock);
-	for (p = imports.first; p && !(p->of->owner->self && p->lo <= lo && hi <= p->hi);)
+	for (p = imports.first;
+		p && !(p->of->owner->self && !p->of->object && p->lo <= lo && hi <= p->hi);)
 		p = p->next;
 	if (p)
 		*offset = p->offset + (lo - p->lo);
@@ -242,14 +250,15 @@ bool import_own(uint64_t lo, uint64_t hi, uint64_t *offset)
 }
 
 /* Takes over the reference and the record, if it succeeds. */
-static int map_noted(const struct import_wish *w, int fd, uint64_t offset, struct import *i,
-	struct piece *p, void **out)
+static int map_noted(const struct import_wish *w, const struct backing *o, uint64_t offset,
+	struct import *i, struct piece *p, void **out)
 {
 	struct import *dead = NULL;
 	int rc;
 
 	lock_take(&imports.lock);
-	rc = map(w, fd, offset, out);
+	/* The owner counts this mapping, and not that of a child. */
+	rc = piece_map(o, offset, w->length, w->prot, w->placed, w->at, out);
 	if (!rc) {
 		uint64_t lo = (uintptr_t)*out;
 
@@ -264,26 +273,41 @@ static int map_noted(const struct import_wish *w, int fd, uint64_t offset, struc
 	return rc;
 }
 
+/* i is in the owner's list: once more, as it may have been taken away before he could see us. */
+static int import_listed(
+	const struct import_wish *w, int arena, struct import *i, struct piece *p, void **out)
+{
+	struct backing o;
+	struct place at;
+	int rc = where(i->owner->view.seg, w, &at);
+
+	if (!rc)
+		rc = object_of(i->owner, &at, arena, &o);
+	if (rc)
+		return rc;
+	i->object = at.object;
+	rc = map_noted(w, &o, at.offset, i, p, out);
+	if (at.object && o.fd >= 0)
+		close(o.fd);
+	return rc;
+}
+
 static int import_from(struct peer *owner, const struct import_wish *w, void **out)
 {
-	struct seg *seg = owner->view.seg;
 	struct import *i = calloc(1, sizeof *i);
 	struct piece *p = calloc(1, sizeof *p);
 	int fd = arena_of(owner, w->handle->arena);
 	int rc = !i || !p ? -ENOMEM : fd < 0 ? fd : 0;
-	uint64_t addr;
+	struct place at;
 
 	if (!rc)
-		rc = view_dead(&owner->view) ? -ESTALE : where(seg, w, &addr);
+		rc = view_dead(&owner->view) ? -ESTALE : where(owner->view.seg, w, &at);
 	if (!rc) {
 		i->owner = owner;
 		rc = record_add(i, w->handle->key);
 	}
 	if (!rc) {
-		/* Once more: it may have been taken away before the owner could see us. */
-		rc = where(seg, w, &addr);
-		if (!rc)
-			rc = map_noted(w, fd, addr, i, p, out);
+		rc = import_listed(w, fd, i, p, out);
 		if (rc)
 			record_del(i);
 	}

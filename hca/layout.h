@@ -15,20 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hca/fired.h"
 #include "hca/rxq.h"
 #include "hca/slot.h"
 #include "hca/ticket.h"
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 8 };
+enum { SEG_VERSION = 12 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
 	SEG_QPN_BLOCKS = 1 << 16, /* leases of 256 QP numbers */
 	SEG_QPN_PER_BLOCK = 256,
 	SEG_QPS = 1 << 17, /* QPs per process */
-	SEG_CQS = 1 << 17,
+	SEG_CQS = 1 << FIRED_NUMBER_SHIFT,
+	SEG_CHANNELS = 1 << 16, /* completion channels */
+	SEG_FIRED_LOG = 10,     /* log2 of the events of one whose order is kept */
 	SEG_MRS = 1 << 20,
 	SEG_PARK_BYTES = 8192,   /* a parked SEND up to this size is copied out */
 	SEG_RING_BYTES = 16384,  /* receive payload ring of a QP */
@@ -38,7 +41,7 @@ enum {
 	SEG_GUESTS = 1 << 14,
 	SEG_MEMBERS = 1 << 13,
 	SEG_IMPORTS = 1 << 12, /* mappings of one process's exports by others */
-	SEG_BACKINGS = 64,     /* objects by which a process shares memory of itself */
+	SEG_BACKINGS = 256,    /* objects by which a process shares memory of itself */
 };
 
 #define SEG_SIZE (16ull << 30)
@@ -77,6 +80,7 @@ enum share_reason {
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
 	SHARE_JOURNALED,     /* its writes go into a journal (hca/crash.h) */
 	SHARE_NO_FD,         /* a memfd of which no descriptor was found, or could be passed on */
+	SHARE_ON_DEMAND,     /* it follows the addresses, wherever they lead */
 	SHARE_REASONS
 };
 
@@ -90,6 +94,7 @@ struct seg_header {
 	int32_t pid; /* of the owner, in weftd's pid namespace */
 	uint32_t pad0;
 	uint64_t start_time; /* of the owner, clock ticks since boot (/proc/PID/stat field 22) */
+	char comm[16];       /* its name, for messages; perhaps without a NUL */
 
 	/* weftd; read by every peer on every operation */
 	_Alignas(CACHE_LINE) _Atomic uint32_t dead; /* 1 once the owner is gone */
@@ -215,6 +220,7 @@ enum seg_mr_flags {
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,
 	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/crash.h) */
+	MR_OBJECT = 1 << 7,    /* MR_EXPORT: of an object, seg_mr.backing and .offset say which */
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */
@@ -242,7 +248,7 @@ struct seg_mr {
 	uint64_t addr; /* where it is in the owner's memory */
 	union {
 		uint64_t sink;   /* MR_NULL: where writes go */
-		uint64_t offset; /* MR_BACKED: of addr in the backing */
+		uint64_t offset; /* MR_BACKED, MR_OBJECT: of addr in the backing */
 		uint64_t shift;  /* MR_MAPPED: 0 unless it is a second mapping */
 	};
 	union {
@@ -261,7 +267,7 @@ struct seg_mr {
 		struct {
 			uint32_t inv_qpn, inv_pos; /* of a window: who invalidated it last */
 		};
-		uint32_t backing; /* MR_BACKED: id in struct seg_backing */
+		uint32_t backing; /* MR_BACKED, MR_OBJECT: id in struct seg_backing */
 	};
 };
 
@@ -331,6 +337,18 @@ enum {
 /* seg_qp.send_cq, recv_cq: none. */
 #define SEG_NONE UINT32_MAX
 
+/* A request of a peer that its responder had to refuse. */
+struct seg_fault {
+	_Atomic uint32_t gen; /* of the QP, and one more; 0: there is none, or it was told */
+	uint8_t status;       /* enum ibv_wc_status */
+	uint8_t opcode;       /* enum ibv_wr_opcode */
+	uint32_t from_qpn;
+	int32_t from_pid;
+	uint32_t rkey, need; /* the right that it needs */
+	uint64_t raddr, length;
+	char comm[16];
+};
+
 /* One queue pair, or one shared receive queue. */
 struct seg_qp {
 	/* the owner, in modify_qp and create_qp; state also by an executor, to ERR */
@@ -394,6 +412,9 @@ struct seg_qp {
 	/* the owner, at poll_cq: bytes of the payload ring given back */
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
 
+	/* who moved this QP to ERR, whose owner is at fault, for the owner's log (hca/explain.h) */
+	_Alignas(CACHE_LINE) struct seg_fault fault;
+
 	struct seg_rxq rx;
 };
 
@@ -428,7 +449,7 @@ struct seg_cq {
 	uint32_t channel;         /* completion channel, 0 = none */
 	_Atomic uint32_t live;    /* generation << 1 | 1 while it exists */
 	_Atomic uint32_t arm;     /* hca/arm.h */
-	_Atomic uint32_t fired;   /* events written, counts up */
+	_Atomic uint32_t fired;   /* events, counts up over all CQs that have been here */
 	_Atomic uint32_t failed;  /* overrun: completions are lost from here on */
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
 	_Atomic uint32_t surplus; /* tickets pushed again after a death, which may be redundant */
@@ -438,9 +459,18 @@ struct seg_cq {
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint32_t moderation;
 	uint32_t ignores_overrun; /* the owner, in create_cq: what does not fit is lost */
+	/* anybody: events of fired whose channel was written since */
+	_Atomic uint32_t told;
 	/* anybody: completions that wait for their event, and when it is due at the latest */
 	_Atomic uint32_t held;
 	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
+};
+
+/* A completion channel: which CQs fired (hca/fired.h).  Its slots lie in seg.fired. */
+struct seg_channel {
+	struct ticket_ring ring;
+	/* anybody, and the owner takes it back: an entry did not fit */
+	_Alignas(CACHE_LINE) _Atomic uint32_t overflow;
 };
 
 /* In what weftd is asked to look at: a CQ, not a QP. */
@@ -580,6 +610,8 @@ struct seg {
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];
 	_Alignas(4096) struct seg_cq cq[SEG_CQS];
+	_Alignas(4096) struct seg_channel channel[SEG_CHANNELS];
+	_Alignas(4096) _Atomic uint64_t fired[SEG_CHANNELS][1 << SEG_FIRED_LOG];
 	_Alignas(4096) uint8_t heap[];
 };
 
@@ -590,6 +622,17 @@ enum { KEY_VARIANT_BITS = 8 };
 static inline struct seg_mr *seg_mr_of(struct seg *seg, uint32_t key)
 {
 	return &seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+}
+
+/* Where the order of a channel's events stands, whatever id says. */
+static inline struct fired_ref seg_fired(struct seg *seg, uint32_t id)
+{
+	struct seg_channel *c = &seg->channel[id % SEG_CHANNELS];
+
+	return (struct fired_ref){.ring = &c->ring,
+		.slots = seg->fired[id % SEG_CHANNELS],
+		.log_size = SEG_FIRED_LOG,
+		.overflow = &c->overflow};
 }
 
 /* The process's total of one counter. */

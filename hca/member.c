@@ -88,7 +88,7 @@ int member_add(enum seg_member_kind kind, uint32_t id, const uint8_t key[16], ui
 	lock_drop(&list_lock);
 	if (rc)
 		return rc;
-	rc = rdv_publish_members();
+	rc = rdv_publish_member(*index);
 	if (rc)
 		member_del(*index);
 	return rc;
@@ -97,7 +97,7 @@ int member_add(enum seg_member_kind kind, uint32_t id, const uint8_t key[16], ui
 void member_del(uint32_t index)
 {
 	atomic_store_explicit(&proc_seg()->member[index].id, 0, memory_order_release);
-	rdv_publish_members();
+	rdv_publish_member(index);
 }
 
 uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)

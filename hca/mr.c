@@ -264,8 +264,7 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 
 	if (is_implicit(r.addr, length, access))
 		r.iova = 0;
-	/* What follows the address, wherever that leads, stays where it is. */
-	r.mappable = !(access & IBV_ACCESS_ON_DEMAND);
+	r.mappable = true;
 	rc = check_request(r.addr, length, r.iova, access);
 	return rc ? rc : mr_add(pd, &r, out);
 }
@@ -456,7 +455,6 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	mr->length = r.length;
 	mr->iova = r.iova;
 	mr->access = r.access;
-	mr->mappable = !(r.access & IBV_ACCESS_ON_DEMAND);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 		mr->pd = pd;

@@ -8,6 +8,8 @@
 #include "hca/rx_order.h"
 #include "hca/view.h"
 
+struct exec;
+
 struct hca_pd {
 	uint32_t epoch;
 	uint32_t handle; /* also the pd number in MR and QP entries */
@@ -26,7 +28,7 @@ struct mr_region {
 	unsigned access;
 	uint32_t flags; /* enum seg_mr_flags */
 	uint64_t sink;
-	bool mappable; /* the program's own memory, which peers may map: hca/share.h */
+	bool mappable; /* the program's own memory: hca/share.h */
 };
 
 /* What was mapped for a region, and goes with it. */
@@ -89,16 +91,24 @@ struct hca_channel {
 	uint32_t epoch;
 	uint32_t id;
 	int fd;
-	struct lock lock; /* of the list of CQs */
+	struct lock lock; /* of all that follows, and of taking events */
+	struct fired_ref order;
+	struct fired_reader reader;
 	struct hca_cq *cqs;
-	struct hca_cq *next_up; /* where to look first, for fairness */
+	struct hca_cq *next_up; /* where to look first when all are looked at */
 };
 
-/* Tickets taken out of the ring early, because a QP went away; before those in the ring. */
+/* Tickets taken out of the ring early, as a QP went away or another ring came; before those in the
+ * ring. */
 struct ticket_run {
 	uint64_t *t;
 	uint32_t n, at;
 	_Atomic uint32_t left; /* n - at, for a look without the lock */
+};
+
+/* Where the ring has solicited completions: all before looked were looked at, last is that + 1. */
+struct cq_marks {
+	uint64_t looked, last;
 };
 
 struct hca_cq {
@@ -115,13 +125,16 @@ struct hca_cq {
 	_Atomic uint64_t head;
 	_Atomic uint32_t idle_polls;
 	struct ticket_run early;
+	struct cq_marks solicited;
 	uint64_t ring_bytes;
 	void *cookie;
 	_Atomic uint32_t users;
 	struct hca_channel *channel;
 	struct hca_cq *next;  /* on the channel */
 	struct hca_cq **link; /* what points to us, NULL: on none */
-	uint32_t fired_seen;
+	uint32_t fired_seen;  /* of seg_cq.fired: events that the program got, or lost */
+	/* Position + 1 of the only completion that waited when the program took the last event. */
+	_Atomic uint64_t told_alone;
 };
 
 /*
@@ -129,6 +142,9 @@ struct hca_cq {
  * depends on weftd.  True if the CQ is moderated.
  */
 bool cq_moderated(struct hca_cq *cq, bool always);
+
+/* The program takes an event of the CQ. */
+void cq_event_taken(struct hca_cq *cq);
 
 /*
  * For a CQ whose channel has nothing to read, with the channel's lock: fires it if it was fired, or
@@ -197,6 +213,8 @@ struct path_memo {
 	uint8_t grh[SEG_GRH_BYTES]; /* without the length, and the checksum of IPv4 */
 };
 
+enum { EXPLAIN_STATUSES = IBV_WC_RNR_RETRY_EXC_ERR + 1 };
+
 struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
@@ -235,6 +253,8 @@ struct hca_qp {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	uint64_t next_find_ns; /* when to look for a missing peer again */
+	/* explain.c: completions by status, and refused posts: invalid ones, those without room */
+	_Atomic uint32_t ended[EXPLAIN_STATUSES], refused[2];
 	/* progress.c: the list of what waits for time */
 	struct hca_qp *watch_next, **watch_at;
 	/* the worker's list */
@@ -257,6 +277,12 @@ void pd_land_all(struct hca_pd *pd);
 /* Runs our own direction, or the one towards us, as far as it goes now. */
 void qp_run_out(struct hca_qp *qp);
 void qp_run_in(struct hca_qp *qp);
+
+/*
+ * Our QP of that index, NULL if there is none, or it is going.  It stays until the thread leaves
+ * x->slot, which it has entered either way.  One in the making has its entry alone.
+ */
+struct hca_qp *qp_enter(struct exec *x, uint32_t index);
 
 /* The QP or SRQ of that index goes: takes back its async events that nobody has got. */
 void qp_forget_events(uint32_t index);

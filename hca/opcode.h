@@ -97,6 +97,17 @@ static inline bool flush_is_whole(uint64_t operand)
 	return operand >> FLUSH_LEVEL_SHIFT == IBV_FLUSH_MR;
 }
 
+/* The rights that a request needs of the key and the QP of its responder; swap: its operand. */
+static inline unsigned op_rights(const struct op *op, uint64_t swap)
+{
+	uint8_t types = flush_types(swap);
+
+	if (op->kind != OP_FLUSH)
+		return op->remote_access;
+	return (types & IBV_FLUSH_GLOBAL ? IBV_ACCESS_FLUSH_GLOBAL : 0) |
+	       (types & IBV_FLUSH_PERSISTENT ? IBV_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
 static inline bool op_may_be_inline(const struct op *op)
 {
 	return op->kind <= OP_ATOMIC_WRITE;

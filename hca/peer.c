@@ -22,8 +22,8 @@ struct channel_fd {
 };
 
 static struct {
-	struct lock control;   /* held while weftd is asked; never taken by an executor */
-	struct lock lock;      /* the list and what hangs on it; held briefly */
+	struct lock control;   /* held while weftd is asked, so for seconds: by nobody else */
+	struct lock lock;      /* the list and what hangs on it, references; held briefly */
 	uint64_t ask_again_ns; /* control: not before then */
 	struct peer *first;
 	struct peer own;
@@ -37,12 +37,26 @@ static void close_if(int fd)
 		close(fd);
 }
 
+/* With the lock held. */
 static struct peer *known(uint32_t attach)
 {
 	for (struct peer *p = peers.first; p; p = p->next)
 		if (p->view.attach == attach)
 			return p;
 	return NULL;
+}
+
+/* The same with one more reference, without the lock. */
+static struct peer *hold_known(uint32_t attach)
+{
+	struct peer *p;
+
+	lock_take(&peers.lock);
+	p = known(attach);
+	if (p)
+		p->refs++;
+	lock_drop(&peers.lock);
+	return p;
 }
 
 /* How we reach it, and it us: what both have published, so that both find the same. */
@@ -67,7 +81,7 @@ static void find_paths(struct peer *p, bool same_pid_ns)
 			same_pid_ns ? "is refused" : "does not reach another pid namespace");
 }
 
-/* Takes over the fds of what weftd told us, also on failure. */
+/* Takes over the fds of what weftd told us, also on failure.  *out comes with a reference. */
 static int add_peer(struct rdv_peer *info, struct peer **out)
 {
 	struct peer *p = calloc(1, sizeof *p);
@@ -89,6 +103,7 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	p->view.backings = &p->backings;
 	p->view.attach = info->attach_id;
 	p->view.pid = info->pid ? info->pid : -1;
+	p->refs = 1;
 	find_paths(p, info->same_pid_ns && info->pid);
 	lock_take(&peers.lock);
 	p->next = peers.first;
@@ -99,8 +114,8 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 }
 
 /*
- * A weftd that did not answer (stopped) is left alone for a while: this may be asked for by
- * post_send and poll_cq, again and again.
+ * With control held; *out comes with a reference.  A weftd that did not answer (stopped) is left
+ * alone for a while: this may be asked for by post_send and poll_cq, again and again.
  */
 static int ask_weftd(uint32_t qpn, uint32_t attach, struct peer **out)
 {
@@ -114,7 +129,7 @@ static int ask_weftd(uint32_t qpn, uint32_t attach, struct peer **out)
 		peers.ask_again_ns = clock_coarse_ns() + ASK_AGAIN_NS;
 	if (rc)
 		return rc;
-	*out = known(info.attach_id);
+	*out = hold_known(info.attach_id);
 	if (!*out)
 		return add_peer(&info, out);
 	close_if(info.seg_fd);
@@ -124,15 +139,21 @@ static int ask_weftd(uint32_t qpn, uint32_t attach, struct peer **out)
 	return 0;
 }
 
-/* A process that we map already and that has this QP, alive. */
-static struct peer *find_mapped(uint32_t qpn, int64_t *index)
+/* A process that we map already and that has this QP, alive, with one more reference. */
+static struct peer *hold_mapped(uint32_t qpn, int64_t *index)
 {
-	for (struct peer *p = peers.first; p; p = p->next) {
+	struct peer *p;
+
+	lock_take(&peers.lock);
+	for (p = peers.first; p; p = p->next) {
 		*index = view_dead(&p->view) ? -ENOENT : view_find_qpn(&p->view, qpn);
 		if (*index >= 0)
-			return p;
+			break;
 	}
-	return NULL;
+	if (p)
+		p->refs++;
+	lock_drop(&peers.lock);
+	return p;
 }
 
 /* A QP number by which weftd knows us: the first of a block that we lease. */
@@ -160,6 +181,22 @@ static struct peer *own_peer(void)
 	return &peers.own;
 }
 
+/* Asks weftd, if nobody else found it in the meantime. */
+static int ask_for_qpn(uint32_t qpn, struct peer **out, int64_t *index)
+{
+	int rc = 0;
+
+	lock_take(&peers.control);
+	*out = hold_mapped(qpn, index);
+	if (!*out) {
+		rc = ask_weftd(qpn, 0, out);
+		if (!rc)
+			*index = view_find_qpn(&(*out)->view, qpn);
+	}
+	lock_drop(&peers.control);
+	return rc;
+}
+
 int peer_find(uint32_t qpn, struct peer **out, uint32_t *index)
 {
 	int64_t i = 0;
@@ -167,24 +204,17 @@ int peer_find(uint32_t qpn, struct peer **out, uint32_t *index)
 
 	*out = own_peer();
 	i = view_find_qpn(&(*out)->view, qpn);
-	if (i >= 0) {
+	if (i < 0) {
+		*out = hold_mapped(qpn, &i);
+		if (!*out)
+			rc = ask_for_qpn(qpn, out, &i);
+		if (!rc && i < 0) {
+			peer_put(*out);
+			rc = -ENOENT;
+		}
+	}
+	if (!rc)
 		*index = i;
-		return 0;
-	}
-	lock_take(&peers.control);
-	*out = find_mapped(qpn, &i);
-	if (!*out) {
-		rc = ask_weftd(qpn, 0, out);
-		if (!rc)
-			i = view_find_qpn(&(*out)->view, qpn);
-	}
-	if (!rc && i < 0)
-		rc = -ENOENT;
-	if (!rc) {
-		(*out)->refs++;
-		*index = i;
-	}
-	lock_drop(&peers.control);
 	return rc;
 }
 
@@ -195,12 +225,13 @@ int peer_find_attach(uint32_t attach, struct peer **out)
 	*out = own_peer();
 	if ((*out)->view.attach == attach)
 		return 0;
+	*out = hold_known(attach);
+	if (*out)
+		return 0;
 	lock_take(&peers.control);
-	*out = known(attach);
+	*out = hold_known(attach);
 	if (!*out)
 		rc = ask_weftd(0, attach, out);
-	if (!rc)
-		(*out)->refs++;
 	lock_drop(&peers.control);
 	return rc;
 }
@@ -241,18 +272,16 @@ static void unmap(struct peer *p)
 	free(p);
 }
 
-/* With control held: true if nobody has it any more; then it must be unmapped. */
+/* With the lock held: true if nobody has it any more; then it must be unmapped. */
 static bool put(struct peer *p)
 {
 	struct peer **at;
 
 	if (--p->refs)
 		return false;
-	lock_take(&peers.lock);
 	for (at = &peers.first; *at != p; at = &(*at)->next)
 		;
 	*at = p->next;
-	lock_drop(&peers.lock);
 	return true;
 }
 
@@ -262,17 +291,17 @@ void peer_put(struct peer *p)
 
 	if (p->self)
 		return;
-	lock_take(&peers.control);
+	lock_take(&peers.lock);
 	last = put(p);
-	lock_drop(&peers.control);
-	/* Without the locks: it waits for threads, which may want them. */
+	lock_drop(&peers.lock);
+	/* Without the lock: it waits for threads, which may want them. */
 	if (last)
 		unmap(p);
 }
 
 /* ---- guests ---- */
 
-/* With control held. */
+/* With the lock held. */
 static bool greet(struct peer *p)
 {
 	const struct rdv_attach *at = proc_at();
@@ -303,9 +332,9 @@ bool peer_greet(struct peer *p)
 
 	if (p->self)
 		return true;
-	lock_take(&peers.control);
+	lock_take(&peers.lock);
 	done = p->greeted || greet(p);
-	lock_drop(&peers.control);
+	lock_drop(&peers.lock);
 	return done;
 }
 
@@ -328,6 +357,7 @@ static struct peer *drop_old_guests(void)
 {
 	struct peer *next, *gone = NULL;
 
+	lock_take(&peers.lock);
 	for (struct peer *p = peers.first; p; p = next) {
 		next = p->next;
 		if (!p->guest || still_guest(p))
@@ -338,28 +368,63 @@ static struct peer *drop_old_guests(void)
 		p->next = gone;
 		gone = p;
 	}
+	lock_drop(&peers.lock);
 	return gone;
 }
 
-static void meet(uint64_t word)
+/* Takes over a reference. */
+static void make_guest(struct peer *p)
+{
+	bool already;
+
+	lock_take(&peers.lock);
+	already = p->guest;
+	p->guest = true;
+	lock_drop(&peers.lock);
+	if (already)
+		peer_put(p);
+}
+
+/* True if the process is none that weftd has to be asked about. */
+static bool meet_known(uint64_t word)
 {
 	uint32_t attach = token_attach(word);
-	struct peer *p = known(attach);
-	int rc = 0;
+	struct peer *p;
 
-	if (attach == proc_at()->attach_id)
+	if (!word || attach == proc_at()->attach_id)
+		return true;
+	p = hold_known(attach);
+	if (p)
+		make_guest(p);
+	return p;
+}
+
+/* With control held. */
+static void meet(uint64_t word)
+{
+	struct peer *p;
+	int rc;
+
+	if (meet_known(word))
 		return;
-	if (!p)
-		rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, 0, &p);
+	rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, 0, &p);
 	if (rc && rc != -ENOENT)
 		log_line(LOG_LVL_WARN,
 			"cannot see whether process %#x still uses our memory: weftd does not "
 			"answer",
-			attach);
-	if (!rc && !p->guest) {
-		p->guest = true;
-		p->refs++;
-	}
+			token_attach(word));
+	if (!rc)
+		make_guest(p);
+}
+
+static bool all_known(uint32_t n)
+{
+	const struct seg *seg = proc_seg();
+	bool all = true;
+
+	for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++)
+		all &= meet_known(atomic_load_explicit(&seg->guest[i], memory_order_acquire));
+	return all;
 }
 
 void peers_meet_guests(void)
@@ -370,21 +435,20 @@ void peers_meet_guests(void)
 
 	if (!n)
 		return;
-	lock_take(&peers.control);
-	for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++) {
-		uint64_t word = atomic_load_explicit(&seg->guest[i], memory_order_acquire);
-
-		if (word)
-			meet(word);
+	if (!all_known(n)) {
+		lock_take(&peers.control);
+		for (uint32_t i = 0; i < n && i < SEG_GUESTS; i++)
+			meet(atomic_load_explicit(&seg->guest[i], memory_order_acquire));
+		lock_drop(&peers.control);
 	}
 	gone = drop_old_guests();
-	lock_drop(&peers.control);
 	for (struct peer *p = gone; p; p = next) {
 		next = p->next;
 		unmap(p);
 	}
 }
 
+/* With the lock held. */
 static struct channel_fd *channel_of(struct peer *p, uint32_t id)
 {
 	for (struct channel_fd *c = p->channels; c; c = c->next)
@@ -393,12 +457,23 @@ static struct channel_fd *channel_of(struct peer *p, uint32_t id)
 	return NULL;
 }
 
+static bool has_channel(struct peer *p, uint32_t id)
+{
+	bool has;
+
+	lock_take(&peers.lock);
+	has = channel_of(p, id);
+	lock_drop(&peers.lock);
+	return has;
+}
+
+/* With control held. */
 static int get_channel(struct peer *p, uint32_t id)
 {
 	struct channel_fd *c;
 	int fd, rc;
 
-	if (channel_of(p, id))
+	if (has_channel(p, id))
 		return 0;
 	rc = rdv_get_channel(p->view.attach, id, &fd);
 	if (rc)
@@ -421,7 +496,7 @@ int peer_prepare_channel(struct peer *p, uint32_t id)
 {
 	int rc;
 
-	if (p->self || !id)
+	if (p->self || !id || has_channel(p, id))
 		return 0;
 	lock_take(&peers.control);
 	rc = get_channel(p, id);
@@ -450,46 +525,49 @@ bool peer_fire(uint32_t attach, uint32_t id)
 
 void peers_each(void (*fn)(struct peer *p, void *arg), void *arg)
 {
-	lock_take(&peers.control);
+	lock_take(&peers.lock);
 	for (struct peer *p = peers.first; p; p = p->next)
 		fn(p, arg);
-	lock_drop(&peers.control);
+	lock_drop(&peers.lock);
 }
 
-static void sweep(struct peer *p, void *arg)
+/* The first one (after NULL), or the one after p, whose reference is dropped; held, or NULL. */
+static struct peer *next_held(struct peer *p)
 {
-	(void)arg;
-	view_backing_sweep(&p->view);
+	struct peer *next;
+
+	lock_take(&peers.lock);
+	next = p ? p->next : peers.first;
+	if (next)
+		next->refs++;
+	lock_drop(&peers.lock);
+	if (p)
+		peer_put(p);
+	return next;
 }
 
 void peers_sweep(void)
 {
-	if (view_backing_any())
-		peers_each(sweep, NULL);
-}
-
-static void free_if_dead(struct peer *p, void *arg)
-{
-	_Atomic uint64_t *token = arg;
-
-	if (token_attach(atomic_load_explicit(token, memory_order_relaxed)) != p->view.attach)
+	if (!view_backing_any())
 		return;
-	if (view_died(&p->view))
-		token_force(token, p->view.attach);
+	for (struct peer *p = next_held(NULL); p; p = next_held(p))
+		view_backing_sweep(&p->view);
 }
 
 bool peer_free_token(_Atomic uint64_t *token)
 {
 	uint32_t holder = token_attach(atomic_load_explicit(token, memory_order_relaxed));
-	int saved = errno;
 
-	peers_each(free_if_dead, token);
-	errno = saved;
-	return holder && token_attach(atomic_load_explicit(token, memory_order_relaxed)) != holder;
+	if (!holder)
+		return false;
+	if (peer_is_dead(holder))
+		token_force(token, holder);
+	return token_attach(atomic_load_explicit(token, memory_order_relaxed)) != holder;
 }
 
 bool peer_is_dead(uint32_t attach)
 {
+	int saved = errno;
 	struct peer *p;
 	bool dead;
 
@@ -497,6 +575,7 @@ bool peer_is_dead(uint32_t attach)
 	p = known(attach);
 	dead = p && view_died(&p->view);
 	lock_drop(&peers.lock);
+	errno = saved;
 	return dead;
 }
 

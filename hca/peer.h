@@ -13,7 +13,7 @@ struct peer {
 	struct access_path path; /* view.path */
 	struct worker lane;      /* path.lane */
 	bool needs_agent;        /* the kernel does not let it at our memory: we hold the agent */
-	int refs;
+	int refs;                /* peers.lock, as guest and greeted */
 	struct own_fd async_fd;
 	struct own_fd arena_fd;
 	struct arena arena;
@@ -55,8 +55,9 @@ int peer_prepare_channel(struct peer *p, uint32_t id);
 bool peer_fire(uint32_t attach, uint32_t id);
 
 /*
- * Calls fn for every peer but ourselves, with the list locked: fn must be short.  It may raise
- * p->refs to keep the peer beyond the call, to be dropped by peer_put().
+ * Calls fn for every peer but ourselves, with the list locked: fn must be short, and never waits,
+ * for weftd neither.  It may raise p->refs to keep the peer beyond the call, to be dropped by
+ * peer_put().
  */
 void peers_each(void (*fn)(struct peer *p, void *arg), void *arg);
 

@@ -5,6 +5,7 @@
 
 #include "hca/ah.h"
 #include "hca/exec.h"
+#include "hca/explain.h"
 #include "hca/objects.h"
 #include "hca/opcode.h"
 #include "hca/park.h"
@@ -194,11 +195,14 @@ int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 
 	if (!state_takes_sends(end_state(&qp->me))) {
 		*bad = wr;
+		explain_post_send(qp, wr, -EINVAL);
 		return -EINVAL;
 	}
 	lock_take(&qp->sq_lock);
 	rc = put_sends(qp, wr, bad);
 	lock_drop(&qp->sq_lock);
+	if (__builtin_expect(rc, 0))
+		explain_post_send(qp, *bad, rc);
 	run_posted(qp);
 	return rc;
 }
@@ -214,13 +218,11 @@ void hca_send_start(struct hca_qp *qp)
 
 int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
-	int rc;
-
-	if (queue_full(qp, qp->sq_built))
-		return -ENOMEM;
-	rc = fill_send(qp, wr, qp->sq_built);
-	if (rc)
+	int rc = queue_full(qp, qp->sq_built) ? -ENOMEM : fill_send(qp, wr, qp->sq_built);
+	if (__builtin_expect(rc, 0)) {
+		explain_post_send(qp, wr, rc);
 		return rc;
+	}
 	if (wr->opcode == IBV_WR_FLUSH)
 		fill_flush(wr, end_wqe(&qp->me, qp->sq_built));
 	if (!op_is_one_sided(op_of(wr->opcode)))
@@ -232,6 +234,10 @@ int hca_send_put(struct hca_qp *qp, const struct ibv_send_wr *wr)
 int hca_send_commit(struct hca_qp *qp)
 {
 	if (!state_takes_sends(end_state(&qp->me))) {
+		const struct seg_wqe *w = end_wqe(&qp->me, qp->sq_tail);
+
+		explain_post_send(
+			qp, &(struct ibv_send_wr){.wr_id = w->wr_id, .opcode = w->opcode}, -EINVAL);
 		hca_send_abort(qp);
 		return -EINVAL;
 	}
@@ -292,9 +298,12 @@ static int post_elsewhere(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 
 	if (end_state(&qp->me) == IBV_QPS_RESET || !qp->rx.ref.ring.slots) {
 		*bad = wr;
+		explain_post_recv(qp, wr, -EINVAL);
 		return -EINVAL;
 	}
 	rc = rx_post(&qp->rx, wr, bad, &parked);
+	if (__builtin_expect(rc, 0))
+		explain_post_recv(qp, *bad, rc);
 	if (end_state(&qp->me) == IBV_QPS_ERR)
 		flush_posted(qp);
 	return rc;
@@ -316,6 +325,8 @@ int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		}
 	}
 	lock_drop(&qp->rq_lock);
+	if (__builtin_expect(rc, 0))
+		explain_post_recv(qp, *bad, rc);
 	if (parked)
 		qp_run_in(qp);
 	if (end_state(&qp->me) == IBV_QPS_ERR)

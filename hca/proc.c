@@ -52,7 +52,7 @@ static void thread_ends(void *arg)
 /* Bad values are told of now, not where they would be used, which may be never. */
 static void check_environment(void)
 {
-	const char *fault = getenv("WEFT_FAULT");
+	const char *fault = secure_getenv("WEFT_FAULT");
 
 	(void)spin_limit_ns(0);
 	if (fault && *fault)

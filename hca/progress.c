@@ -170,11 +170,9 @@ void progress_weftd(void)
 			now + WEFTD_FAILED_MS * (uint64_t)NSEC_PER_MSEC, memory_order_relaxed);
 }
 
-/* Are there requests, wherever they wait? */
-static bool outstanding(const struct hca_qp *qp)
+/* Are there requests, wherever they wait?  Its entry knows, even while the QP is in the making. */
+static bool outstanding(const struct seg_qp *s)
 {
-	const struct seg_qp *s = qp->me.qp;
-
 	return atomic_load_explicit(&s->sq_head, memory_order_acquire) !=
 	       atomic_load_explicit(&s->sq_tail, memory_order_acquire);
 }
@@ -186,18 +184,13 @@ bool progress_stalled(void)
 	bool any = false;
 
 	for (uint32_t i = 0; i < n && i < SEG_QPS; i++) {
+		const struct seg_qp *s = &proc_seg()->qp[i];
 		struct hca_qp *qp;
 
-		if (!(atomic_load_explicit(&proc_seg()->qp[i].state, memory_order_relaxed) &
-			    QPS_LIVE))
+		if (!(atomic_load_explicit(&s->state, memory_order_relaxed) & QPS_LIVE))
 			continue;
-		/* The exec slot keeps it from going away meanwhile. */
-		slot_enter(x->slot, x->attach, x->attach);
-		atomic_thread_fence(memory_order_seq_cst);
-		qp = atomic_load_explicit(&proc_seg()->qp[i].state, memory_order_acquire) & QPS_LIVE
-			     ? table_qp(i)
-			     : NULL;
-		if (qp && outstanding(qp)) {
+		qp = qp_enter(x, i);
+		if (qp && outstanding(s)) {
 			progress_watch(qp);
 			any = true;
 		}

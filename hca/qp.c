@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hca/exec.h"
+#include "hca/explain.h"
 #include "hca/heap.h"
 #include "hca/member.h"
 #include "hca/objects.h"
@@ -227,7 +228,7 @@ static int build(struct hca_qp *qp)
 	rc = end_init(&qp->me, &v, index);
 	if (!rc && owns_rx(qp)) {
 		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
-		rc = rx_keep_order(&qp->rx);
+		rc = rx_order_init(&qp->rx.order, qp->rx.ref.ring.mask + 1, qp->rq_max_sge);
 	}
 	if (rc) {
 		atomic_store_explicit(&s->state, 0, memory_order_release);
@@ -413,6 +414,15 @@ static uint64_t offset_of(const uint8_t *p)
 	return p ? p - (const uint8_t *)proc_seg() : 0;
 }
 
+struct hca_qp *qp_enter(struct exec *x, uint32_t index)
+{
+	slot_enter(x->slot, x->attach, x->attach);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!(atomic_load_explicit(&proc_seg()->qp[index].state, memory_order_acquire) & QPS_LIVE))
+		return NULL;
+	return table_qp(index);
+}
+
 int hca_qp_destroy(struct hca_qp *qp)
 {
 	if (qp->epoch == proc_epoch() && qp->xrcd && !xrcd_last_close(qp))
@@ -425,6 +435,7 @@ int hca_qp_destroy(struct hca_qp *qp)
 			.ring = qp->me.rq ? offset_of(qp->me.ring) : 0,
 			.park = offset_of(qp->me.park_buf)};
 
+		explain_end(qp);
 		lock_take(&qp->modify_lock);
 		qp_stop(qp, (qp->me.gen + 1) << QPS_GEN_SHIFT);
 		lock_drop(&qp->modify_lock);

@@ -8,6 +8,7 @@
 #include "hca/ah.h"
 #include "hca/crash.h"
 #include "hca/exec.h"
+#include "hca/explain.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
@@ -168,12 +169,30 @@ static bool move_state(struct hca_qp *qp, enum ibv_qp_state from, enum ibv_qp_st
 		&qp->me.qp->state, &old, base | to, memory_order_seq_cst, memory_order_relaxed);
 }
 
+/* Of receives; other threads may be landing what came, as regions go. */
+static void skip_received(struct hca_qp *qp)
+{
+	struct seg_qp *s = qp->me.qp;
+
+	lock_take(&qp->recv_cq->lock);
+	atomic_store_explicit(&s->rq_head, qp->rq_tail, memory_order_relaxed);
+	s->rq_base = qp->rq_tail;
+	atomic_store_explicit(&qp->rq_poll, qp->rq_tail, memory_order_relaxed);
+	qp->rq_landed = qp->rq_tail;
+	atomic_store_explicit(&s->ring_head_seen,
+		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_relaxed);
+	atomic_store_explicit(&s->ring_head,
+		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_release);
+	lock_drop(&qp->recv_cq->lock);
+}
+
 /* Forgets all of the QP's past: rings, positions, the other end. */
 static void to_reset(struct hca_qp *qp)
 {
 	struct seg_qp *s = qp->me.qp;
 	uint32_t gen = (qp->me.gen + 1) & (UINT32_MAX >> QPS_GEN_SHIFT);
 
+	explain_end(qp);
 	qp_stop(qp, gen << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET);
 	qp->me.gen = gen;
 	qp_forget_peer(qp);
@@ -194,14 +213,8 @@ static void to_reset(struct hca_qp *qp)
 	/* Positions go on counting: old done and posted words then match no new position. */
 	atomic_store_explicit(&s->sq_head, qp->sq_tail, memory_order_relaxed);
 	atomic_store_explicit(&qp->sq_poll, qp->sq_tail, memory_order_relaxed);
-	atomic_store_explicit(&s->rq_head, qp->rq_tail, memory_order_relaxed);
-	s->rq_base = qp->rq_tail;
-	atomic_store_explicit(&qp->rq_poll, qp->rq_tail, memory_order_relaxed);
-	qp->rq_landed = qp->rq_tail;
-	atomic_store_explicit(&s->ring_head_seen,
-		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_relaxed);
-	atomic_store_explicit(&s->ring_head,
-		atomic_load_explicit(&s->ring_tail, memory_order_relaxed), memory_order_release);
+	if (qp->recv_cq)
+		skip_received(qp);
 	memset(&qp->attr, 0, sizeof qp->attr);
 }
 

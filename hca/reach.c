@@ -46,7 +46,7 @@ static int yama_scope(void)
 
 uint32_t reach_find_out(void)
 {
-	const char *mover = getenv("WEFT_MOVER");
+	const char *mover = secure_getenv("WEFT_MOVER");
 	int saved = errno;
 	uint32_t flags = 0;
 

@@ -3,18 +3,18 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "hca/arm.h"
 #include "hca/exec.h"
 #include "hca/exec_agent.h"
 #include "hca/port_event.h"
 #include "hca/token.h"
 
 /* Adapts weftd's callbacks to those of an executor. */
-static void fire(uint32_t attach, uint32_t channel, void *arg)
+static bool fire(uint32_t attach, uint32_t channel, void *arg)
 {
 	const struct recover_env *env = arg;
 
 	env->fire(attach, channel, env->arg);
+	return true;
 }
 
 static bool timer(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg)
@@ -43,15 +43,13 @@ static struct view view_of(struct seg *seg, uint32_t attach)
 	return (struct view){.seg = seg, .attach = attach, .pid = -1, .pidfd = OWN_FD_NONE};
 }
 
-static void wake_cq(const struct recover_env *env, uint32_t attach, const struct cq_ref *cq)
+static void wake_cq(
+	const struct recover_env *env, struct seg *seg, uint32_t attach, const struct cq_ref *cq)
 {
-	uint32_t firing = cq->cq ? arm_must_fire(&cq->cq->arm, true) : 0;
+	struct exec x = exec_of(env);
 
-	if (!firing)
-		return;
-	atomic_fetch_add_explicit(&cq->cq->fired, 1, memory_order_release);
-	env->fire(attach, cq->cq->channel, env->arg);
-	arm_fired(&cq->cq->arm, firing);
+	if (cq->cq)
+		cq_fire(&x, seg, attach, cq->index, true);
 }
 
 /* Has the deadline passed?  If it is still to come, the timer is asked for again. */
@@ -87,7 +85,7 @@ static void cq_timer(
 	atomic_store_explicit(&cq->due, 0, memory_order_relaxed);
 	if (atomic_exchange_explicit(&cq->held, 0, memory_order_seq_cst) &&
 		!cq_ref_init(&ref, &v, index))
-		wake_cq(env, attach_id, &ref);
+		wake_cq(env, seg, attach_id, &ref);
 }
 
 void recover_timer(
@@ -106,7 +104,7 @@ void recover_timer(
 	if (end_init(&e, &v, qp_index))
 		return;
 	if (expired(env, e.qp, attach_id, qp_index) && exec_expire(&x, &e))
-		wake_cq(env, attach_id, &e.send_cq);
+		wake_cq(env, seg, attach_id, &e.send_cq);
 }
 
 /* What the dead process left half done: completions not announced, a flush. */
@@ -144,8 +142,8 @@ static void orphan_requests(struct seg *seg, uint32_t dead_id)
 /* It may have completed something and died before it told. */
 static void wake_owner(const struct recover_env *env, const struct end *e)
 {
-	wake_cq(env, e->view.attach, &e->send_cq);
-	wake_cq(env, e->view.attach, &e->recv_cq);
+	wake_cq(env, e->view.seg, e->view.attach, &e->send_cq);
+	wake_cq(env, e->view.seg, e->view.attach, &e->recv_cq);
 }
 
 /* A process that may have touched this one as a guest does not any more. */

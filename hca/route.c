@@ -60,7 +60,7 @@ const struct end *route_guess(struct routes *r, uint32_t qpn)
 {
 	const struct route *at = r ? *place_of(r, qpn) : NULL;
 
-	return at ? &at->e : NULL;
+	return at && at->e.qpn == qpn ? &at->e : NULL;
 }
 
 /* Is the QP still the one that the route leads to? */

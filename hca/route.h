@@ -23,8 +23,8 @@ void routes_free(struct routes *r, bool live);
 const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn);
 
 /*
- * Where datagrams to that number, or to one like it, last went: only to fetch lines of it; NULL if
- * nowhere.  The caller holds the token of the routes' QP.
+ * Where datagrams to that number last went, which may have gone since: only to fetch lines of it.
+ * NULL if nowhere.  The caller holds the token of the routes' QP.
  */
 const struct end *route_guess(struct routes *r, uint32_t qpn);
 

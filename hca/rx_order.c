@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NOT_LANDED = 0, ANY_LEN = 0 };
 
@@ -52,10 +51,12 @@ static uint32_t find(
 struct seg_rqe *rx_order_land(
 	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
 {
-	uint32_t n = find(o, first, end, NOT_LANDED, len);
+	uint32_t from = o->landed && (int32_t)(o->next - first) > 0 ? o->next : first;
+	uint32_t n = find(o, from, end, NOT_LANDED, len);
 
 	if (n == end)
 		return NULL;
+	o->next = n == from ? n + 1 : from;
 	mark(rx_order_at(o, n), slot + 1);
 	o->landed++;
 	return rx_order_at(o, n);

@@ -18,6 +18,7 @@ struct rx_order {
 	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */
 	uint32_t stride, mask;
 	uint32_t landed; /* how many have their bytes and have not completed */
+	uint32_t next;   /* if any: those before it have theirs, or have completed */
 };
 
 /* For so many slots.  -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -24,12 +25,14 @@ enum {
 	UNUSED_MAX = 8
 };
 /* Mapped memory is really there, all of it: there must be a limit in any mode. */
-static const struct {
+static const struct share_limit {
 	uint64_t region, process;
 } limits[] = {
 	[SHARE_AUTO] = {64ull << 20, 256ull << 20},
 	[SHARE_ALWAYS] = {1ull << 30, 4ull << 30},
 };
+/* Of exports: a part of the machine's memory, if that is more. */
+enum { EXPORTS_SHARE = 2 };
 #define PATIENCE_NS (100 * (uint64_t)NSEC_PER_MSEC)
 
 static struct {
@@ -44,7 +47,7 @@ static struct {
 
 static enum share_mode mode_wanted(void)
 {
-	const char *text = getenv("WEFT_SHARE");
+	const char *text = secure_getenv("WEFT_SHARE");
 
 	if (!text || !*text || strcmp(text, "auto") == 0)
 		return SHARE_AUTO;
@@ -269,11 +272,19 @@ static bool is_eager(const struct hca_mr *mr)
 	return mr->exported || share.mode == SHARE_ALWAYS;
 }
 
+/* Its pages are never moved for it; but others are, which lie at the same addresses. */
+static bool is_on_demand(const struct hca_mr *mr)
+{
+	return mr->access & IBV_ACCESS_ON_DEMAND;
+}
+
 /* Is it one that peers would map, wherever it lies? */
 static enum share_reason fit(const struct hca_mr *mr)
 {
 	if (!(mr->access & REMOTE_RIGHTS))
 		return SHARE_NO_REMOTE;
+	if (is_on_demand(mr))
+		return SHARE_ON_DEMAND;
 	if (entry(mr)->flags & MR_JOURNALED)
 		return SHARE_JOURNALED;
 	if (mr->access & ATOMIC_RIGHTS && (mr->addr - mr->iova) % sizeof(uint64_t))
@@ -281,17 +292,35 @@ static enum share_reason fit(const struct hca_mr *mr)
 	return mixed(mr, false) ? SHARE_MIXED_ATOMICS : SHARE_MAPPED;
 }
 
+/*
+ * How much may be moved at once, and in all.  Memory for a program is wanted by somebody, who would
+ * otherwise do without.
+ */
+static struct share_limit limit_of(const struct hca_mr *mr)
+{
+	struct share_limit l = limits[is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO];
+	uint64_t part;
+
+	if (!mr->exported)
+		return l;
+	part = sysconf(_SC_PHYS_PAGES) * (uint64_t)PAGE_BYTES / EXPORTS_SHARE;
+	if (part > l.process)
+		l.process = part;
+	l.region = l.process;
+	return l;
+}
+
 /* Does moving it into the arena promise to pay? */
 static enum share_reason wanted(const struct hca_mr *mr)
 {
-	enum share_mode limit = is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO;
+	struct share_limit limit = limit_of(mr);
 	uint64_t bytes = atomic_load_explicit(&proc_seg()->hdr.mapped_bytes, memory_order_relaxed);
 
 	if (mr->second) /* its pages are there already, whatever becomes of this region */
 		return SHARE_MAPPED;
-	if (mr->hi - mr->lo > limits[limit].region)
+	if (mr->hi - mr->lo > limit.region)
 		return SHARE_TOO_LARGE;
-	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limits[limit].process)
+	if (bytes + each_gap(mr->lo, mr->hi, NULL, NULL) > limit.process)
 		return SHARE_BUDGET;
 	if (!is_eager(mr) && share.unused >= UNUSED_MAX)
 		return SHARE_UNUSED;
@@ -484,6 +513,10 @@ static bool withdraw(struct hca_mr *mr)
 
 	mr_set_del(&share.set, mr);
 	mr->in_set = false;
+	if (mr->backing) {
+		set_backed(mr, false);
+		return true;
+	}
 	set_mapped(mr, false);
 	return pages_back(mr, &all);
 }
@@ -552,8 +585,10 @@ static void set_pages(struct hca_mr *mr)
 
 	mr->lo = mr->addr & ~mask;
 	mr->hi = (mr->addr + mr->length + mask) & ~mask;
+	if (mr->hi <= mr->lo) /* all of memory */
+		mr->hi = UINT64_MAX;
 	mr->shift = 0;
-	mr->second = import_own(mr->lo, mr->hi, &offset) &&
+	mr->second = !is_on_demand(mr) && import_own(mr->lo, mr->hi, &offset) &&
 		     !each_gap(offset, offset + (mr->hi - mr->lo), NULL, NULL);
 	if (mr->second) {
 		mr->shift = offset - mr->lo;
@@ -674,7 +709,11 @@ enum share_reason share_export(struct hca_mr *mr)
 		mr->lo = mr->addr;
 		mr->hi = mr->addr + mr->length;
 		mr->exported = true;
-		why = map_region(mr);
+		why = share_backing_take(mr);
+		if (why == SHARE_MAPPED)
+			set_backed(mr, true);
+		else if (why == SHARE_REASONS)
+			why = map_region(mr);
 		if (why == SHARE_MAPPED) {
 			mr_set_add(&share.set, mr);
 			mr->in_set = true;
@@ -715,7 +754,9 @@ bool share_unexport(struct hca_mr *mr, bool revoke)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
-	if (revoke && import_any(mr->born)) {
+	if (revoke && mr->backing) { /* it was shared before, and is whoever's it is */
+		done = !import_any(mr->born);
+	} else if (revoke && import_any(mr->born)) {
 		unmap_regions(mr);
 		done = withdraw(mr);
 	}

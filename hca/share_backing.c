@@ -16,6 +16,7 @@
 #include "hca/proc.h"
 #include "pages/backing.h"
 #include "pages/convert.h"
+#include "pages/piece.h"
 #include "pages/vma.h"
 #include "rdv/proto.h"
 
@@ -43,11 +44,13 @@ struct stretch {
 	uint64_t offset; /* of the first page */
 	uint64_t length;
 	struct vma first; /* area */
+	bool piece;       /* for an export: programs map it, and not we (pages/piece.h) */
+	bool written;     /* by peers, too */
 };
 
 /* ---- looking ---- */
 
-static enum backing_kind kind_of(const struct vma *v)
+static enum backing_kind kind_of(const struct vma *v, bool piece)
 {
 	static const struct {
 		const char *begins;
@@ -56,11 +59,12 @@ static enum backing_kind kind_of(const struct vma *v)
 		{"/memfd:", BACKING_MEMFD}, {"/SYSV", BACKING_SYSV}};
 	char name[PATH_MAX];
 
+	name[0] = '\0';
 	if (!vma_name(v, name, sizeof name))
 		for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
 			if (!strncmp(name, kinds[i].begins, strlen(kinds[i].begins)))
 				return kinds[i].kind;
-	return 0;
+	return piece && name[0] == '/' ? BACKING_MEMFD : 0;
 }
 
 static bool goes_on(const struct vma *v, const struct vma *first)
@@ -87,13 +91,13 @@ static bool is_watched(const struct vma *v)
 	return vma_attrs(v->start, v->end, take_userfault, &watched) || watched;
 }
 
-static enum share_reason judge_area(const struct vma *v, const struct vma *first)
+static enum share_reason judge_area(const struct vma *v, const struct stretch *s)
 {
-	if (!goes_on(v, first))
+	if (!goes_on(v, &s->first))
 		return SHARE_NOT_PRIVATE;
 	if (v->page_size > PAGE_BYTES)
 		return SHARE_HUGETLB;
-	if (!v->readable || !v->writable || v->executable)
+	if (!v->readable || (s->written && !v->writable) || (!s->piece && v->executable))
 		return SHARE_RIGHTS;
 	return is_watched(v) ? SHARE_USERFAULTFD : SHARE_MAPPED;
 }
@@ -109,14 +113,13 @@ static enum share_reason find_stretch(uint64_t lo, uint64_t hi, struct stretch *
 	if (vma_walk_begin(&w, lo))
 		return why;
 	if (!vma_walk_next(&w, first) && first->start <= lo && first->shared && first->inode) {
-		s->kind = kind_of(first);
-		why = s->kind ? judge_area(first, first) : SHARE_REASONS;
+		s->kind = kind_of(first, s->piece);
+		why = s->kind ? judge_area(first, s) : SHARE_REASONS;
 	}
 	for (v = *first; why == SHARE_MAPPED && v.end < hi;) {
 		uint64_t at = v.end;
 
-		why = vma_walk_next(&w, &v) || v.start > at ? SHARE_NOT_PRIVATE
-							    : judge_area(&v, first);
+		why = vma_walk_next(&w, &v) || v.start > at ? SHARE_NOT_PRIVATE : judge_area(&v, s);
 	}
 	vma_walk_end(&w);
 	s->dev = makedev(first->dev_major, first->dev_minor);
@@ -135,9 +138,12 @@ static bool is_it(int fd, const struct stretch *s)
 	return fstat(fd, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
 }
 
-static bool may_write(int fd)
+/* Can peers map it with the rights that they are to have? */
+static bool has_rights(int fd, const struct stretch *s)
 {
-	return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+	int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+
+	return mode == O_RDWR || (!s->written && mode == O_RDONLY);
 }
 
 /* A duplicate of one that the program has open, or -1. */
@@ -150,11 +156,11 @@ static int dup_of_open(const struct stretch *s)
 	while (dir && found < 0 && (e = readdir(dir))) {
 		int fd = atoi(e->d_name);
 
-		if (e->d_name[0] == '.' || fd == dirfd(dir) || !is_it(fd, s) || !may_write(fd))
+		if (e->d_name[0] == '.' || fd == dirfd(dir) || !is_it(fd, s) || !has_rights(fd, s))
 			continue;
 		found = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		/* The program may have closed it just now, and another come in its place. */
-		if (found >= 0 && !(is_it(found, s) && may_write(found))) {
+		if (found >= 0 && !(is_it(found, s) && has_rights(found, s))) {
 			close(found);
 			found = -1;
 		}
@@ -164,26 +170,46 @@ static int dup_of_open(const struct stretch *s)
 	return found;
 }
 
-/* What the kernel gives to privileged processes alone. */
-static int open_map_file(const struct stretch *s)
+/* Opened anew by a path, if that leads there. */
+static int open_path(const char *path, const struct stretch *s)
 {
-	char path[64];
-	int fd;
+	int fd = open(path, (s->written ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
 
-	snprintf(path, sizeof path, "/proc/self/map_files/%llx-%llx",
-		(unsigned long long)s->first.start, (unsigned long long)s->first.end);
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || is_it(fd, s))
 		return fd;
 	close(fd);
 	return -1;
 }
 
+/* What the kernel gives to privileged processes alone. */
+static int open_map_file(const struct stretch *s)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/map_files/%llx-%llx",
+		(unsigned long long)s->first.start, (unsigned long long)s->first.end);
+	return open_path(path, s);
+}
+
+/* By the name that it still has. */
+static int open_name(const struct stretch *s)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	if (vma_name(&s->first, name, sizeof name) || name[0] != '/' || stat(name, &st) ||
+		!S_ISREG(st.st_mode) || st.st_dev != s->dev || st.st_ino != s->ino)
+		return -1;
+	return open_path(name, s);
+}
+
 static int find_fd(const struct stretch *s)
 {
 	int fd = dup_of_open(s);
 
-	return fd < 0 ? open_map_file(s) : fd;
+	if (fd < 0)
+		fd = open_map_file(s);
+	return fd < 0 && s->piece ? open_name(s) : fd;
 }
 
 /* ---- records ---- */
@@ -259,8 +285,11 @@ static enum share_reason enter(const struct stretch *s, struct own_backing **out
 /* Can peers map so much of it, now and later? */
 static enum share_reason judge(const struct own_backing *b, const struct stretch *s)
 {
-	int64_t bytes = backing_bytes(&b->what);
+	int64_t bytes;
 
+	if (s->piece && s->kind == BACKING_MEMFD)
+		piece_seal(b->fd.fd);
+	bytes = s->piece ? piece_room(&b->what) : backing_bytes(&b->what);
 	if (bytes == -EFBIG)
 		return SHARE_TOO_LARGE;
 	if (bytes < 0)
@@ -290,15 +319,15 @@ static enum share_reason take(const struct stretch *s, struct own_backing **out)
 	struct own_backing *b = known(s);
 	enum share_reason why = SHARE_MAPPED;
 
-	/* The program closed ours, and weftd may have lost its own since. */
-	if (b && s->kind == BACKING_MEMFD && !own_fd_ok(&b->fd))
+	/* The program closed ours, and weftd may have lost its own since; or it is for readers. */
+	if (b && s->kind == BACKING_MEMFD && !(own_fd_ok(&b->fd) && has_rights(b->fd.fd, s)))
 		return SHARE_NO_FD;
 	if (!b)
 		why = enter(s, &b);
 	if (why != SHARE_MAPPED)
 		return why;
 	why = judge(b, s);
-	if (why == SHARE_MAPPED)
+	if (why == SHARE_MAPPED && !s->piece)
 		why = add_windows(b, s);
 	if (why == SHARE_MAPPED && !b->users && publish(b))
 		why = SHARE_NO_FD;
@@ -313,9 +342,10 @@ static enum share_reason take(const struct stretch *s, struct own_backing **out)
 enum share_reason share_backing_take(struct hca_mr *mr)
 {
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
+	struct stretch where = {.piece = mr->exported,
+		.written = !mr->exported || mr->access & IBV_ACCESS_REMOTE_WRITE};
 	struct own_backing *b = NULL;
 	enum share_reason why;
-	struct stretch where;
 	int saved = errno;
 
 	why = find_stretch(mr->lo, mr->hi, &where);

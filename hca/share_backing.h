@@ -10,7 +10,9 @@
 
 /*
  * If all of mr's memory is one stretch of a memfd or a System V segment that peers can map, enters
- * the object into the records, or counts one use more, and tells mr's entry where it lies.
+ * the object into the records, or counts one use more, and tells mr's entry where it lies.  For an
+ * export any file will do of which a descriptor can be had, among those that are open, from the
+ * kernel or by its name, whether it can become shorter or not (pages/piece.h).
  * SHARE_MAPPED; why not; SHARE_REASONS: it is no such memory.  May ask weftd.
  */
 enum share_reason share_backing_take(struct hca_mr *mr);

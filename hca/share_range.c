@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sparse.h"
 #include "hca/import.h"
 #include "rdv/rdv.h"
 
@@ -112,7 +113,7 @@ static void empty_arena(uint64_t lo, uint64_t hi)
 		len = len < hi - at ? len : hi - at;
 		window = arena_at(&own.arena, at, len);
 		if (window)
-			madvise(window, len, MADV_REMOVE);
+			sparse_empty(window, len);
 	}
 }
 

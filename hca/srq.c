@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/exec_op.h"
 #include "hca/heap.h"
 #include "hca/park.h"
 #include "hca/proc.h"
@@ -56,11 +57,6 @@ void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint
 	rx->max_sge = max_sge;
 }
 
-int rx_keep_order(struct hca_rxq *rx)
-{
-	return rx_order_init(&rx->order, rx->ref.ring.mask + 1, rx->max_sge);
-}
-
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */
 struct seg_rx_place rx_place(const struct hca_rxq *rx)
 {
@@ -88,6 +84,7 @@ void rx_reset(struct hca_rxq *rx)
 {
 	struct seg_rxq *q = &rx->ref.entry->rx;
 
+	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
 		rxq_free(&rx->ref.ring, i);
 	atomic_store_explicit(&q->tail, rx->tail, memory_order_relaxed);
@@ -99,6 +96,7 @@ void rx_reset(struct hca_rxq *rx)
 	atomic_store_explicit(&rx->freed, atomic_load_explicit(&rx->put, memory_order_relaxed),
 		memory_order_relaxed);
 	rx->order.landed = 0;
+	lock_drop(&rx->land);
 }
 
 void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
@@ -155,19 +153,52 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 	return rc;
 }
 
-/* Copies its payload to where receive r wants it, with the land lock held. */
-static void land_one(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
+static bool copy_out(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
 {
-	struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
 	uint32_t len = s->rqe.byte_len, max = rx->ref.sge_max;
 
-	if (s->rqe.where == RQ_DIRECT)
-		return;
 	if (s->rqe.where == RQ_IN_NEAR)
-		recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
-	else
-		recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
-			len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
+		return recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
+	return recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
+		len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
+}
+
+/* What was posted into the slot has no such memory; of what gets its payload that is not known. */
+static bool is_undecided(const struct hca_rxq *rx, const struct seg_rqe *s)
+{
+	return rx->order.wr && s->status == IBV_WC_LOC_PROT_ERR && s->where != RQ_DIRECT;
+}
+
+static bool succeeded(const struct seg_rqe *s)
+{
+	return s->status == IBV_WC_SUCCESS || s->status == IBV_WC_TM_RNDV_INCOMPLETE;
+}
+
+static enum ibv_wc_status fits_own(const struct hca_rxq *rx, const struct seg_rqe *r, uint32_t len)
+{
+	const struct view own = proc_view();
+
+	return receive_fits(&own, rx->ref.pd, r, rx->ref.sge_max, len);
+}
+
+/*
+ * Gives receive r what the slot got, once, with the land lock held.  It may not be the one that
+ * was posted there, which the sender looked at: what r has no room or no memory for is an error.
+ */
+static void land_one(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
+{
+	struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe;
+
+	if (s->where == RQ_DIRECT)
+		return;
+	if (is_undecided(rx, s))
+		s->status = fits_own(rx, r, s->byte_len);
+	if (rx->order.wr && !rx_order_fits(r, s->byte_len))
+		s->status = IBV_WC_LOC_LEN_ERR;
+	else if (succeeded(s) && !copy_out(rx, slot, r))
+		s->status = IBV_WC_LOC_PROT_ERR;
+	s->where = RQ_DIRECT;
 }
 
 static bool is_done(const struct hca_rxq *rx, uint32_t slot)
@@ -176,10 +207,18 @@ static bool is_done(const struct hca_rxq *rx, uint32_t slot)
 		       rxq_slot(&rx->ref.ring, slot), memory_order_acquire)) == RXQ_DONE;
 }
 
-/* Does its payload wait to be copied out? */
-static bool has_payload(const struct seg_rxs *s)
+/* Did it bring a payload? */
+static bool has_payload(const struct hca_rxq *rx, const struct seg_rxs *s)
 {
-	return s->rqe.status == IBV_WC_SUCCESS || s->rqe.status == IBV_WC_TM_RNDV_INCOMPLETE;
+	return succeeded(&s->rqe) || is_undecided(rx, &s->rqe);
+}
+
+/* Does its payload wait to be copied out? */
+static bool waits(const struct hca_rxq *rx, uint32_t slot)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+
+	return is_done(rx, slot) && has_payload(rx, s) && s->rqe.where != RQ_DIRECT;
 }
 
 static uint32_t freed_count(const struct hca_rxq *rx)
@@ -187,35 +226,26 @@ static uint32_t freed_count(const struct hca_rxq *rx)
 	return atomic_load_explicit(&rx->freed, memory_order_relaxed);
 }
 
-/* Before it completes. */
+/* One that waits, before it completes. */
 static void land_early(struct hca_rxq *rx, uint32_t slot)
 {
-	struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe;
-	const struct seg_rqe *r = s;
+	const struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe, *r = s;
 
-	if (s->where == RQ_DIRECT)
-		return;
 	if (rx->order.wr)
 		r = rx_order_land(&rx->order, freed_count(rx), put_count(rx), slot, s->byte_len);
-	if (!r)
-		return;
-	land_one(rx, slot, r);
-	s->where = RQ_DIRECT;
+	if (r)
+		land_one(rx, slot, r);
 }
 
-void rx_land(uint64_t ticket)
+void rx_land(struct hca_rxq *rx, uint64_t ticket)
 {
-	struct hca_rxq *rx = ticket_is_shared(ticket) ? table_rxq(ticket_entry(ticket)) : NULL;
 	uint32_t slot;
 	uint64_t word;
 
-	if (!rx || !rx->order.wr)
-		return;
 	lock_take(&rx->land);
 	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
 	word = atomic_load_explicit(rxq_slot(&rx->ref.ring, slot), memory_order_acquire);
-	if (rxq_state_of(word) == RXQ_DONE && ticket_of_pos(ticket, word) &&
-		has_payload(rxq_at(&rx->ref, slot)))
+	if (ticket_of_pos(ticket, word) && waits(rx, slot))
 		land_early(rx, slot);
 	lock_drop(&rx->land);
 }
@@ -224,8 +254,27 @@ void rx_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
-		if (is_done(rx, i) && has_payload(rxq_at(&rx->ref, i)))
+		if (waits(rx, i))
 			land_early(rx, i);
+	lock_drop(&rx->land);
+}
+
+bool rx_waits(struct hca_rxq *rx, uint32_t *slot)
+{
+	bool found = false;
+
+	lock_take(&rx->land);
+	for (; *slot <= rx->ref.ring.mask && !found; ++*slot)
+		found = waits(rx, *slot);
+	lock_drop(&rx->land);
+	return found;
+}
+
+void rx_land_slot(struct hca_rxq *rx, uint32_t slot)
+{
+	lock_take(&rx->land);
+	if (waits(rx, slot))
+		land_early(rx, slot);
 	lock_drop(&rx->land);
 }
 
@@ -233,7 +282,7 @@ void rx_land_all(struct hca_rxq *rx)
 static const struct seg_rqe *receive_of(struct hca_rxq *rx, uint32_t slot)
 {
 	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
-	uint32_t len = has_payload(s) ? s->rqe.byte_len : 0;
+	uint32_t len = has_payload(rx, s) ? s->rqe.byte_len : 0;
 
 	if (!rx->order.wr)
 		return &s->rqe;
@@ -280,18 +329,6 @@ static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct h
 	more->tm_priv = s->rqe.priv;
 }
 
-/* All receives that are left may be too small: then the one that was large enough has gone. */
-static void land_completed(
-	struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r, struct ibv_wc *wc)
-{
-	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
-
-	if (rx->order.wr && s->rqe.where != RQ_DIRECT && !rx_order_fits(r, s->rqe.byte_len))
-		wc->status = IBV_WC_LOC_LEN_ERR;
-	else
-		land_one(rx, slot, r);
-}
-
 bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
@@ -316,12 +353,10 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 	if (r) {
 		bool stays;
 
+		if (has_payload(rx, s))
+			land_one(rx, slot, r);
 		fill_wc(s, r, wc);
-		if (has_payload(s))
-			land_completed(rx, slot, r, wc);
 		stays = s->rqe.phase && first_of_two(s, wc);
-		if (stays)
-			s->rqe.where = RQ_DIRECT;
 		if (more)
 			fill_more(s, wc, more);
 		if (!stays)
@@ -535,7 +570,7 @@ static void check_limit(struct hca_srq *srq)
 	struct seg_rxq *q = &srq->me.rx.entry->rx;
 	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
-			atomic_load_explicit(&q->taken, memory_order_relaxed);
+			atomic_load_explicit(&q->taken, memory_order_seq_cst);
 	struct exec *x = exec_self();
 
 	if (x && limit && left < limit &&

@@ -14,9 +14,6 @@ void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge);
 /* Makes rx the owner's side of the queue that ref describes. */
 void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
 
-/* Its receives complete in the order in which they are posted: to be called first.  -ENOMEM. */
-int rx_keep_order(struct hca_rxq *rx);
-
 /* Gives its memory back. */
 void rx_free(struct hca_rxq *rx);
 
@@ -39,13 +36,21 @@ void rx_reset(struct hca_rxq *rx);
 int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked);
 
 /*
- * Copies out what the slot of a ticket got, if its queue keeps the order, before it completes:
- * whoever calls this for some tickets does so in their order.
+ * Copies out what the slot of one of its tickets got, before it completes.  Of a UD QP the slots
+ * complete as those receives whose bytes they land as, so it is called in the order of tickets.
  */
-void rx_land(uint64_t ticket);
+void rx_land(struct hca_rxq *rx, uint64_t ticket);
 
-/* Copies out all that has arrived (before memory goes), those without a ticket last. */
+/* Copies out all that has arrived (before memory goes); of a queue without an order. */
 void rx_land_all(struct hca_rxq *rx);
+
+/*
+ * Looks from *slot on for one that is done and not copied out; *slot is behind it then.  False:
+ * there is none.
+ */
+bool rx_waits(struct hca_rxq *rx, uint32_t *slot);
+/* Copies that slot out, if it still waits. */
+void rx_land_slot(struct hca_rxq *rx, uint32_t slot);
 
 /*
  * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  more may
@@ -65,5 +70,6 @@ void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr);
 /*
  * Copies len bytes into a receive's buffers (cq.c).  The keys were checked when the message came;
  * by now the program may be deregistering them, so our own table is asked, not the published one.
+ * False: a region has gone, and what belonged there with it.
  */
-void recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len);
+bool recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len);

@@ -2,8 +2,8 @@
 #include "hca/tables.h"
 
 #include <errno.h>
-#include <string.h>
 
+#include "base/atomic.h"
 #include "base/lock.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
@@ -18,12 +18,12 @@ enum { SPAN_MIN = 4096 };
 /* One table: slots, a cursor that walks round, and how many are taken. */
 struct table {
 	struct lock lock;
-	void **slot;
+	void *_Atomic *slot;
 	uint32_t size, cursor, used;
 	uint32_t high; /* slots from here on were never used */
 };
 
-static void *qp_slots[SEG_QPS], *cq_slots[SEG_CQS], *mr_slots[SEG_MRS];
+static void *_Atomic qp_slots[SEG_QPS], *_Atomic cq_slots[SEG_CQS], *_Atomic mr_slots[SEG_MRS];
 static struct table qps = {.slot = qp_slots};
 static struct table cqs = {.slot = cq_slots, .size = SEG_CQS};
 static struct table mrs = {.slot = mr_slots, .size = SEG_MRS};
@@ -31,7 +31,8 @@ static uint32_t first_qpn[SEG_QPS / SEG_QPN_PER_BLOCK];
 
 static void table_clear(struct table *t)
 {
-	memset(t->slot, 0, t->high * sizeof *t->slot);
+	for (uint32_t i = 0; i < t->high; i++)
+		atomic_store_explicit(&t->slot[i], NULL, memory_order_relaxed);
 	t->cursor = t->used = t->high = 0;
 }
 
@@ -60,7 +61,7 @@ static int find_free(struct table *t)
 	end = t->high >= SPAN_MIN && t->used < t->high / 2 ? t->high : t->size;
 	do
 		t->cursor = t->cursor + 1 < end ? t->cursor + 1 : 1;
-	while (t->slot[t->cursor]);
+	while (atomic_load_explicit(&t->slot[t->cursor], memory_order_relaxed));
 	if (t->high <= t->cursor)
 		t->high = t->cursor + 1;
 	return t->cursor;
@@ -73,7 +74,7 @@ static int put(struct table *t, void *obj)
 	lock_take(&t->lock);
 	index = find_free(t);
 	if (index > 0) {
-		__atomic_store_n(&t->slot[index], obj, __ATOMIC_RELEASE);
+		atomic_store_explicit(&t->slot[index], obj, memory_order_release);
 		t->used++;
 	}
 	lock_drop(&t->lock);
@@ -83,14 +84,14 @@ static int put(struct table *t, void *obj)
 static void del(struct table *t, uint32_t index)
 {
 	lock_take(&t->lock);
-	__atomic_store_n(&t->slot[index], NULL, __ATOMIC_RELEASE);
+	atomic_store_explicit(&t->slot[index], NULL, memory_order_release);
 	t->used--;
 	lock_drop(&t->lock);
 }
 
 static void *get(const struct table *t, uint32_t index, uint32_t size)
 {
-	return index < size ? __atomic_load_n(&t->slot[index], __ATOMIC_ACQUIRE) : NULL;
+	return index < size ? atomic_load_explicit(&t->slot[index], memory_order_acquire) : NULL;
 }
 
 /* In the table of QPs an SRQ is marked by the lowest bit of its pointer. */
@@ -181,7 +182,7 @@ static int add_numbered(void *qp, uint32_t *qpn)
 		rc = grow_qps();
 	index = qps.size ? find_free(&qps) : rc;
 	if (index > 0) {
-		__atomic_store_n(&qps.slot[index], qp, __ATOMIC_RELEASE);
+		atomic_store_explicit(&qps.slot[index], qp, memory_order_release);
 		qps.used++;
 		*qpn = first_qpn[index / SEG_QPN_PER_BLOCK] + index % SEG_QPN_PER_BLOCK;
 		note_used(&proc_seg()->hdr.qps_used, index);
@@ -214,7 +215,7 @@ void table_hold_mr(uint32_t index)
 {
 	static struct hca_mr nothing; /* its key is none */
 
-	__atomic_store_n(&mrs.slot[index], &nothing, __ATOMIC_RELEASE);
+	atomic_store_explicit(&mrs.slot[index], &nothing, memory_order_release);
 }
 
 void table_del_qp(uint32_t index)

@@ -10,7 +10,8 @@
  *   bit  24      1 = receive queue, 0 = send queue
  *   bits 25..38  generation of the QP: tickets of an older one are dropped
  *   bit  39      1, so that no ticket is 0, not even on lap 0
- *   bits 40..63  lap of the ring, from 1; it wraps
+ *   bit  40      1 = the completion is a solicited or a failed one
+ *   bits 41..63  lap of the ring, from 1; it wraps
  *
  * Surplus tickets are legal: the consumer drops one for which its queue has no completion.
  */
@@ -25,10 +26,12 @@ enum {
 	TICKET_RECV = 1 << 24,
 	TICKET_GEN_SHIFT = 25,
 	TICKET_GEN_MASK = 0x3fff,
-	TICKET_LAP_SHIFT = 40,
+	TICKET_LAP_SHIFT = 41,
+	TICKET_LAP_MASK = 0x7fffff,
 };
 
-#define TICKET_PRESENT (1ull << 39)
+#define TICKET_PRESENT   (1ull << 39)
+#define TICKET_SOLICITED (1ull << 40)
 
 struct ticket_ring {
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* producers */
@@ -40,7 +43,7 @@ struct ticket_ring {
 
 static inline uint64_t ticket_lap(uint64_t pos, uint32_t log_size)
 {
-	return ((pos >> log_size) + 1) & 0xffffff;
+	return ((pos >> log_size) + 1) & TICKET_LAP_MASK;
 }
 
 /* What to push for one completion of that queue; the lap is added by ticket_push(). */
@@ -137,7 +140,7 @@ static inline bool ticket_push(struct ticket_ring *r, _Atomic uint64_t *slots, u
 		if (ticket_full(r, t, limit))
 			return false;
 		/* Neither published nor free at this tail: somebody destroyed the ring. */
-		if (s >> TICKET_LAP_SHIFT != ((lap - 1) & 0xffffff))
+		if (s >> TICKET_LAP_SHIFT != ((lap - 1) & TICKET_LAP_MASK))
 			return false;
 		if (!atomic_compare_exchange_strong_explicit(&slots[t & mask], &s,
 			    ticket | lap << TICKET_LAP_SHIFT, memory_order_seq_cst,

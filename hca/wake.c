@@ -8,10 +8,8 @@
 #include "hca/peer.h"
 #include "hca/proc.h"
 
-enum { MAX_CHANNELS = 65536 };
-
 static struct lock own_lock;
-static int channel_fds[MAX_CHANNELS]; /* fd + 1 */
+static int channel_fds[SEG_CHANNELS]; /* fd + 1 */
 static uint32_t cursor;
 
 bool wake_write(int fd)
@@ -31,20 +29,20 @@ static bool fire_own(uint32_t channel)
 	if (!channel)
 		return wake_write(proc_at()->async_fd);
 	lock_take(&own_lock);
-	fd = channel_fds[channel % MAX_CHANNELS] - 1;
+	fd = channel_fds[channel % SEG_CHANNELS] - 1;
 	lock_drop(&own_lock);
 	return fd >= 0 && wake_write(fd);
 }
 
-void wake_fire(uint32_t attach, uint32_t channel, void *arg)
+bool wake_fire(uint32_t attach, uint32_t channel, void *arg)
 {
 	(void)arg;
-	if (attach == proc_at()->attach_id) {
-		fire_own(channel);
-		return;
-	}
-	if (!peer_fire(attach, channel))
-		rdv_fire(attach, channel);
+	if (attach == proc_at()->attach_id)
+		return fire_own(channel);
+	if (peer_fire(attach, channel))
+		return true;
+	rdv_fire(attach, channel);
+	return false;
 }
 
 bool wake_timer(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg)
@@ -59,8 +57,8 @@ int wake_own_add(int fd, uint32_t *id)
 	int rc = -ENOMEM;
 
 	lock_take(&own_lock);
-	for (uint32_t i = 1; i < MAX_CHANNELS; i++) {
-		cursor = cursor % (MAX_CHANNELS - 1) + 1;
+	for (uint32_t i = 1; i < SEG_CHANNELS; i++) {
+		cursor = cursor % (SEG_CHANNELS - 1) + 1;
 		if (!channel_fds[cursor]) {
 			channel_fds[cursor] = fd + 1;
 			*id = cursor;
@@ -75,6 +73,6 @@ int wake_own_add(int fd, uint32_t *id)
 void wake_own_del(uint32_t id)
 {
 	lock_take(&own_lock);
-	channel_fds[id % MAX_CHANNELS] = 0;
+	channel_fds[id % SEG_CHANNELS] = 0;
 	lock_drop(&own_lock);
 }

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* exec.fire of this process: directly if we have the fd, else through weftd. */
-void wake_fire(uint32_t attach, uint32_t channel, void *arg);
+/* exec.fire of this process: directly if we have the fd, else, and false, through weftd. */
+bool wake_fire(uint32_t attach, uint32_t channel, void *arg);
 
 /* exec.timer of this process: a message to weftd. */
 bool wake_timer(uint32_t attach, uint32_t qp_index, uint64_t when, void *arg);

@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "hca/exec.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
-#include "hca/thread.h"
 
 enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };
 
@@ -60,7 +60,7 @@ static void *worker_main(void *arg);
 /* With the lock held. */
 static void start(struct worker *w)
 {
-	w->started = !thread_start(&w->thread, worker_main, w);
+	w->started = !thread_start(&w->thread, NULL, THREAD_SMALL, worker_main, w);
 	if (w->started && w == &common)
 		pthread_detach(w->thread); /* it runs until the process ends */
 	if (!w->started)
@@ -77,19 +77,19 @@ static void watch(void)
 	pthread_mutex_unlock(&common.lock);
 }
 
-/* Runs what was queued for qp; what stays is returned, to be queued again.  *nap: after a while. */
-static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
+/* Runs what was queued for qp; what stays is returned, to be queued again.  *busy: not at once. */
+static unsigned serve(struct exec *x, struct hca_qp *qp, bool *busy)
 {
 	unsigned todo = atomic_exchange_explicit(&qp->queued, 0, memory_order_acq_rel);
 	unsigned left = 0;
 
-	*nap = false;
+	*busy = false;
 	for (unsigned dir = WORK_OUT; dir <= WORK_IN; dir++) {
 		enum run_end end = todo & dir ? run(x, qp, dir) : RUN_IDLE;
 
 		if (end == RUN_BUSY) {
 			free_atomics(qp, dir);
-			*nap = true;
+			*busy = true;
 		}
 		if (end == RUN_BUSY || end == RUN_BUDGET)
 			left |= dir;
@@ -102,41 +102,67 @@ static unsigned serve(struct exec *x, struct hca_qp *qp, bool *nap)
 	return left;
 }
 
-/* With w's lock held. */
-static void enqueue(struct worker *w, struct hca_qp *qp, unsigned direction)
+/* With w's lock held.  False: it was there already. */
+static bool enqueue(struct worker *w, struct hca_qp *qp, unsigned direction)
 {
 	struct hca_qp **at = &w->first;
 
 	if (atomic_fetch_or_explicit(&qp->queued, direction, memory_order_acq_rel))
-		return;
+		return false;
 	/* At the end, so that one that stays busy starves nobody. */
 	while (*at)
 		at = &(*at)->work_next;
 	qp->work_next = NULL;
 	*at = qp;
+	w->n++;
+	return true;
+}
+
+/* from: the worker that has just served qp, or NULL. */
+static void add(struct hca_qp *qp, unsigned direction, const struct worker *from)
+{
+	struct worker *w = worker_of(qp);
+
+	pthread_mutex_lock(&w->lock);
+	if (enqueue(w, qp, direction) && w != from)
+		w->busy = 0;
+	if (!w->started)
+		start(w);
+	if (w != from)
+		pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void serve_one(struct worker *w, struct exec *x)
 {
-	const struct timespec nap = {.tv_nsec = BUSY_NAP_NS};
 	struct hca_qp *qp = w->first;
 	unsigned left;
 	bool busy;
 
 	w->first = qp->work_next;
+	w->n--;
 	w->running = qp;
 	pthread_mutex_unlock(&w->lock);
 	x->may_wait = w != &common;
 	x->is_worker = true;
 	left = serve(x, qp, &busy);
-	if (busy)
-		nanosleep(&nap, NULL);
 	/* Perhaps to another worker, and before worker_forget() takes us for done with it. */
 	if (left)
-		worker_add(qp, left);
+		add(qp, left, w);
 	pthread_mutex_lock(&w->lock);
+	w->busy = busy ? w->busy + 1 : 0;
 	w->running = NULL;
 	pthread_cond_broadcast(&w->done);
+}
+
+/* With w's lock held; lets go of it until there is more work, or the time is over: false. */
+static bool wait_within(struct worker *w, uint64_t ns)
+{
+	uint64_t at = clock_ns() + ns;
+	const struct timespec until = {
+		.tv_sec = (time_t)(at / NSEC_PER_SEC), .tv_nsec = (long)(at % NSEC_PER_SEC)};
+
+	return pthread_cond_clockwait(&w->more, &w->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
 }
 
 /*
@@ -145,19 +171,11 @@ static void serve_one(struct worker *w, struct exec *x)
  */
 static void wait_for_work(struct worker *w)
 {
-	struct timespec until;
-
 	if (w != &common || !progress_pending()) {
 		pthread_cond_wait(&w->more, &w->lock);
 		return;
 	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += WATCH_NS;
-	if (until.tv_nsec >= (long)NSEC_PER_SEC) {
-		until.tv_sec++;
-		until.tv_nsec -= NSEC_PER_SEC;
-	}
-	if (pthread_cond_timedwait(&w->more, &w->lock, &until) != ETIMEDOUT)
+	if (wait_within(w, WATCH_NS))
 		return;
 	pthread_mutex_unlock(&w->lock);
 	progress_slow();
@@ -174,6 +192,12 @@ static void *worker_main(void *arg)
 
 		if (!w->first) {
 			wait_for_work(w);
+			continue;
+		}
+		/* All that are queued were busy when they were last looked at. */
+		if (w->busy >= w->n) {
+			wait_within(w, BUSY_NAP_NS);
+			w->busy = 0;
 			continue;
 		}
 		x = exec_self();
@@ -195,6 +219,7 @@ void worker_init(struct worker *w)
 	pthread_cond_init(&w->more, NULL);
 	pthread_cond_init(&w->done, NULL);
 	w->first = w->running = NULL;
+	w->n = w->busy = 0;
 	w->started = w->stop = false;
 }
 
@@ -211,14 +236,7 @@ void worker_end(struct worker *w)
 
 void worker_add(struct hca_qp *qp, unsigned direction)
 {
-	struct worker *w = worker_of(qp);
-
-	pthread_mutex_lock(&w->lock);
-	enqueue(w, qp, direction);
-	if (!w->started)
-		start(w);
-	pthread_cond_signal(&w->more);
-	pthread_mutex_unlock(&w->lock);
+	add(qp, direction, NULL);
 }
 
 static void forget(struct worker *w, struct hca_qp *qp)
@@ -228,6 +246,7 @@ static void forget(struct worker *w, struct hca_qp *qp)
 		for (struct hca_qp **at = &w->first; *at; at = &(*at)->work_next)
 			if (*at == qp) {
 				*at = qp->work_next;
+				w->n--;
 				break;
 			}
 		if (w->running != qp)

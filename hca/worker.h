@@ -18,6 +18,8 @@ struct worker {
 	pthread_cond_t more, done;
 	struct hca_qp *first;
 	struct hca_qp *running;
+	unsigned n;    /* that are queued */
+	unsigned busy; /* served in a row, and each to be tried again later */
 	bool started, stop;
 	pthread_t thread;
 };

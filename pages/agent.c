@@ -52,17 +52,24 @@ static void ring(struct run *r)
 		futex_wake_shared(&r->c->bell->rings);
 }
 
-/* Sleeps a little while *word is seen; MOVE_OK: look again. */
-static enum move_result nap(struct run *r, _Atomic uint32_t *word, uint32_t seen)
+/* May the request be given up, of which h (not NULL) is posted?  Then it is not served later. */
+static bool may_stop(struct run *r, struct agent_half *h)
 {
+	return !h || !r->c->again(r->c->arg) || agent_cancel(h);
+}
+
+/* Sleeps a little while h is seen in that phase, or without one; MOVE_OK: look again. */
+static enum move_result nap(struct run *r, struct agent_half *h, uint32_t seen)
+{
+	_Atomic uint32_t never = seen;
 	bool disk = r->c->op == AGENT_PERSIST && seen == AGENT_SERVING;
 	uint64_t waited;
 
 	r->c->rest(r->c->arg);
-	futex_wait_shared(word, seen, r->nap_ns);
+	futex_wait_shared(h ? &h->phase : &never, seen, r->nap_ns);
 	if (r->nap_ns < NAP_MAX_NS)
 		r->nap_ns *= 2;
-	if (!r->m->still_valid(r->m->arg))
+	if (!r->m->still_valid(r->m->arg) && may_stop(r, h))
 		return MOVE_STOPPED;
 	if (r->c->gone(r->c->arg))
 		return MOVE_GONE;
@@ -96,7 +103,6 @@ static bool take_slot(struct run *r)
 /* Waits for the agent to start, and for a slot. */
 static enum move_result begin(struct run *r)
 {
-	_Atomic uint32_t never = 0;
 	enum move_result rc = MOVE_OK;
 
 	made_progress(r);
@@ -104,7 +110,7 @@ static enum move_result begin(struct run *r)
 		r->area = r->c->area(r->c->arg);
 		if (r->area && take_slot(r))
 			return MOVE_OK;
-		rc = nap(r, &never, 0);
+		rc = nap(r, NULL, 0);
 	}
 	return rc;
 }
@@ -127,6 +133,16 @@ static bool spin(struct agent_half *h)
 	return false;
 }
 
+static enum move_result doze(struct run *r, struct agent_half *h, uint32_t seen)
+{
+	enum move_result rc = MOVE_OK;
+
+	if (agent_sleeps(h, seen))
+		rc = nap(r, h, seen);
+	agent_woke(h);
+	return rc;
+}
+
 /* Waits until half h was served; its result. */
 static enum move_result await(struct run *r, struct agent_half *h)
 {
@@ -137,9 +153,8 @@ static enum move_result await(struct run *r, struct agent_half *h)
 	while (!agent_collect(h)) {
 		uint32_t seen = atomic_load_explicit(&h->phase, memory_order_relaxed);
 
-		if (seen != AGENT_DONE && agent_sleeps(h, seen))
-			rc = nap(r, &h->phase, seen);
-		agent_woke(h);
+		if (seen != AGENT_DONE)
+			rc = doze(r, h, seen);
 		if (rc != MOVE_OK)
 			return rc;
 	}
@@ -275,6 +290,22 @@ static enum move_result perform(struct run *r)
 	}
 }
 
+/* The request was stopped; if it begins anew, nothing of it may arrive behind that. */
+static enum move_result settle(struct run *r)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct agent_half *h = &r->slot->half[i];
+		enum move_result rc = MOVE_OK;
+
+		while (rc == MOVE_OK && r->c->again(r->c->arg) &&
+			agent_take_back(h) == AGENT_SERVING)
+			rc = doze(r, h, AGENT_SERVING);
+		if (rc != MOVE_OK && rc != MOVE_STOPPED)
+			return rc;
+	}
+	return MOVE_STOPPED;
+}
+
 enum move_result agent_run(struct move *m)
 {
 	struct run r = {.m = m, .c = m->agent};
@@ -283,6 +314,8 @@ enum move_result agent_run(struct move *m)
 	if (rc != MOVE_OK)
 		return rc;
 	rc = perform(&r);
+	if (rc == MOVE_STOPPED)
+		rc = settle(&r);
 	end(&r);
 	return rc;
 }

@@ -6,9 +6,11 @@
  * A requester takes a slot and has it to itself until it gives it back; a slot has two halves, each
  * a request and a bounce buffer, so that one is filled while the other is served.  A half goes
  * round IDLE -> POSTED (requester) -> SERVING (agent) -> DONE (agent) -> IDLE (requester).  A
- * requester may take back what is only POSTED.  What it cannot take back, and what a dead one has
- * left, becomes an orphan, which the agent alone gives back: nobody else knows that it does not
- * touch the bounce buffer any more.  So no holder, dead or stopped, blocks more than its own slot.
+ * requester may take back what is only POSTED; who will ask for the same again must do so, or wait
+ * until it was served, so that nothing is done twice or late.  What it cannot take back, and what a
+ * dead one has left, becomes an orphan, which the agent alone gives back: nobody else knows that it
+ * does not touch the bounce buffer any more.  So no holder, dead or stopped, blocks more than its
+ * own slot.
  *
  * The word of a slot:
  *   bits  0..35  who has it, 0 = free (a token_owner(): attach id, exec slot)
@@ -143,18 +145,30 @@ static inline bool agent_collect(struct agent_half *h)
 	return true;
 }
 
-/* Takes a request back.  False: it is being served just now, and cannot be. */
+/* Takes a request back if it is only posted; the phase in which it was. */
+static inline uint32_t agent_take_back(struct agent_half *h)
+{
+	uint32_t seen = AGENT_POSTED;
+
+	atomic_compare_exchange_strong_explicit(
+		&h->phase, &seen, AGENT_IDLE, memory_order_acq_rel, memory_order_acquire);
+	return seen;
+}
+
+/* True: it was taken back, and will never be served.  False: it was served, or is just now. */
 static inline bool agent_cancel(struct agent_half *h)
 {
-	uint32_t posted = AGENT_POSTED;
+	return agent_take_back(h) == AGENT_POSTED;
+}
 
-	if (atomic_compare_exchange_strong_explicit(
-		    &h->phase, &posted, AGENT_IDLE, memory_order_acq_rel, memory_order_acquire))
-		return true;
-	if (posted == AGENT_SERVING)
-		return false;
-	atomic_store_explicit(&h->phase, AGENT_IDLE, memory_order_relaxed);
-	return true;
+/* Done with a half, whatever became of it.  False: it is being served just now. */
+static inline bool agent_quit(struct agent_half *h)
+{
+	uint32_t seen = agent_take_back(h);
+
+	if (seen == AGENT_DONE)
+		atomic_store_explicit(&h->phase, AGENT_IDLE, memory_order_relaxed);
+	return seen != AGENT_SERVING;
 }
 
 /* Frees the word, whoever calls; it keeps its generation but for one more. */
@@ -168,12 +182,12 @@ static inline void agent_free_word(struct agent_slot *s)
 }
 
 /*
- * Gives the slot back.  True: it became an orphan, for a half could not be cancelled, and the
- * agent must be rung.  Either way the caller touches it no more.
+ * Gives the slot back.  True: it became an orphan, for a half is being served, and the agent
+ * must be rung.  Either way the caller touches it no more.
  */
 static inline bool agent_leave(struct agent_slot *s)
 {
-	bool first = agent_cancel(&s->half[0]), second = agent_cancel(&s->half[1]);
+	bool first = agent_quit(&s->half[0]), second = agent_quit(&s->half[1]);
 
 	if (first && second) {
 		agent_free_word(s);

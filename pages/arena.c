@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/sparse.h"
+
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 int arena_check(int fd)
@@ -83,7 +85,7 @@ static char *map_window(const struct arena *a, uint64_t first)
 	munlock(p, ARENA_WINDOW);
 	madvise(p, ARENA_WINDOW, MADV_DONTDUMP);
 	if (madvise(p, ARENA_WINDOW, MADV_DONTFORK) == 0 &&
-		mprotect(p, ARENA_WINDOW, PROT_READ | PROT_WRITE) == 0)
+		mprotect(p, ARENA_WINDOW, sparse_prot()) == 0)
 		return p;
 	munmap(p, ARENA_WINDOW);
 	return NULL;

@@ -27,8 +27,10 @@ uint64_t backing_ipc_ns(void)
 	return ino;
 }
 
-static int64_t whole_pages(uint64_t bytes)
+int64_t backing_whole_pages(uint64_t bytes)
 {
+	if (bytes > INT64_MAX - PAGE_BYTES)
+		return -ENXIO;
 	return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 }
 
@@ -48,10 +50,10 @@ static int64_t memfd_bytes(int fd)
 	if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) ||
 		(fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
 		return -EACCES;
-	return whole_pages(st.st_size);
+	return backing_whole_pages(st.st_size);
 }
 
-static int64_t sysv_bytes(const struct backing *b)
+int64_t backing_sysv_bytes(const struct backing *b)
 {
 	struct shmid_ds ds;
 
@@ -59,7 +61,15 @@ static int64_t sysv_bytes(const struct backing *b)
 		return -EXDEV;
 	if (shmctl(b->shmid, IPC_STAT, &ds))
 		return errno == EACCES ? -EACCES : -ENXIO;
-	return ds.shm_segsz > BACKING_WINDOW ? -EFBIG : whole_pages(ds.shm_segsz);
+	return backing_whole_pages(ds.shm_segsz);
+}
+
+/* All of it, in one window. */
+static int64_t sysv_bytes(const struct backing *b)
+{
+	int64_t bytes = backing_sysv_bytes(b);
+
+	return bytes > (int64_t)BACKING_WINDOW ? -EFBIG : bytes;
 }
 
 int64_t backing_bytes(const struct backing *b)
@@ -133,11 +143,7 @@ static bool take_hugetlb(const struct vma_attr *a, void *arg)
 	return true;
 }
 
-/*
- * Is what was attached of that length, and of small pages?  Under its number there may be another
- * segment by now than the one that was looked at.
- */
-static bool is_plain(const char *at, uint64_t len)
+bool backing_is_plain(const char *at, uint64_t len)
 {
 	uint64_t lo = (uintptr_t)at;
 	bool huge = false, known;
@@ -160,7 +166,8 @@ static bool show_sysv(const struct backing *b, char *at, uint64_t len)
 	if (p == (void *)-1)
 		return false;
 	madvise(p, len, MADV_DONTDUMP);
-	if (is_plain(p, len) && madvise(p, len, MADV_DONTFORK) == 0 && move_over(p, at, len))
+	if (backing_is_plain(p, len) && madvise(p, len, MADV_DONTFORK) == 0 &&
+		move_over(p, at, len))
 		return true;
 	shmdt(p);
 	return false;

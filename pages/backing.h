@@ -32,6 +32,15 @@ struct backing {
 /* The inode of our namespace of System V objects; 0: not known, which equals nobody's. */
 uint64_t backing_ipc_ns(void);
 
+/* So many bytes, as whole pages; -ENXIO: more than any object has. */
+int64_t backing_whole_pages(uint64_t bytes);
+
+/*
+ * How many bytes a System V segment has, whole pages.  -EXDEV: it is in another namespace; -EACCES:
+ * it may not be looked at; -ENXIO: there is none.
+ */
+int64_t backing_sysv_bytes(const struct backing *b);
+
 /*
  * How many bytes from its start on are there and stay, whole pages, for one who loads and stores.
  * -EPERM: it can become shorter; -EACCES: it cannot be written; -EXDEV: it is in another namespace;
@@ -39,6 +48,12 @@ uint64_t backing_ipc_ns(void);
  * errno.
  */
 int64_t backing_bytes(const struct backing *b);
+
+/*
+ * Is what was attached of that length, and of small pages?  Under its number there may be another
+ * segment by now than the one that was looked at.
+ */
+bool backing_is_plain(const char *at, uint64_t len);
 
 /*
  * A window as a peer maps it.  Its gigabyte of address space stays its own until all end, and
@@ -56,6 +71,8 @@ struct backing_window {
 struct backing_map {
 	struct lock lock;
 	uint64_t again_ns; /* there was no window to be had: try again then */
+	_Atomic uint64_t
+		asked_ns; /* when it was last not, or again, known what to map; 0: always */
 	struct backing_window window[BACKING_WINDOWS];
 };
 

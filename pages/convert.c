@@ -11,10 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+#include "base/log.h"
+#include "base/sparse.h"
+#include "pages/populate.h"
+#include "pages/uffd.h"
 #include "rdv/conn.h"
 
-/* Of newer kernel headers than Debian 12's. */
-enum { WP_SHMEM = 1 << 12, WP_UNPOPULATED = 1 << 13 };
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
@@ -142,9 +145,7 @@ static int step_back_threads(const struct arena *own, uint64_t at, uint64_t len,
 {
 	int rc = map_at(at, len, MAP_PRIVATE, own->fd, offset);
 
-	if (!rc && madvise((void *)(uintptr_t)at, len, MADV_POPULATE_WRITE))
-		rc = -errno;
-	return rc;
+	return rc ? rc : populate_write(at, len);
 }
 
 /* ---- whole ranges ---- */
@@ -163,12 +164,18 @@ static int uffd_full(void)
 	return fd;
 }
 
-static bool uffd_usable(int fd)
+static void tell_missing(enum uffd_grade can)
 {
-	struct uffdio_api api = {.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | WP_SHMEM | WP_UNPOPULATED};
+	static _Atomic bool told;
 
-	return ioctl(fd, UFFDIO_API, &api) == 0;
+	if (can >= UFFD_PRESENT || atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		return;
+	log_line(LOG_LVL_INFO,
+		"beside other threads this kernel (before Linux 5.19) %s: peers copy it by system "
+		"calls, which is slower",
+		can == UFFD_NOTHING ? "cannot map memory for peers"
+				    : "maps memory for peers once, and not again after "
+				      "ibv_dereg_mr");
 }
 
 /* Kept for the next time; it is about the memory of the process that made it. */
@@ -176,11 +183,13 @@ static struct {
 	struct own_fd fd;
 	pid_t pid;
 	bool full;
+	bool populate; /* it protects only pages that are there */
 } kept = {.fd = {.fd = -1}};
 
 /* user: one that holds off no system calls will do.  -1: none can be had. */
 static int get_uffd(bool user)
 {
+	enum uffd_grade can;
 	int fd;
 
 	if (kept.pid == getpid() && own_fd_ok(&kept.fd) && (kept.full || user))
@@ -191,7 +200,11 @@ static int get_uffd(bool user)
 	kept.full = fd >= 0;
 	if (fd < 0 && user)
 		fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	if (fd >= 0 && !uffd_usable(fd)) {
+	can = fd >= 0 ? uffd_agree(fd) : UFFD_NOTHING;
+	kept.populate = can != UFFD_ALL;
+	if (fd >= 0)
+		tell_missing(can);
+	if (fd >= 0 && can == UFFD_NOTHING) {
 		close(fd);
 		fd = -1;
 	}
@@ -206,6 +219,7 @@ int convert_begin(struct convert *c, struct arena *own, bool threads, bool user)
 		return 0;
 	c->uffd = get_uffd(user);
 	c->mode = kept.full ? CONVERT_FULL : CONVERT_USER;
+	c->populate = kept.populate;
 	return c->uffd < 0 ? -EPERM : 0;
 }
 
@@ -230,6 +244,22 @@ static uint64_t step_of(uint64_t at, uint64_t end)
 	return len < end - at ? len : end - at;
 }
 
+/*
+ * All memory that a step needs, so that no store in it can fail, and what is not protected unless
+ * it is there.
+ */
+static int prepare_step(const struct convert *c, uint64_t at, uint64_t len, char *window)
+{
+	int saved = errno, rc = 0;
+
+	if (madvise(window, len, MADV_POPULATE_WRITE))
+		rc = -errno;
+	if (rc == -EINVAL) /* before Linux 5.14 */
+		rc = fallocate(c->arena->fd, 0, at, len) ? -errno : 0;
+	errno = saved;
+	return !rc && c->populate ? populate_write(at, len) : rc;
+}
+
 int convert_there(struct convert *c, uint64_t start, uint64_t end, uint64_t *done)
 {
 	int rc = 0;
@@ -240,12 +270,11 @@ int convert_there(struct convert *c, uint64_t start, uint64_t end, uint64_t *don
 
 		if (!window)
 			return -ENOMEM;
-		/* All memory that the step needs, so that no store in it can fail. */
-		rc = madvise(window, len, MADV_POPULATE_WRITE) ? -errno : 0;
+		rc = prepare_step(c, *done, len, window);
 		if (!rc)
 			rc = step_there(c, *done, len, window);
 		if (rc)
-			madvise(window, len, MADV_REMOVE);
+			sparse_empty(window, len);
 		else
 			*done += len;
 	}
@@ -310,7 +339,7 @@ int convert_back(struct arena *own, const struct vma *v, bool alone)
 			return rc;
 		if (rights_of(v) != rw)
 			mprotect((void *)(uintptr_t)at, len, rights_of(v));
-		madvise(window, len, MADV_REMOVE);
+		sparse_empty(window, len);
 	}
 	return rc;
 }

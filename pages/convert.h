@@ -24,7 +24,8 @@ enum convert_mode {
 struct convert {
 	struct arena *arena; /* our own */
 	enum convert_mode mode;
-	int uffd; /* stays convert.c's */
+	int uffd;      /* stays convert.c's */
+	bool populate; /* it protects only pages that are there */
 };
 
 /*

@@ -1,73 +1,86 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Event channels.  The fd that the program polls is a datagram socket with an address of its
- * own: an event of weftd is a datagram.  Events of our own making wait in a list, and while there
- * are some a datagram without contents lies in the socket.  So the fd is readable if and only if
- * there is an event, and blocks or not as the program has set it.
+ * Event channels.  The fd that the program polls is a datagram socket: an event of weftd is a
+ * datagram.  Events of our own making wait in a list, and while there are some a datagram of one
+ * byte, the token, lies in the socket.  So the fd is readable if and only if there is an event, and
+ * blocks or not as the program has set it.
  *
- * The socket's name is seen by every user of the network namespace; a filter drops what does not
- * begin with the channel's secret cookie before it takes up room.
+ * weftd gives the socket its name, in the runtime directory, which no other user can enter; we use
+ * it only to send ourselves the token.  Where we cannot (a program that gave up its rights, or
+ * changed its root), weftd does.  A channel whose name somebody removed is lost: its fd is shut
+ * down, so that whoever waits for it wakes up.
  */
 #include "rdmacm/rdmacm.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/restart.h"
 #include "verbs/for_rdmacm.h"
 
-enum { COOKIE_WORDS = CM_COOKIE_SIZE / 4, KEEP_ALL = -1 };
+enum { TOKEN_SIZE = 1 };
 /* A reader waits in recv(2) so long, which is cheap, and then in poll(2), which sees more. */
 enum { SHORT_WAIT_US = 20000 };
 
 static _Atomic uint32_t last_channel;
 
-static int attach_filter(int fd, const uint8_t cookie[CM_COOKIE_SIZE])
-{
-	struct sock_filter code[2 * COOKIE_WORDS + 2];
-	struct sock_fprog prog = {.len = 2 * COOKIE_WORDS + 2, .filter = code};
-
-	for (int i = 0; i < COOKIE_WORDS; i++) {
-		uint32_t word;
-
-		memcpy(&word, cookie + 4 * i, 4);
-		code[2 * i] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4 * i);
-		code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0, 2 * (COOKIE_WORDS - 1 - i) + 1);
-	}
-	code[2 * COOKIE_WORDS] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (uint32_t)KEEP_ALL);
-	code[2 * COOKIE_WORDS + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ? -errno : 0;
-}
-
 static int open_socket(struct event_channel *ch)
 {
-	struct sockaddr_un any = {.sun_family = AF_UNIX};
 	const struct timeval limit = {.tv_usec = SHORT_WAIT_US};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
 
 	if (fd < 0)
 		return -errno;
-	ch->addr_len = sizeof ch->addr;
-	if (getrandom(ch->cookie, sizeof ch->cookie, 0) != (ssize_t)sizeof ch->cookie)
-		ret = -EIO;
-	if (!ret)
-		ret = attach_filter(fd, ch->cookie);
-	if (!ret && (bind(fd, (struct sockaddr *)&any, sizeof any.sun_family) < 0 ||
-			    getsockname(fd, (struct sockaddr *)&ch->addr, &ch->addr_len) < 0 ||
-			    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0))
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) < 0) {
 		ret = -errno;
-	if (ret)
 		close(fd);
+		return ret;
+	}
 	ch->ch.fd = fd;
-	return ret;
+	return 0;
+}
+
+/* The name is relative to the runtime directory; *dir_fd as weft_cm_name_addr() has it. */
+static int own_address(const struct event_channel *ch, struct sockaddr_un *addr, int *dir_fd)
+{
+	struct sockaddr_un name = {0};
+	socklen_t len = sizeof name - 1;
+
+	*dir_fd = -1;
+	if (getsockname(ch->ch.fd, (struct sockaddr *)&name, &len) < 0)
+		return -errno;
+	return weft_cm_name_addr(name.sun_path, addr, dir_fd);
+}
+
+static void tell_shortage(int err)
+{
+	if (err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -EACCES || err == -EPERM)
+		log_line(LOG_LVL_ERROR,
+			"cannot make an event channel in the runtime directory: %s; make room "
+			"there, or set WEFT_RUNTIME_DIR to another directory",
+			strerror(-err));
+}
+
+/* weftd names the socket, and knows the channel from now on. */
+static int get_name(struct event_channel *ch)
+{
+	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = ch->id};
+	int ret = weft_cm_call_fd(&msg, ch->ch.fd), dir_fd;
+
+	if (ret && ret != -EEXIST) {
+		tell_shortage(ret);
+		return ret;
+	}
+	ret = own_address(ch, &ch->addr, &dir_fd);
+	ch->near = !ret && dir_fd < 0;
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return 0;
 }
 
 int channel_create(struct event_channel **out)
@@ -84,38 +97,55 @@ int channel_create(struct event_channel **out)
 	}
 	ch->id = ++last_channel;
 	ch->tail = &ch->head;
+	ret = get_name(ch);
+	if (ret) {
+		close(ch->ch.fd);
+		free(ch);
+		return ret;
+	}
 	channel_enter(ch);
 	*out = ch;
 	return 0;
 }
 
-int channel_describe(const struct event_channel *ch, struct cm_channel_call *call)
+/* The table's lock may be held. */
+static void lose(struct event_channel *ch)
 {
-	size_t len = ch->addr_len - offsetof(struct sockaddr_un, sun_path);
+	bool before;
 
-	*call = (struct cm_channel_call){.channel = ch->id, .addr_len = len};
-	if (len > sizeof call->addr)
-		return -ENAMETOOLONG;
-	memcpy(call->addr, ch->addr.sun_path, len);
-	memcpy(call->cookie, ch->cookie, sizeof call->cookie);
-	return 0;
+	lock_take(&ch->lock);
+	before = ch->lost;
+	ch->lost = true;
+	lock_drop(&ch->lock);
+	if (before)
+		return;
+	log_line(LOG_LVL_ERROR,
+		"the name of an event channel was removed from the runtime directory; no event "
+		"comes there any more");
+	(void)shutdown(ch->ch.fd, SHUT_RDWR);
 }
 
-int channel_register(struct event_channel *ch)
+int channel_publish(struct event_channel *ch, channel_send send, void *conn)
 {
-	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL};
-	struct cm_channel_call call;
+	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = ch->id};
 	int ret;
 
-	if (ch->registered)
-		return 0;
-	ret = channel_describe(ch, &call);
-	if (!ret)
-		ret = weft_cm_call(&msg, &call, sizeof call);
-	if (ret == -EEXIST)
-		ret = 0;
-	ch->registered = !ret;
-	return ret;
+	if (fcntl(ch->ch.fd, F_GETFD) < 0)
+		return 0; /* closed behind our back */
+	ret = send(conn, &msg, NULL, 0, ch->ch.fd);
+	if (ret == -ENOENT)
+		lose(ch);
+	/* Without this channel the rest works: its number may be another file's by now. */
+	return ret == -ENOENT || ret == -EEXIST || ret == -EINVAL ? 0 : ret;
+}
+
+/* One way if weftd reads; else it must learn of it all the same. */
+static void tell(const struct proto_msg *what)
+{
+	struct proto_msg msg = *what;
+
+	if (msg.op && weft_cm_post(&msg, NULL, 0) == -EAGAIN)
+		(void)weft_cm_call(&msg, NULL, 0);
 }
 
 static bool all(const struct cm_event *e, const void *arg)
@@ -126,25 +156,65 @@ static bool all(const struct cm_event *e, const void *arg)
 
 void channel_destroy(struct event_channel *ch)
 {
-	struct proto_msg msg = {.op = OP_CM_DEL_CHANNEL, .id = ch->id};
-
 	channel_leave(ch);
 	channel_sift(ch, NULL, all, NULL);
-	if (ch->registered)
-		(void)weft_cm_call(&msg, NULL, 0);
+	if (!ch->inherited)
+		tell(&(struct proto_msg){.op = OP_CM_DEL_CHANNEL, .id = ch->id});
 	close(ch->ch.fd);
 	free(ch);
 }
 
-/* Under the lock: makes the fd readable while the list has something. */
-static void set_token(struct event_channel *ch)
+/* ---- the token ---- */
+
+static int send_token(const struct event_channel *ch)
 {
-	if (!ch->head || ch->token)
-		return;
-	/* If its queue is full it is readable anyway, and whoever empties it comes by here. */
-	ch->token = sendto(ch->ch.fd, ch->cookie, sizeof ch->cookie, MSG_DONTWAIT | MSG_NOSIGNAL,
-			    (struct sockaddr *)&ch->addr, ch->addr_len) > 0;
+	struct sockaddr_un far;
+	const struct sockaddr_un *to = &ch->addr;
+	int dir_fd = -1, ret = 0;
+
+	if (!ch->near) {
+		ret = own_address(ch, &far, &dir_fd);
+		to = &far;
+	}
+	if (!ret && sendto(ch->ch.fd, "", TOKEN_SIZE, MSG_DONTWAIT | MSG_NOSIGNAL,
+			    (const struct sockaddr *)to, sizeof *to) < 0)
+		ret = -errno;
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return ret;
 }
+
+/*
+ * Under the lock: makes the fd readable while the list has something.  True: it could not, and
+ * ask_token() must be called without the lock.
+ */
+static bool set_token(struct event_channel *ch)
+{
+	int ret;
+
+	if (!ch->head || ch->token || ch->lost)
+		return false;
+	ret = send_token(ch);
+	/* If its queue is full it is readable anyway, and whoever empties it comes by here. */
+	ch->token = ret != -EAGAIN && ret != -ENOBUFS;
+	return ch->token && ret;
+}
+
+static void ask_token(struct event_channel *ch)
+{
+	struct proto_msg msg = {.op = OP_CM_WAKE_CHANNEL, .id = ch->id};
+	int ret = weft_cm_call(&msg, NULL, 0);
+
+	if (!ret)
+		return;
+	lock_take(&ch->lock);
+	ch->token = false;
+	lock_drop(&ch->lock);
+	if (ret == -ENOENT)
+		lose(ch);
+}
+
+/* ---- the list ---- */
 
 static int append(struct event_channel *ch, const struct cm_event *e, size_t len)
 {
@@ -175,44 +245,46 @@ static bool pop(struct event_channel *ch, struct cm_event *e)
 
 int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len)
 {
+	bool ask;
 	int ret;
 
 	lock_take(&ch->lock);
 	ret = append(ch, e, len);
-	set_token(ch);
+	ask = set_token(ch);
 	lock_drop(&ch->lock);
+	if (ask)
+		ask_token(ch);
 	return ret;
 }
 
-/* What weftd is to be told, outside the lock: msg.op is 0 if it is nothing. */
-struct ack {
-	struct proto_msg msg;
+/* What is to be done outside the lock. */
+struct after {
+	struct proto_msg ack; /* to weftd: op is 0 if it is nothing */
+	bool ask_token;
 };
 
 /* Under the lock: an event leaves the channel. */
-static void taken(struct event_channel *ch, const struct cm_event *e, struct ack *ack)
+static void taken(struct event_channel *ch, const struct cm_event *e, struct after *after)
 {
 	if (e->flags & CM_E_LOCAL)
 		return;
 	ch->unacked++;
 	if (!(e->flags & CM_E_ACK))
 		return;
-	ack->msg = (struct proto_msg){
+	after->ack = (struct proto_msg){
 		.op = OP_CM_TAKEN,
 		.id = ch->id,
 		.qpn = e->listen_handle ? e->handle : 0,
-		.size = ack->msg.size + ch->unacked,
+		.size = after->ack.size + ch->unacked,
 	};
 	ch->unacked = 0;
 }
 
-static void send_ack(const struct ack *ack)
+static void finish(struct event_channel *ch, const struct after *after)
 {
-	struct proto_msg msg = ack->msg;
-
-	/* A weftd that does not read at the moment must learn of it all the same. */
-	if (msg.op && weft_cm_post(&msg, NULL, 0) == -EAGAIN)
-		(void)weft_cm_call(&msg, NULL, 0);
+	tell(&after->ack);
+	if (after->ask_token)
+		ask_token(ch);
 }
 
 static bool well_formed(const struct cm_event *e, ssize_t n)
@@ -229,9 +301,9 @@ static void clear_token(struct event_channel *ch)
 	while (ch->token && !ch->head) {
 		ssize_t n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT);
 
-		if (n < 0)
+		if (n <= 0)
 			return; /* another reader has it and waits for the lock */
-		if (n == CM_COOKIE_SIZE)
+		if (n == TOKEN_SIZE)
 			ch->token = false;
 		else if (well_formed(&e, n))
 			(void)append(ch, &e, n);
@@ -241,29 +313,29 @@ static void clear_token(struct event_channel *ch)
 /* An event that has come already. */
 static bool take_listed(struct event_channel *ch, struct cm_event *e)
 {
-	struct ack ack = {0};
+	struct after after = {0};
 	bool got;
 
 	lock_take(&ch->lock);
 	got = pop(ch, e);
 	if (got) {
-		taken(ch, e, &ack);
+		taken(ch, e, &after);
 		clear_token(ch);
-		set_token(ch);
+		after.ask_token = set_token(ch);
 	}
 	lock_drop(&ch->lock);
-	send_ack(&ack);
+	finish(ch, &after);
 	return got;
 }
 
 /* What came from the socket: true if *e is an event for the program now. */
 static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_t n)
 {
-	struct ack ack = {0};
+	struct after after = {0};
 	bool got;
 
 	lock_take(&ch->lock);
-	if (n == CM_COOKIE_SIZE) {
+	if (n == TOKEN_SIZE) {
 		ch->token = false;
 		got = pop(ch, e);
 	} else {
@@ -273,10 +345,10 @@ static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_
 			pop(ch, e);
 	}
 	if (got)
-		taken(ch, e, &ack);
-	set_token(ch);
+		taken(ch, e, &after);
+	after.ask_token = set_token(ch);
 	lock_drop(&ch->lock);
-	send_ack(&ack);
+	finish(ch, &after);
 	return got;
 }
 
@@ -294,6 +366,16 @@ static int wait_readable(struct event_channel *ch)
 	return 0;
 }
 
+static bool is_lost(struct event_channel *ch)
+{
+	bool lost;
+
+	lock_take(&ch->lock);
+	lost = ch->lost;
+	lock_drop(&ch->lock);
+	return lost;
+}
+
 int channel_take(struct event_channel *ch, struct cm_event *e)
 {
 	for (;;) {
@@ -303,6 +385,8 @@ int channel_take(struct event_channel *ch, struct cm_event *e)
 		if (take_listed(ch, e))
 			return 0;
 		n = recv(ch->ch.fd, e, sizeof *e, 0); /* waits or not, by the fd's flag */
+		if (!n && is_lost(ch))
+			return -ENOENT;
 		if (n >= 0) {
 			if (accept_datagram(ch, e, n))
 				return 0;
@@ -330,8 +414,8 @@ static void drain(struct event_channel *ch)
 	struct cm_event e;
 	ssize_t n;
 
-	while ((n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT)) >= 0) {
-		if (n == CM_COOKIE_SIZE) {
+	while ((n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT)) > 0) {
+		if (n == TOKEN_SIZE) {
 			ch->token = false;
 		} else if (well_formed(&e, n)) {
 			(void)append(ch, &e, n);
@@ -343,8 +427,10 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 	bool (*pick)(const struct cm_event *e, const void *arg), const void *arg)
 {
 	struct local_event *picked = NULL, **end = &picked;
-	struct ack ack = {0};
+	struct after after = {0};
 
+	if (ch->inherited)
+		return; /* what comes is the parent's */
 	lock_take(&ch->lock);
 	drain(ch);
 	for (struct local_event **link = &ch->head; *link;) {
@@ -360,12 +446,12 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 		l->next = NULL;
 		*end = l;
 		end = &l->next;
-		taken(ch, &l->e, &ack);
+		taken(ch, &l->e, &after);
 		l->e.flags |= CM_E_LOCAL; /* told already */
 	}
-	set_token(ch);
+	after.ask_token = set_token(ch);
 	lock_drop(&ch->lock);
-	send_ack(&ack);
+	finish(ch, &after);
 	while (picked) {
 		struct local_event *l = picked;
 		struct cm_call call = {.handle = l->e.handle};

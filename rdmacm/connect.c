@@ -38,8 +38,6 @@ static int listen_at(struct ident *id, int backlog)
 
 	if (id->state == ID_IDLE)
 		ret = ident_bind(id, &any);
-	if (!ret)
-		ret = channel_register(to_channel(id->id.channel));
 	if (ret)
 		return ret;
 	if (id->state != ID_BOUND)
@@ -149,8 +147,6 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 		ret = fill_params(id, p, &call);
 	if (!ret)
 		ret = connect_data(id, p, &call, is_ud(id) ? PRIV_UD_CONNECT : PRIV_CONNECT);
-	if (!ret)
-		ret = channel_register(to_channel(id->id.channel));
 	if (ret)
 		return ret;
 	id->retry_count = call.param.retry_count;

@@ -56,10 +56,12 @@ static bool is_published(const struct ident *id)
  */
 static bool ends_quietly(const struct ident *id)
 {
-	uint64_t wait = (uint64_t)cm_timeout_ms(id->peer.ack_timeout) * NSEC_PER_MSEC;
-
-	return id->state == ID_ENDED && id->left_at && clock_ns() - id->left_at < wait &&
-	       (id->loan || id->handle & CM_HANDLE_PASSIVE);
+	/* Else another thread may be taking an event that tells of the peer. */
+	if (id->state != ID_ENDED || !id->left_at)
+		return false;
+	return (id->loan || id->handle & CM_HANDLE_PASSIVE) &&
+	       clock_ns() - id->left_at <
+		       (uint64_t)cm_timeout_ms(id->peer.ack_timeout) * NSEC_PER_MSEC;
 }
 
 int rdma_destroy_id(struct rdma_cm_id *rdma_id)
@@ -100,13 +102,10 @@ int rdma_migrate_id(struct rdma_cm_id *rdma_id, struct rdma_event_channel *chann
 		to = to_channel(channel);
 	else
 		ret = channel_create(&to);
-	if (!ret && is_published(id))
-		ret = channel_register(to);
 	if (ret)
 		return fail(ret);
 	call = call_for(id);
 	call.channel = to->id;
-	call.backlog = from->id; /* whose events go along */
 	if (is_published(id))
 		ret = call_weftd(OP_CM_MIGRATE, &call, NULL);
 	if (ret) {

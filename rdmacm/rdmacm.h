@@ -60,15 +60,15 @@ struct local_event {
 struct event_channel {
 	struct rdma_event_channel ch; /* first member */
 	uint32_t id;
-	struct sockaddr_un addr;
-	socklen_t addr_len;
-	uint8_t cookie[CM_COOKIE_SIZE];
-	bool registered; /* weftd knows it */
+	struct sockaddr_un addr; /* of our own socket */
+	bool near;               /* addr is valid; else the name is too long for it */
+	bool inherited;          /* by fork */
 	struct event_channel *next, *prev;
 
 	struct lock lock; /* the rest */
 	struct local_event *head, **tail;
-	bool token;       /* a datagram without contents lies in the socket: head has something */
+	bool token;       /* a datagram of one byte lies in the socket: head has something */
+	bool lost;        /* its name is gone: no event of weftd comes any more */
 	uint32_t unacked; /* events of weftd taken since it was told */
 };
 
@@ -175,15 +175,19 @@ void channel_leave(struct event_channel *ch);
 
 /* ---- channel.c ---- */
 
+/*
+ * Known to weftd from now on.  May block for a call to it: its errors; -ENOSPC, -EROFS and the
+ * like: the runtime directory takes no name for it (logged).
+ */
 int channel_create(struct event_channel **out);
 void channel_destroy(struct event_channel *ch);
-/* Makes it known to weftd, once. */
-int channel_register(struct event_channel *ch);
-/* The call that does so. */
-int channel_describe(const struct event_channel *ch, struct cm_channel_call *call);
+/* Tells a new weftd of it, by a function like weft_cm_call() or, with an fd, weft_cm_call_fd(). */
+typedef int (*channel_send)(
+	void *conn, struct proto_msg *msg, const void *data, size_t len, int fd);
+int channel_publish(struct event_channel *ch, channel_send send, void *conn);
 /* An event of our own making; ENOMEM. */
 int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len);
-/* Takes the next event, blocking by the fd's flag: -EAGAIN, -EINTR. */
+/* Takes the next event, blocking by the fd's flag: -EAGAIN, -EINTR; -ENOENT: its name is gone. */
 int channel_take(struct event_channel *ch, struct cm_event *e);
 /*
  * Calls pick for each event that waits; those for which it returns true are taken out and go to

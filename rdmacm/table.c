@@ -41,24 +41,26 @@ static struct cm_call publish_call(const struct ident *id, uint8_t state)
 	return call;
 }
 
-/* What was under way through the old weftd is lost: says so to the program. */
-static void tell_lost(struct ident *id)
+/*
+ * What was under way through the old weftd is lost: says so to the program.  If the connection to
+ * weftd broke and it is the old one, it knows the id.
+ */
+static int tell_lost(struct ident *id, channel_send send, void *conn)
 {
-	switch ((enum ident_state)id->state) {
-	case ID_CONNECTING:
-	case ID_ACCEPTING:
-		(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
-		id->state = ID_ENDED;
-		break;
-	case ID_DISCONNECTED:
-		break;
-	default:
-		break;
-	}
+	struct proto_msg msg = {.op = OP_CM_PUBLISH};
+	struct cm_call call = publish_call(id, CM_ENDED);
+	int ret;
+
+	call.src.port = 0;
+	ret = send(conn, &msg, &call, cm_call_size(&call), -1);
+	if (ret)
+		return ret == -EEXIST ? 0 : ret;
+	(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
+	id->state = ID_ENDED;
+	return 0;
 }
 
-static int publish_ident(
-	struct ident *id, int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
+static int publish_ident(struct ident *id, channel_send send, void *conn)
 {
 	struct proto_msg msg = {.op = OP_CM_PUBLISH};
 	struct cm_call call;
@@ -66,7 +68,8 @@ static int publish_ident(
 	uint8_t state = CM_IDLE;
 	int ret;
 
-	tell_lost(id);
+	if (id->state == ID_CONNECTING || id->state == ID_ACCEPTING)
+		return tell_lost(id, send, conn);
 	if (id->state == ID_LISTEN)
 		state = CM_LISTEN;
 	else if (id->state == ID_CONNECTED || again)
@@ -79,35 +82,23 @@ static int publish_ident(
 	if (state == CM_IDLE)
 		call.local_comm = call.remote_comm = 0;
 	id->known = true;
-	ret = send(conn, &msg, &call, cm_call_size(&call));
+	ret = send(conn, &msg, &call, cm_call_size(&call), -1);
 	if (!ret && again) {
 		msg = (struct proto_msg){.op = OP_CM_DISCONNECT};
-		ret = send(conn, &msg, &call, cm_call_size(&call));
+		ret = send(conn, &msg, &call, cm_call_size(&call), -1);
 	}
 	/* Another process took the port, or the like: this id alone is lost. */
 	return ret == -EPIPE || ret == -ETIMEDOUT ? ret : 0;
 }
 
-static int publish_channel(struct event_channel *ch,
-	int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
-{
-	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL};
-	struct cm_channel_call call;
-	int ret = channel_describe(ch, &call);
-
-	if (!ret && ch->registered)
-		ret = send(conn, &msg, &call, sizeof call);
-	return ret == -EEXIST ? 0 : ret;
-}
-
-static int publish(int (*send)(void *, struct proto_msg *, const void *, size_t), void *conn)
+static int publish(channel_send send, void *conn)
 {
 	int ret = 0;
 
 	ports_forget();
 	lock_take(&table.lock);
 	for (struct event_channel *ch = table.channels; ch && !ret; ch = ch->next)
-		ret = publish_channel(ch, send, conn);
+		ret = channel_publish(ch, send, conn);
 	for (struct ident *id = table.idents; id && !ret; id = id->next)
 		ret = publish_ident(id, send, conn);
 	lock_drop(&table.lock);
@@ -129,8 +120,10 @@ static void forked_child(void)
 	ports_forked_child();
 	for (struct ident *id = table.idents; id; id = id->next)
 		ident_inherit(id);
-	for (struct event_channel *ch = table.channels; ch; ch = ch->next)
+	for (struct event_channel *ch = table.channels; ch; ch = ch->next) {
+		ch->inherited = true;
 		atomic_store_explicit(&ch->lock.word, 0, memory_order_relaxed);
+	}
 	memset(&table.by_handle, 0, sizeof table.by_handle);
 	table.idents = NULL;
 	table.channels = NULL;

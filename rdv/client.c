@@ -51,7 +51,7 @@ static void set_conn(struct client *c, const struct conn *conn)
 
 static int check_node(const char *fabric)
 {
-	const char *node = getenv("WEFT_NODE");
+	const char *node = secure_getenv("WEFT_NODE");
 
 	if (rdv_node_number(node) >= 0)
 		return 0; /* all nodes of SCIF share weft0 */
@@ -81,7 +81,7 @@ static bool left_in_peace(const struct client *c)
 
 static int connect_weftd(struct client *c, struct conn *conn)
 {
-	const char *autostart = getenv("WEFT_AUTOSTART");
+	const char *autostart = secure_getenv("WEFT_AUTOSTART");
 	struct rdv_paths p;
 	int ret = rdv_paths_open(&p, NULL);
 
@@ -100,9 +100,25 @@ static int connect_weftd(struct client *c, struct conn *conn)
 		ret = spawn_or_connect(conn, &p, false);
 	}
 	rdv_paths_close(&p);
-	if (!ret)
-		c->told = false;
-	return ret;
+	if (ret)
+		return ret;
+	c->told = false;
+	lock_take(&c->post_lock);
+	strcpy(c->dir, p.dir);
+	lock_drop(&c->post_lock);
+	return 0;
+}
+
+/* A fabric has the addresses of one network namespace: its GID table would be wrong in another. */
+static void tell_other_netns(void)
+{
+	static _Atomic bool told;
+
+	if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		log_line(LOG_LVL_ERROR,
+			"fabric \"%s\" is that of another network namespace, whose addresses it "
+			"has; in this one use another WEFT_FABRIC, or another WEFT_RUNTIME_DIR",
+			rdv_fabric_name());
 }
 
 /* Sends OP_ATTACH over conn, as a new process or as the one we are already. */
@@ -198,10 +214,11 @@ static int send_members(struct conn *conn)
 	return ret;
 }
 
-static int send_cm(void *conn, struct proto_msg *msg, const void *data, size_t len)
+static int send_cm(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd)
 {
 	struct proto_in in;
-	int ret = conn_call_data(conn, msg, data, len, &in);
+	int ret = fd < 0 ? conn_call_data(conn, msg, data, len, &in)
+			 : conn_call(conn, msg, &fd, 1, &in);
 
 	if (!ret) {
 		proto_close(&in);
@@ -232,6 +249,8 @@ static int attach_over(struct client *c, struct conn *conn)
 	struct proto_in in;
 	int ret = say_attach(c, conn, &in);
 
+	if (ret == -EACCES)
+		tell_other_netns();
 	if (!ret)
 		ret = segment_adopt(c, &in);
 	if (!ret)
@@ -432,9 +451,9 @@ int rdv_lease_qpns(uint32_t *first)
 	return leave(cancel, lease(&client, first));
 }
 
-int rdv_publish_members(void)
+int rdv_publish_member(uint32_t index)
 {
-	struct proto_msg msg = {.op = OP_MEMBERS};
+	struct proto_msg msg = {.op = OP_MEMBERS, .id = index + 1};
 	int cancel = enter();
 
 	return leave(cancel, call_plain(&msg));
@@ -624,20 +643,54 @@ int rdv_fire(uint32_t attach_id, uint32_t id)
 	return post(&msg);
 }
 
-int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len)
+static int cm_call(struct proto_msg *msg, const void *data, size_t len, int fd)
 {
 	int cancel = enter(), ret = -ENOTCONN;
 
 	for (int i = 0; i < CALL_TRIES; i++) {
 		ret = ensure(&client);
 		if (!ret)
-			ret = send_cm(&client.conn, msg, data, len);
+			ret = send_cm(&client.conn, msg, data, len, fd);
 		if (ret != -EPIPE)
 			break;
 		disconnect(&client);
 		ret = -ENOTCONN;
 	}
 	return leave(cancel, ret);
+}
+
+int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len)
+{
+	return cm_call(msg, data, len, -1);
+}
+
+int rdv_cm_call_fd(struct proto_msg *msg, int fd)
+{
+	return cm_call(msg, NULL, 0, fd);
+}
+
+int rdv_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
+{
+	char dir[PATH_MAX], link[32];
+	bool fits;
+
+	*dir_fd = -1;
+	lock_take(&client.post_lock);
+	fits = rdv_plain_addr(client.dir, name, addr);
+	if (!fits)
+		strcpy(dir, client.dir);
+	lock_drop(&client.post_lock);
+	if (fits)
+		return 0;
+	*dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*dir_fd < 0)
+		return -errno;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", *dir_fd);
+	if (rdv_plain_addr(link, name, addr))
+		return 0;
+	close(*dir_fd);
+	*dir_fd = -1;
+	return -ENAMETOOLONG;
 }
 
 int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len)

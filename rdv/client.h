@@ -28,6 +28,7 @@ struct client {
 	uint32_t *leases; /* first numbers of our blocks */
 	size_t n_leases, leases_room;
 	int (*publish_cm)(rdv_cm_send send, void *conn);
+	char dir[PATH_MAX]; /* the runtime directory; under post_lock too */
 };
 
 extern struct client client;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sparse.h"
 #include "rdv/client.h"
 
 struct range {
@@ -78,8 +79,7 @@ static void fill_hole(const struct range *r)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
 
 	/* Strict overcommit refuses that much writable memory; then reads at least work. */
-	if (mmap(r->base, r->len, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED &&
-		errno == ENOMEM)
+	if (mmap(r->base, r->len, sparse_prot(), flags, -1, 0) == MAP_FAILED && errno == ENOMEM)
 		(void)!mmap(r->base, r->len, PROT_READ, flags, -1, 0);
 }
 

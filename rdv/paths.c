@@ -40,7 +40,7 @@ int rdv_node_number(const char *s)
 
 const char *rdv_fabric_name(void)
 {
-	const char *name = getenv("WEFT_FABRIC");
+	const char *name = secure_getenv("WEFT_FABRIC");
 
 	return name && *name ? name : "default";
 }
@@ -174,14 +174,22 @@ void rdv_paths_close(struct rdv_paths *p)
 	p->dir_fd = -1;
 }
 
-socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr)
+bool rdv_plain_addr(const char *dir, const char *name, struct sockaddr_un *addr)
 {
-	int n = snprintf(addr->sun_path, sizeof addr->sun_path, "%s/%s.sock", p->dir, p->name);
+	int n = snprintf(addr->sun_path, sizeof addr->sun_path, "%s/%s", dir, name);
 
 	addr->sun_family = AF_UNIX;
-	if (n >= (int)sizeof addr->sun_path)
-		snprintf(addr->sun_path, sizeof addr->sun_path, "/proc/self/fd/%d/%s.sock",
-			p->dir_fd, p->name);
+	return n < (int)sizeof addr->sun_path;
+}
+
+socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr)
+{
+	char name[sizeof p->name + 8], dir[32];
+
+	snprintf(name, sizeof name, "%s.sock", p->name);
+	snprintf(dir, sizeof dir, "/proc/self/fd/%d", p->dir_fd);
+	if (!rdv_plain_addr(p->dir, name, addr))
+		(void)rdv_plain_addr(dir, name, addr);
 	return sizeof *addr;
 }
 

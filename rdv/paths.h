@@ -6,6 +6,7 @@
  *     NAME.sock    weftd listens here
  *     NAME.lock    flock: held by a client while it starts weftd
  *     NAME.epoch   flock: held by weftd while it runs; counts its starts
+ *     NAME.ch/     the sockets of event channels, named by weftd (daemon/channel_names.h)
  *     NAME.tree    device files, written by weftd (fabric/sysfs.h), read through the path shim
  *
  * NAME is the fabric; for "default", which owns the addresses of one network namespace, it is
@@ -60,6 +61,12 @@ void rdv_paths_close(struct rdv_paths *p);
 
 /* The address of file NAME.sock, short enough for sun_path however deep the directory lies. */
 socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr);
+
+/*
+ * The address of socket name, which may have directories in it, in directory dir.  false: too long
+ * for sun_path.
+ */
+bool rdv_plain_addr(const char *dir, const char *name, struct sockaddr_un *addr);
 
 /* Opens NAME.suffix for reading and writing, creating it.  Returns an fd or -errno. */
 int rdv_open_file(const struct rdv_paths *p, const char *suffix);

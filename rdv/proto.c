@@ -83,7 +83,7 @@ static int collect_fds(struct msghdr *mh, struct proto_in *in)
 
 static bool has_data(uint32_t op)
 {
-	return op == OP_CM_ADD_CHANNEL || (op >= OP_CM_BIND && op <= OP_CM_PUBLISH);
+	return op >= OP_CM_BIND && op <= OP_CM_PUBLISH;
 }
 
 static int check(const struct proto_in *in, ssize_t n, int came, int msg_flags)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 3,
+	PROTO_VERSION = 4,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_DATA_MAX = 512,
@@ -34,26 +34,32 @@ enum proto_op {
 		      * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
 		      * async, arena if    PROTO_ARENA, pidfd if    any}
 		      */
-	/* id, fds {eventfd}, or with PROTO_BACKING {memfd}; replaces one of the same id */
+	/* id, fds {eventfd}, or with PROTO_BACKING {file}; replaces one of the same id */
 	OP_ADD_CHANNEL,
 	OP_DEL_CHANNEL, /* id */
-	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd or memfd} */
+	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd or file} */
 	OP_SET_TIMER,   /* one way: attach_id, id = QP index */
 	OP_FIRE,        /* one way: attach_id, id = channel */
-	OP_MEMBERS,     /* the list of members in the process's segment has changed */
+	/* The list of members in the process's segment has changed: entry id - 1, or if it is 0
+	   all. */
+	OP_MEMBERS,
 	/* Below: also for a connection that is not attached. */
 	OP_PING,
 	OP_STATUS,   /* reply: size, fds {memfd with the text} */
 	OP_STAY,     /* never leave for want of work */
 	OP_SHUTDOWN, /* the reply comes first, the end of the connection tells that weftd left */
 	/*
-	 * Connections, of attached processes: data struct cm_call of cm/cm_proto.h, that of
-	 * OP_CM_ADD_CHANNEL struct cm_channel_call.  Replies of BIND, LISTEN and CONNECT: id the
-	 * communication id, qpn the port.
+	 * Connections, of attached processes: data struct cm_call of cm/cm_proto.h.  Replies of
+	 * BIND, LISTEN and CONNECT: id the communication id, qpn the port.
+	 */
+	/*
+	 * id, fds {datagram socket}, no data: weftd gives the socket a name in the runtime
+	 * directory, unless it has one of an earlier weftd.  -ENOENT: that is gone.
 	 */
 	OP_CM_ADD_CHANNEL,
-	OP_CM_DEL_CHANNEL, /* id; no data */
-	OP_CM_TAKEN,       /* one way: id the channel, qpn a handle or 0, size events; no data */
+	OP_CM_DEL_CHANNEL,  /* id; no data */
+	OP_CM_WAKE_CHANNEL, /* id; no data: sends the channel's socket a byte */
+	OP_CM_TAKEN,        /* one way: id the channel, qpn a handle or 0, size events; no data */
 	OP_CM_BIND,
 	OP_CM_LISTEN,
 	OP_CM_CONNECT,
@@ -75,8 +81,8 @@ enum proto_flags {
 };
 
 /*
- * In the id of a channel: it is none, but a memfd of which the process shares memory, and cannot
- * become shorter (pages/backing.h).
+ * In the id of a channel: it is none, but a file of which the process shares memory
+ * (pages/backing.h, pages/piece.h).
  */
 #define PROTO_BACKING (1u << 31)
 

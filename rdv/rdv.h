@@ -92,10 +92,10 @@ int rdv_del_channel(uint32_t id);
 int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd);
 
 /*
- * Tells weftd that the list of members in our segment has changed (hca/member.h).  -ENOSPC: it has
- * no room for all of them.
+ * Tells weftd that entry number index of the list of members in our segment has changed
+ * (hca/member.h).  -ENOSPC: it has no room for it.
  */
-int rdv_publish_members(void);
+int rdv_publish_member(uint32_t index);
 
 /*
  * One way: asks weftd to watch the deadline of our or a peer's parked QP.  Blocks only to
@@ -114,6 +114,9 @@ int rdv_fire(uint32_t attach_id, uint32_t id);
 struct proto_msg;
 int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len);
 
+/* The same with an fd, which stays the caller's, in place of data. */
+int rdv_cm_call_fd(struct proto_msg *msg, int fd);
+
 /*
  * The same one way: never blocks, and does not look for another weftd.  -EPIPE there is none,
  * -EAGAIN it does not read.
@@ -122,10 +125,19 @@ int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len);
 
 /*
  * Has publish called whenever this process comes to a new weftd, with a function that makes
- * further calls to it as rdv_cm_call() does.  It may call nothing else of rdv/.
+ * further calls to it: as rdv_cm_call() does, or if fd is not -1 as rdv_cm_call_fd().  It may call
+ * nothing else of rdv/.
  */
-typedef int (*rdv_cm_send)(void *conn, struct proto_msg *msg, const void *data, size_t len);
+typedef int (*rdv_cm_send)(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd);
 void rdv_cm_publish(int (*publish)(rdv_cm_send send, void *conn));
+
+/*
+ * The address of socket name of the runtime directory, as this process found that when it attached.
+ * *dir_fd: -1, or what the address is good for, to be closed after use.  Does not block.
+ * -ENAMETOOLONG; what open(2) answers.
+ */
+struct sockaddr_un;
+int rdv_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd);
 
 /* The socket to weftd, only to be watched for its end; -1 if there is none. */
 int rdv_socket(void);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sparse.h"
 #include "rdv/client.h"
 #include "rdv/segment.h"
 
@@ -32,7 +33,7 @@ int segment_map(int fd, uint64_t size, void *at, void **base)
 		log_line(LOG_LVL_ERROR, "a segment is not sealed or has a wrong size; refused");
 		return ret;
 	}
-	*base = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | fixed, fd, 0);
+	*base = mmap(at, size, sparse_prot(), MAP_SHARED | MAP_NORESERVE | fixed, fd, 0);
 	if (*base == MAP_FAILED) {
 		ret = -errno;
 		log_line(LOG_LVL_ERROR,

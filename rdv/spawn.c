@@ -8,9 +8,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,6 +42,7 @@ struct launch {
 	int null_fd, pipe_fd; /* our ends */
 	char *stack;          /* of both children, half each */
 	int err;              /* of execve */
+	bool privileged;      /* we run with privileges of our file */
 };
 
 static bool executable(const char *path)
@@ -85,13 +88,16 @@ static int find_weftd(char *path, size_t size)
 	return -ENOENT;
 }
 
-/* The environment without LD_PRELOAD: weftd wants none of the program's interposers. */
-static char **daemon_env(void)
+/*
+ * The environment without LD_PRELOAD: weftd wants none of the program's interposers.  Of a program
+ * with privileges of its file it gets nothing, for others chose it, and weftd need not see that.
+ */
+static char **daemon_env(bool privileged)
 {
 	size_t n = 0, k = 0;
 	char **env;
 
-	while (environ && environ[n])
+	while (!privileged && environ && environ[n])
 		n++;
 	env = malloc((n + 1) * sizeof *env);
 	if (!env)
@@ -109,6 +115,18 @@ static char **daemon_env(void)
  */
 #define IN_CHILD __attribute__((no_sanitize("thread")))
 
+/*
+ * weftd serves the user that we act as, and him alone: a real uid of another would let that one end
+ * it, and groups of our file are not the user's.
+ */
+IN_CHILD static bool become_user(void)
+{
+	uid_t uid = syscall(SYS_geteuid);
+	gid_t gid = syscall(SYS_getgid);
+
+	return !syscall(SYS_setresgid, gid, gid, gid) && !syscall(SYS_setresuid, uid, uid, uid);
+}
+
 /* In the second child.  All signals are blocked; weftd unblocks them. */
 IN_CHILD static int exec_weftd(void *arg)
 {
@@ -116,7 +134,7 @@ IN_CHILD static int exec_weftd(void *arg)
 	/* Out of the way first: either may lie where the other, or stdio, has to go. */
 	int ready = syscall(SYS_fcntl, l->pipe_fd, F_DUPFD, READY_FD + 1);
 	int null = syscall(SYS_fcntl, l->null_fd, F_DUPFD, READY_FD + 1);
-	bool placed = ready >= 0 && null >= 0;
+	bool placed = ready >= 0 && null >= 0 && (!l->privileged || become_user());
 
 	for (int fd = 0; fd < READY_FD; fd++)
 		placed = placed && syscall(SYS_dup3, null, fd, 0) == fd;
@@ -171,7 +189,8 @@ static int launch(struct launch *l)
 {
 	int ret = -ENOMEM;
 
-	l->envp = daemon_env();
+	l->privileged = getauxval(AT_SECURE);
+	l->envp = daemon_env(l->privileged);
 	l->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	l->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -187,11 +206,11 @@ static int launch(struct launch *l)
 	return ret;
 }
 
-enum { REASON_SIZE = PATH_MAX + 512 };
+enum { REASON_SIZE = PATH_MAX + 512, START_TRIES = 3 };
 
 /*
  * Reads what weftd has to say about its start: "ok", or the reason why not, or nothing if it
- * ended without a word.  What there is to log stands in reason then.
+ * ended without a word (-EPIPE).  What there is to log stands in reason then.
  */
 static int await_ready(int fd, const char *path, char *reason)
 {
@@ -216,6 +235,8 @@ static int await_ready(int fd, const char *path, char *reason)
 	snprintf(reason, REASON_SIZE, "%s could not start: %s", path,
 		*line ? line + strspn(line, READY_ERROR_CHARS)
 		      : "it ended without a word; run it with --foreground to see why");
+	if (!*line)
+		return -EPIPE;
 	err = atoi(line);
 	return err == EMFILE || err == ENFILE || err == ENOMEM ? -err : -ENOTCONN;
 }
@@ -297,17 +318,24 @@ static int connect_again(struct conn *c, const struct rdv_paths *p)
 	return ret;
 }
 
-/* Another process may be quicker, or its weftd become reachable only while ours gives up. */
+/*
+ * Another process may be quicker, or its weftd become reachable only while ours gives up.  One that
+ * ended without a word may have been killed: another is started.
+ */
 static int start_or_find(struct conn *c, const struct rdv_paths *p, bool stay)
 {
 	char reason[REASON_SIZE] = "";
-	int ret = start(p, stay, reason);
+	int ret = -EPIPE;
 
-	if (conn_open(c, p) == 0)
-		return 0;
+	for (unsigned i = 0; ret == -EPIPE && i < START_TRIES; i++) {
+		*reason = '\0';
+		ret = start(p, stay, reason);
+		if (conn_open(c, p) == 0)
+			return 0;
+	}
 	if (*reason)
 		log_line(LOG_LVL_ERROR, "%s", reason);
-	return ret ? ret : -ENOTCONN;
+	return ret && ret != -EPIPE ? ret : -ENOTCONN;
 }
 
 int spawn_or_connect(struct conn *c, const struct rdv_paths *p, bool stay)

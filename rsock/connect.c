@@ -318,18 +318,40 @@ static int answer(struct rsocket *n, const struct rs_hello *theirs)
 	struct rs_hello hello;
 	int ret;
 
-	if (rdma_migrate_id(n->id, n->cm))
-		return -errno;
 	ret = stream_meet(n, theirs);
 	if (!ret)
 		ret = stream_open(n, &hello);
-	if (ret) {
-		rdma_reject(n->id, NULL, 0);
+	if (!ret && rdma_migrate_id(n->id, n->cm))
+		ret = -errno;
+	if (ret)
 		return ret;
-	}
 	param_for(&hello, &param);
 	n->state = RS_ACCEPTING;
 	return rdma_accept(n->id, &param) ? -errno : 0;
+}
+
+/* What we are short of now the program may have later. */
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS ||
+	       err == -ENOSPC;
+}
+
+/* As after accept(2), the request waits on, if it can; else it is refused. */
+static int give_back(struct rsocket *s, struct rsocket *n, int err)
+{
+	bool keep = is_shortage(err);
+
+	stream_free(n);
+	if (keep && n->id->channel != s->cm)
+		keep = rdma_migrate_id(n->id, s->cm) == 0;
+	if (keep) {
+		s->request = n->id;
+		n->id = NULL;
+		return err;
+	}
+	rdma_reject(n->id, NULL, 0);
+	return is_shortage(err) ? err : -EAGAIN; /* that one has gone; the next is as good */
 }
 
 int conn_accept(struct rsocket *s, struct rsocket **out)
@@ -350,6 +372,8 @@ int conn_accept(struct rsocket *s, struct rsocket **out)
 	n->opt = s->opt;
 	n->id = id;
 	ret = answer(n, &s->request_hello);
+	if (ret)
+		ret = give_back(s, n, ret);
 	lock_drop(&n->lock);
 	if (!ret) {
 		*out = n;
@@ -357,5 +381,5 @@ int conn_accept(struct rsocket *s, struct rsocket **out)
 	}
 	rs_withdraw(n);
 	rs_release(n);
-	return -EAGAIN; /* that one has gone; the next is as good */
+	return ret;
 }

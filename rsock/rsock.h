@@ -133,7 +133,7 @@ struct rs_sleeper {
 struct rsocket {
 	int fd;
 	int family, type; /* SOCK_STREAM, SOCK_DGRAM */
-	uint32_t refs;    /* under the table's lock */
+	_Atomic uint32_t refs;
 	struct lock lock; /* the rest */
 	enum rs_state state;
 	bool closed;     /* rclose() was called */

@@ -9,21 +9,27 @@
 
 enum { PAGE_FDS = 1024, PAGES = 1024 };
 
-static struct {
+/* The lock keeps whoever is about to refer to s from one who takes it out. */
+struct place {
 	struct lock lock;
-	struct rsocket **page[PAGES];
-} table;
+	struct rsocket *s;
+};
+
+/* Pages come when they are needed, and stay. */
+static struct place *_Atomic table[PAGES];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Queues and connections stay the parent's; the child can only close what it inherited. */
 static void forked_child(void)
 {
-	atomic_store_explicit(&table.lock.word, 0, memory_order_relaxed);
 	for (int i = 0; i < PAGES; i++) {
-		for (int k = 0; table.page[i] && k < PAGE_FDS; k++) {
-			struct rsocket *s = table.page[i][k];
+		struct place *page = atomic_load_explicit(&table[i], memory_order_relaxed);
 
+		for (int k = 0; page && k < PAGE_FDS; k++) {
+			struct rsocket *s = page[k].s;
+
+			atomic_store_explicit(&page[k].lock.word, 0, memory_order_relaxed);
 			if (!s)
 				continue;
 			atomic_store_explicit(&s->lock.word, 0, memory_order_relaxed);
@@ -40,22 +46,43 @@ static void set_up(void)
 	pthread_atfork(NULL, NULL, forked_child);
 }
 
-static int enter(struct rsocket *s)
+static struct place *place_of(int fd)
 {
-	unsigned i = s->fd / PAGE_FDS;
-	int ret = 0;
+	struct place *page = NULL;
+
+	if (fd >= 0 && fd / PAGE_FDS < PAGES)
+		page = atomic_load_explicit(&table[fd / PAGE_FDS], memory_order_acquire);
+	return page ? &page[fd % PAGE_FDS] : NULL;
+}
+
+static int make_page(unsigned i)
+{
+	struct place *none = NULL, *page;
 
 	if (i >= PAGES)
 		return -EMFILE;
-	lock_take(&table.lock);
-	if (!table.page[i])
-		table.page[i] = calloc(PAGE_FDS, sizeof *table.page[i]);
-	if (table.page[i])
-		table.page[i][s->fd % PAGE_FDS] = s;
-	else
-		ret = -ENOMEM;
-	lock_drop(&table.lock);
-	return ret;
+	if (atomic_load_explicit(&table[i], memory_order_acquire))
+		return 0;
+	page = calloc(PAGE_FDS, sizeof *page);
+	if (!page)
+		return -ENOMEM;
+	if (!atomic_compare_exchange_strong_explicit(
+		    &table[i], &none, page, memory_order_acq_rel, memory_order_acquire))
+		free(page); /* another thread was faster */
+	return 0;
+}
+
+static int enter(struct rsocket *s)
+{
+	int ret = make_page(s->fd / PAGE_FDS);
+	struct place *p = place_of(s->fd);
+
+	if (ret)
+		return ret;
+	lock_take(&p->lock);
+	p->s = s;
+	lock_drop(&p->lock);
+	return 0;
 }
 
 int rs_create(int family, int type, struct rsocket **out)
@@ -88,38 +115,31 @@ int rs_create(int family, int type, struct rsocket **out)
 	return 0;
 }
 
-static struct rsocket **place(int fd)
-{
-	struct rsocket **page = fd >= 0 && fd / PAGE_FDS < PAGES ? table.page[fd / PAGE_FDS] : NULL;
-
-	return page ? &page[fd % PAGE_FDS] : NULL;
-}
-
 struct rsocket *rs_find(int fd)
 {
-	struct rsocket **p, *s = NULL;
+	struct place *p = place_of(fd);
+	struct rsocket *s;
 
-	lock_take(&table.lock);
-	p = place(fd);
-	if (p && *p) {
-		s = *p;
-		s->refs++;
-	}
-	lock_drop(&table.lock);
+	if (!p)
+		return NULL;
+	lock_take(&p->lock);
+	s = p->s;
+	if (s)
+		atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	lock_drop(&p->lock);
 	return s;
 }
 
 bool rs_withdraw(struct rsocket *s)
 {
-	struct rsocket **p;
+	struct place *p = place_of(s->fd);
 	bool ours;
 
-	lock_take(&table.lock);
-	p = place(s->fd);
-	ours = p && *p == s;
+	lock_take(&p->lock);
+	ours = p->s == s;
 	if (ours)
-		*p = NULL;
-	lock_drop(&table.lock);
+		p->s = NULL;
+	lock_drop(&p->lock);
 	return ours;
 }
 
@@ -142,12 +162,7 @@ static void destroy(struct rsocket *s)
 
 void rs_release(struct rsocket *s)
 {
-	bool last;
-
-	lock_take(&table.lock);
-	last = --s->refs == 0;
-	lock_drop(&table.lock);
-	if (last)
+	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
 		destroy(s);
 }
 

@@ -24,7 +24,7 @@ bool check_on(void)
 	const char *s;
 
 	if (!is) {
-		s = getenv("WEFT_SCIF_CHECK");
+		s = secure_getenv("WEFT_SCIF_CHECK");
 		is = s && *s && strcmp(s, "0") != 0 ? 2 : 1;
 		atomic_store_explicit(&on, is, memory_order_relaxed);
 	}

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "scif.h"
 #include "scif/check.h"
 #include "scif/node.h"
@@ -171,18 +171,11 @@ static void *watch(void *arg)
 static int start_watching(void)
 {
 	pthread_t thread;
-	sigset_t all, before;
-	int ret;
 
 	if (clients.watched)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&thread, NULL, watch, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret)
+	if (thread_start(&thread, "scif-clients", THREAD_CALLBACKS, watch, NULL))
 		return -EAGAIN;
-	pthread_setname_np(thread, "scif-clients");
 	pthread_detach(thread);
 	clients.watched = true;
 	return 0;

@@ -152,16 +152,23 @@ static void destroy_remains(struct remains *r)
 	free(r);
 }
 
+/* An attempt has room for what it may leave before it begins: it fails where there is no memory. */
+static int make_room(struct scif_ep *ep)
+{
+	if (!ep->remains)
+		ep->remains = calloc(1, sizeof(*ep->remains));
+	return ep->remains ? 0 : -ENOMEM;
+}
+
 /* The attempt failed; the endpoint is bound as before.  Under the lock. */
 static struct remains *fail(struct scif_ep *ep, int result)
 {
-	struct remains *r = calloc(1, sizeof(*r));
+	struct remains *r = ep->remains;
 
+	ep->remains = NULL;
 	ep->state = EP_BOUND;
 	stop_connecting(ep, result);
 	ep_unfill(ep); /* POLLOUT: it is over */
-	if (!r)
-		return NULL; /* a leak is all that is left to do */
 	r->link = ep->link;
 	r->id = ep->id;
 	ep->link = (struct link){.after_end = &ep->link.after};
@@ -255,6 +262,8 @@ int cm_connect(struct scif_ep *ep, int fd, struct scif_id dst, bool block)
 	if (!ret && ep->state == EP_UNBOUND)
 		ret = bind_to(ep, 0);
 	if (!ret)
+		ret = make_room(ep);
+	if (!ret)
 		r = begin(ep, fd, dst);
 	while (!ret && block && ep->state == EP_CONNECTING)
 		ep_wait(ep, &spin, 0); /* the service ends it in time */
@@ -287,6 +296,8 @@ static struct remains *established(struct scif_ep *ep, const struct rdma_cm_even
 	if (!ep->link.ready &&
 		(ev->param.conn.private_data_len < sizeof(*hello) || link_meet(ep, hello)))
 		return fail(ep, -ECONNREFUSED);
+	free(ep->remains);
+	ep->remains = NULL;
 	ep->state = EP_CONNECTED;
 	stop_connecting(ep, 0);
 	link_arm(ep);

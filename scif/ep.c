@@ -119,6 +119,7 @@ void ep_put(struct scif_ep *ep)
 	if (ep->sock >= 0)
 		close(ep->sock);
 	port_put(ep->port);
+	free(ep->remains);
 	free(ep);
 }
 

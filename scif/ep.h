@@ -156,7 +156,8 @@ struct scif_ep {
 
 	int connect_result; /* of a connect that is over: 0, a negative errno; 1: none to collect */
 	bool collect;       /* by the next non-blocking scif_connect() */
-	uint64_t connect_until;
+	uint64_t connect_until;  /* 0: it was not we who asked */
+	struct remains *remains; /* room for what a failed connect leaves (cm.c); NULL: none runs */
 
 	int backlog, waiting; /* a listener's queue */
 	struct scif_ep *requests, **requests_end, *next_request;

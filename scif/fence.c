@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/log.h"
 #include "scif.h"
 #include "scif/link.h"
@@ -119,9 +120,9 @@ static void store(uint8_t *to, const void *from, size_t n, bool kept)
 		(process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n || errno == EFAULT))
 		return;
 	if (n == WORD)
-		__atomic_store_n((uint64_t *)to, *(const uint64_t *)from, __ATOMIC_RELEASE);
+		foreign_store64((uint64_t *)to, *(const uint64_t *)from);
 	else
-		__atomic_store_n((uint32_t *)to, *(const uint32_t *)from, __ATOMIC_RELEASE);
+		foreign_store32((uint32_t *)to, *(const uint32_t *)from);
 }
 
 void fence_store(struct scif_ep *ep, uint64_t off, uint64_t val)

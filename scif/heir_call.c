@@ -16,6 +16,7 @@
 #include "scif/hold.h"
 #include "scif/reg.h"
 #include "scif/rma.h"
+#include "scif/sys.h"
 
 enum { CHUNK = 4 << 20 };
 
@@ -90,7 +91,7 @@ static int move(struct scif_ep *ep, int fd, const uint8_t *out, uint8_t *in, int
 		done += ret;
 		if (done == len || (!block && ret < n))
 			break;
-		if (!ret && poll(&p, 1, -1) < 0)
+		if (!ret && sys_poll(&p, 1, -1) < 0)
 			return done ? done : -errno;
 	}
 	return done;
@@ -156,7 +157,7 @@ int heir_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
 			return take_accepted(ep, &c, peer);
 		if (ret != -EAGAIN || !block)
 			return ret;
-		if (poll(&p, 1, -1) < 0)
+		if (sys_poll(&p, 1, -1) < 0)
 			return -errno;
 		errno = err;
 	}
@@ -168,7 +169,9 @@ static int export(void *addr, size_t len, int prot, struct hold **hold)
 {
 	int ret = hold_by_any(addr, len, prot, hold);
 
-	if (!ret && !(*hold)->share) {
+	if (ret)
+		return ret;
+	if (hold_export_by_any(*hold)) {
 		hold_put(*hold);
 		ret = -EOPNOTSUPP;
 	}

@@ -27,7 +27,7 @@ int hold_export(struct hold *h, struct ibv_context *verbs)
 		return 0;
 	if (!share_calls())
 		return -EOPNOTSUPP;
-	h->share = share_calls()->export(verbs, h->addr, h->len, rights(h), &h->handle);
+	h->share = share_calls()->export(verbs, h->at, h->len, rights(h), &h->handle);
 	ret = h->share ? 0 : -errno;
 	errno = err;
 	if (ret && ret != -EFAULT)
@@ -36,14 +36,27 @@ int hold_export(struct hold *h, struct ibv_context *verbs)
 	return ret;
 }
 
-/* A second mapping of what is exported, or of what is shared memory anyway; NULL: neither. */
-static void *map_again(struct hold *h, struct ibv_context *verbs)
+/*
+ * A second mapping of what is shared memory anyway, which is exported when a peer asks for it; else
+ * of what is exported now.  at is addr if there is none.
+ */
+static int map_again(struct hold *h, struct ibv_context *verbs)
 {
 	const struct share_calls *calls = share_calls();
+	uint8_t *at = calls && calls->second ? calls->second(verbs, h->addr, h->len) : NULL;
+	int ret;
 
+	h->shared = at;
+	if (!at) {
+		ret = hold_export(h, verbs);
+		if (ret == -EFAULT)
+			return ret;
+	}
 	if (h->share)
-		return calls->map(verbs, &h->handle, 0, h->len, rights(h), 0, NULL);
-	return calls && calls->second ? calls->second(verbs, h->addr, h->len) : NULL;
+		at = calls->map(verbs, &h->handle, 0, h->len, rights(h), 0, NULL);
+	if (at)
+		h->at = at;
+	return 0;
 }
 
 int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, struct hold **out)
@@ -59,16 +72,12 @@ int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, str
 		.at = addr,
 		.len = len,
 		.prot = prot};
-	ret = hold_export(h, verbs);
-	if (ret == -EFAULT) {
+	ret = map_again(h, verbs);
+	if (ret) {
 		free(h);
 		return ret;
 	}
-	/* an export that comes later, when a peer asks, is not what is mapped here */
-	h->shared = !h->share;
-	h->at = map_again(h, verbs);
-	if (!h->at) {
-		h->at = addr;
+	if (!hold_kept(h)) {
 		log_line(LOG_LVL_INFO,
 			"SCIF: the pages at %p are not held: they must stay mapped while they are "
 			"registered",
@@ -79,15 +88,35 @@ int hold_new(struct ibv_context *verbs, uint8_t *addr, size_t len, int prot, str
 	return 0;
 }
 
-int hold_by_any(void *addr, size_t len, int prot, struct hold **out)
+/* Some device, which stays open; NULL and why. */
+static struct ibv_context *any_device(int *ret)
 {
-	int err = errno, ret = -ENOMEM;
-	struct ibv_context **devices = rdma_get_devices(NULL);
+	struct ibv_context **devices = rdma_get_devices(NULL), *first = devices ? devices[0] : NULL;
 
-	if (devices && devices[0])
-		ret = hold_new(devices[0], addr, len, prot, out);
+	*ret = first ? 0 : devices || !errno ? -ENODEV : -errno;
 	if (devices)
 		rdma_free_devices(devices);
+	return first;
+}
+
+int hold_by_any(void *addr, size_t len, int prot, struct hold **out)
+{
+	int err = errno, ret;
+	struct ibv_context *verbs = any_device(&ret);
+
+	if (verbs)
+		ret = hold_new(verbs, addr, len, prot, out);
+	errno = err;
+	return ret;
+}
+
+int hold_export_by_any(struct hold *h)
+{
+	int err = errno, ret;
+	struct ibv_context *verbs = any_device(&ret);
+
+	if (verbs)
+		ret = hold_export(h, verbs);
 	errno = err;
 	return ret;
 }

@@ -22,7 +22,7 @@ struct hold {
 	size_t len;
 	int prot;                 /* SCIF_PROT_* */
 	bool shared;              /* held as the shared memory that they are, not by an export */
-	struct weft_share *share; /* exported, so that peers can map them; NULL: not */
+	struct weft_share *share; /* exported, so that peers can map them; NULL: not yet */
 	bool imported;            /* another process exports them: addr is NULL */
 	struct weft_share_handle handle;
 };
@@ -54,3 +54,5 @@ void hold_forked(void);
 
 /* Makes sure that peers can map them; what weft_share_export() answered. */
 int hold_export(struct hold *h, struct ibv_context *verbs);
+/* The same by any device. */
+int hold_export_by_any(struct hold *h);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "scif/fence.h"
@@ -50,7 +51,7 @@ static int post_spent(struct scif_ep *ep)
 	int ret = post_recvs(ep, l->spent, l->rx_msgs - l->rx_posted);
 
 	l->rx_posted = l->rx_msgs;
-	__atomic_store_n(&l->mem->took.msgs, htole64(l->rx_posted), __ATOMIC_RELEASE);
+	foreign_store64(&l->mem->took.msgs, htole64(l->rx_posted));
 	return ret;
 }
 
@@ -359,8 +360,8 @@ static int send_bytes(struct scif_ep *ep)
 /* What the peer says to have taken, as it may be older than what we know; it must be possible. */
 static bool take_credit(struct link *l, const struct wire_credit *credit)
 {
-	uint64_t bytes = le64toh(__atomic_load_n(&credit->bytes, __ATOMIC_ACQUIRE));
-	uint64_t msgs = le64toh(__atomic_load_n(&credit->msgs, __ATOMIC_ACQUIRE));
+	uint64_t bytes = le64toh(foreign_load64(&credit->bytes));
+	uint64_t msgs = le64toh(foreign_load64(&credit->msgs));
 
 	if (bytes > l->tx_sent || msgs > l->msgs_sent)
 		return false;
@@ -744,7 +745,7 @@ void link_take(struct scif_ep *ep, uint8_t *p, uint32_t n)
 	memcpy(p, l->in + at, first);
 	memcpy(p + first, l->in, n - first);
 	l->rx_taken += n;
-	__atomic_store_n(&l->mem->took.bytes, htole64(l->rx_taken), __ATOMIC_RELEASE);
+	foreign_store64(&l->mem->took.bytes, htole64(l->rx_taken));
 	if (ep->state == EP_CONNECTED)
 		tell_credit(ep);
 }

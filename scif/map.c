@@ -9,6 +9,7 @@
 #include "scif/link.h"
 #include "scif/reg.h"
 #include "scif/share.h"
+#include "scif/sys.h"
 
 enum { PAGE = 4096 };
 
@@ -318,7 +319,7 @@ int unmap_window(void *addr, size_t len)
 	lock_drop(&maps.lock);
 	if (share)
 		share->unmap(addr, whole);
-	ret = munmap(addr, whole) < 0 ? -errno : 0;
+	ret = sys_munmap(addr, whole) < 0 ? -errno : 0;
 	if (two.ep) {
 		unref(&two, 1);
 		ep_put(two.ep);

@@ -32,14 +32,14 @@ static struct {
 
 uint16_t node_self(void)
 {
-	int n = rdv_node_number(getenv("WEFT_NODE"));
+	int n = rdv_node_number(secure_getenv("WEFT_NODE"));
 
 	return n < 0 ? 0 : n;
 }
 
 int node_check(void)
 {
-	const char *s = getenv("WEFT_NODE");
+	const char *s = secure_getenv("WEFT_NODE");
 
 	if (rdv_node_number(s) >= 0)
 		return 0;
@@ -266,7 +266,7 @@ static int lock_port(int dir, struct scif_id id)
 
 static bool may_bind(uint16_t pn)
 {
-	const char *s = getenv("WEFT_SCIF_PORTS");
+	const char *s = secure_getenv("WEFT_SCIF_PORTS");
 
 	return !pn || pn >= SCIF_ADMIN_PORT_END || geteuid() == 0 || (s && strcmp(s, "any") == 0);
 }

@@ -14,6 +14,7 @@
 #include "scif/bell.h"
 #include "scif/link.h"
 #include "scif/service.h"
+#include "scif/sys.h"
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL, SPIN_NS = 10000, FEW = 16 };
 /* poll(2) holds on to what close(2) and dup2(2) took from us: so often we see for ourselves. */
@@ -129,7 +130,7 @@ static int look(struct pollfd *fds, unsigned n, bool sleeps)
 	for (unsigned i = 0; others && i < n; i++) {
 		struct pollfd p = fds[i];
 
-		if (fds[i].revents || look_at(&p, false) || poll(&p, 1, 0) <= 0)
+		if (fds[i].revents || look_at(&p, false) || sys_poll(&p, 1, 0) <= 0)
 			continue;
 		fds[i].revents = p.revents;
 		found++;

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "scif/ep.h"
+#include "scif/sys.h"
 
 /* A socket with its smallest buffer (4.5 KiB) is writable while a quarter of that is in use. */
 enum { FILLER = 2048 };
@@ -104,6 +104,6 @@ bool ready_closed(struct scif_ep *ep)
 	if (ep->sock < 0)
 		return false;
 	if (ep->hung_up) /* the kernel throws away what a closed socket had not read */
-		return ioctl(ep->sock, SIOCOUTQ, &unread) == 0 && unread == 0;
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
+		return sys_ioctl(ep->sock, SIOCOUTQ, &unread) == 0 && unread == 0;
+	return sys_poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }

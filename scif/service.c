@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "scif/bell.h"
 #include "scif/client.h"
 #include "scif/cm.h"
@@ -150,18 +150,11 @@ static void *run(void *arg)
 int service_thread(void *(*fn)(void *arg), void *arg)
 {
 	pthread_t thread;
-	sigset_t all, before;
-	int ret;
+	int ret = -thread_start(&thread, "scif", THREAD_CALLBACKS, fn, arg);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = -pthread_create(&thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret)
-		return ret;
-	pthread_setname_np(thread, "scif");
-	pthread_detach(thread);
-	return 0;
+	if (!ret)
+		pthread_detach(thread);
+	return ret;
 }
 
 static void before_fork(void)

@@ -36,7 +36,7 @@ static __thread struct {
 /* With the lock held: the journal is open. */
 static bool ready(void)
 {
-	const char *path = getenv(JOURNAL_ENV);
+	const char *path = secure_getenv(JOURNAL_ENV);
 
 	if (crash.pid == getpid())
 		return crash.owner.j.head;
@@ -72,6 +72,41 @@ EXPORT int weft_crash_note_mark(const char *text)
 	pthread_mutex_unlock(&crash.lock);
 	return rc;
 }
+
+/* ---- librpma: which range a flush is asked for; of one by READ nothing else tells ---- */
+
+enum { RPMA_PERSISTENT = 0 };
+
+/* 0: not known, of a librpma before 1.1. */
+static uint32_t qpn_of(const void *conn)
+{
+	int (*get)(const void *, uint32_t *) =
+		(int (*)(const void *, uint32_t *))dlsym(RTLD_DEFAULT, "rpma_conn_get_qp_num");
+	uint32_t qpn = 0;
+
+	return get && !get(conn, &qpn) ? qpn : 0;
+}
+
+static void flush_asked(const void *conn, size_t len, int type, const void *op_context)
+{
+	struct journal_record r = {.kind = JOURNAL_ASKED,
+		.push = type == RPMA_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT : JOURNAL_FLUSH_VISIBLE,
+		.len = len,
+		.qpn = qpn_of(conn),
+		.wr_id = (uintptr_t)op_context};
+	int saved = errno;
+
+	pthread_mutex_lock(&crash.lock);
+	if (ready()) {
+		journal_sign(&r, getpid());
+		journal_add(&crash.owner.j, &r, JOURNAL_DONE);
+	}
+	pthread_mutex_unlock(&crash.lock);
+	errno = saved;
+}
+
+EXPORT int rpma_flush(void *conn, void *dst, size_t offset, size_t len, int type, int flags,
+	const void *op_context);
 
 static void before_fork(void)
 {
@@ -159,6 +194,15 @@ EXPORT int fdatasync(int fd)
 	if (!rc && !by_adapter(__builtin_return_address(0)))
 		file_persisted(fd);
 	return rc;
+}
+
+int rpma_flush(void *conn, void *dst, size_t offset, size_t len, int type, int flags,
+	const void *op_context)
+{
+	int (*fn)(void *, void *, size_t, size_t, int, int, const void *) = behind("rpma_flush");
+
+	flush_asked(conn, len, type, op_context);
+	return fn(conn, dst, offset, len, type, flags, op_context);
 }
 
 /* ---- libpmem: what it flushes is durable once it is drained ---- */

@@ -39,7 +39,7 @@ static bool find_root(char *root)
 static void look_for_weftd(void)
 {
 	uint64_t now = clock_coarse_ns(), before;
-	const char *autostart = getenv("WEFT_AUTOSTART");
+	const char *autostart = secure_getenv("WEFT_AUTOSTART");
 
 	before = atomic_load_explicit(&looked_ns, memory_order_relaxed);
 	if (before && now - before < NSEC_PER_SEC)

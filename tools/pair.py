@@ -103,6 +103,7 @@ class World:
             if not os.path.exists(os.path.join(self.build, name)):
                 raise Failure(f"{self.build}/{name} is not there; run make first")
         self.prefix = []
+        self.terminal = None
         self.root = tempfile.mkdtemp(prefix="weft-")
         self.runtime = os.path.join(self.root, "run")
         os.mkdir(self.runtime, 0o700)
@@ -124,6 +125,8 @@ class World:
 
     def __exit__(self, *exc):
         procs.end_children()
+        for fd in self.terminal or ():
+            os.close(fd)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _leave_root(self):
@@ -145,12 +148,19 @@ class World:
     def weft_run(self, command):
         return self.prefix + [os.path.join(self.build, "weft"), "run", "--"] + command
 
+    def _stdin(self, command):
+        """ucx_perftest that was built with MPI wants mpirun, but not at a terminal."""
+        if "ucx_perftest" not in command:
+            return subprocess.DEVNULL
+        self.terminal = self.terminal or os.openpty()
+        return self.terminal[1]
+
     def start(self, command, cpu=None):
         """Starts a command as it is, in this world's environment, pinned to a CPU if wanted."""
         if cpu is not None:
             command = ["taskset", "-c", str(cpu)] + command
         try:
-            return subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
+            return subprocess.Popen(command, env=self.env, stdin=self._stdin(command),
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     text=True, errors="replace", start_new_session=True)
         except FileNotFoundError as e:
@@ -176,10 +186,13 @@ class World:
         return self._end_server(server, server_command, deadline, client_end, stays), client_end
 
     def _end_server(self, server, command, deadline, client_end, stays):
-        """stays: it does not end by itself and is ended."""
+        """stays: it may not end by itself and is ended."""
         if stays:
             if server.poll() is not None:
-                raise Failure(f"the server ended: {self._end(server, command, deadline)}")
+                end = self._end(server, command, deadline)
+                if end.status != 0:
+                    raise Failure(f"the server failed: {end}")
+                return end
             return Run(command, 0, self._abort(server, command).output)
         if client_end.status != 0:
             deadline = time.monotonic() + 5

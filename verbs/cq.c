@@ -90,12 +90,13 @@ static void wait_for_acks(struct verbs_cq *cq)
 int ibv_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct verbs_cq *cq = to_cq(ibcq);
-	int rc = hca_cq_destroy(cq->hca);
+	int rc = hca_cq_close(cq->hca);
 
 	if (rc)
 		return to_errno(rc);
 	event_source_del(&cq->events);
 	wait_for_acks(cq);
+	hca_cq_free(cq->hca);
 	count_channel_user(ibcq->channel, -1);
 	count_domain_user(cq->domain, -1);
 	pthread_mutex_destroy(&ibcq->mutex);

@@ -14,13 +14,24 @@ int weft_cm_call(struct proto_msg *msg, const void *data, size_t len)
 	return rdv_cm_call(msg, data, len);
 }
 
+int weft_cm_call_fd(struct proto_msg *msg, int fd)
+{
+	return rdv_cm_call_fd(msg, fd);
+}
+
+int weft_cm_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
+{
+	return rdv_name_addr(name, addr, dir_fd);
+}
+
 int weft_cm_post(struct proto_msg *msg, const void *data, size_t len)
 {
 	return rdv_cm_post(msg, data, len);
 }
 
 void weft_cm_publish(int (*publish)(
-	int (*send)(void *conn, struct proto_msg *msg, const void *data, size_t len), void *conn))
+	int (*send)(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd),
+	void *conn))
 {
 	rdv_cm_publish(publish);
 }

@@ -93,9 +93,10 @@ struct verbs_cq {
 struct verbs_qp {
 	union {
 		struct ibv_qp qp;
-		struct {
-			struct ibv_qp_ex ex;
-			weft_wr_flush_fn wr_flush; /* where later headers have it */
+		struct ibv_qp_ex ex;
+		struct { /* ex ends before it in older headers */
+			char ex_before_flush[WEFT_WR_FLUSH_OFFSET];
+			weft_wr_flush_fn wr_flush;
 		};
 	};
 	struct hca_qp *hca;

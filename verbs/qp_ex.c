@@ -310,7 +310,6 @@ static void set_functions(struct verbs_qp *qp)
 
 int qp_ex_init(struct verbs_qp *qp, uint64_t send_ops, uint32_t max_inline)
 {
-	_Static_assert(offsetof(struct verbs_qp, wr_flush) == WEFT_WR_FLUSH_OFFSET, "as promised");
 	if (send_ops & ~ops_of(qp->qp.qp_type))
 		return -EOPNOTSUPP;
 	qp->builder = calloc(1, sizeof(*qp->builder));

@@ -21,7 +21,7 @@ static struct lock sysfs_lock;
 
 static void find_sysfs(void)
 {
-	const char *env = getuid() == geteuid() ? getenv("SYSFS_PATH") : NULL;
+	const char *env = secure_getenv("SYSFS_PATH");
 	size_t n;
 
 	if (!env || strlen(env) >= sizeof(sysfs_path))

@@ -11,7 +11,8 @@
  * atomics of the CPU on either side then act on the same memory; the owner goes on using its own
  * addresses.  It may also be registered, before or afterwards.
  *
- * No access through a mapping ever faults, whatever the owner does or whether it lives.
+ * No access through a mapping ever faults, whatever the owner does or whether it lives; but for
+ * memory of a file that can become shorter, see weft_share_export().
  */
 #pragma once
 
@@ -43,12 +44,20 @@ enum weft_share_flags {
  * on using the memory; system calls of theirs that write into it just now may fail with EFAULT.
  * What fork() children see there is a copy.
  *
+ * Memory of one object that is shared already (MAP_SHARED of a file, a memfd, POSIX or anonymous
+ * shared memory; System V) stays what and where it is, and peers map the object.  Its file is found
+ * among the descriptors that this process has open with the rights in prot, by its name if it has
+ * one still, or, in privileged processes, by /proc/self/map_files.  Who makes the file shorter
+ * (ftruncate(2)) takes the memory away from all who map it: an access there is a SIGBUS, in the
+ * peer, too.  A file that may be sealed gets F_SEAL_SHRINK, so that ftruncate(2) answers EPERM.
+ *
  * NULL with errno: EINVAL not whole pages, an empty or wrapping range, a bad prot; EFAULT not
- * mapped, or PROT_NONE; EOPNOTSUPP memory of another kind (shared, a file, huge pages, a stack,
- * read-only, executable), or WEFT_SHARE=never; EBUSY the pages are in use in a way that does not
- * allow it (fixed buffers of io_uring, a region with atomics at odd addresses, a mapping of an
- * earlier export of the same place that was revoked); ENOMEM memory, or the limits of 1 GiB at once
- * and 4 GiB in all.
+ * mapped, or PROT_NONE; EOPNOTSUPP memory of another kind (a file privately, shared memory
+ * of which no descriptor is to be had, several objects, huge pages, a stack, read-only,
+ * executable), or WEFT_SHARE=never; EBUSY the pages are in use in a way that does not allow it
+ * (fixed buffers of io_uring, a region with atomics at odd addresses, a mapping of an earlier
+ * export of the same place that was revoked); ENOMEM memory, or more than half of the machine's
+ * memory, or 4 GiB if that is more, exported; or 256 objects.
  */
 struct weft_share *weft_share_export(struct ibv_context *context, void *addr, size_t length,
 	int prot, struct weft_share_handle *handle) __attribute__((weak));
@@ -67,7 +76,7 @@ int weft_share_close(struct weft_share *share) __attribute__((weak));
  * on the same pages are copied from then on; pages that another export covers stay shared.  As
  * long as somebody has not unmapped it, memory at these addresses cannot be exported again.
  * share is gone.  0; EINVAL: it is NULL; EBUSY: ended, but a stopped peer is using a region
- * there, and the pages stay shared.
+ * there, or it is of an object that was shared before and is mapped, and the pages stay shared.
  */
 int weft_share_revoke(struct weft_share *share) __attribute__((weak));
 
@@ -78,9 +87,10 @@ int weft_share_revoke(struct weft_share *share) __attribute__((weak));
  * have it.  The owner itself may map it too, a second time.
  *
  * NULL with errno: EINVAL a bad argument or no handle; ESTALE closed, revoked, or its process is
- * gone; EACCES it allows no writing; ENXIO beyond its end; EEXIST (WEFT_SHARE_NOREPLACE) something
- * is there; ENOSPC 4096 mappings of the owner's memory exist; EOPNOTSUPP the owner has no memory to
- * share; ENOMEM.
+ * gone; EAGAIN weftd was started anew, and has not heard of the owner's objects yet; EACCES it
+ * allows no writing; ENXIO beyond its end, or the object has become shorter; EEXIST
+ * (WEFT_SHARE_NOREPLACE) something is there; ENOSPC 4096 mappings of the owner's memory exist;
+ * EOPNOTSUPP the owner has no memory to share; ENOMEM.
  */
 void *weft_share_map(struct ibv_context *context, const struct weft_share_handle *handle,
 	uint64_t offset, size_t length, int prot, int flags, void *addr) __attribute__((weak));

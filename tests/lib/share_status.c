@@ -47,6 +47,18 @@ int64_t status_of(pid_t pid, const char *group, const char *name)
 	return value;
 }
 
+int64_t status_of_all(const char *group, const char *name)
+{
+	json_t *root = read_status();
+	int64_t value = -1;
+	const json_t *v = json_object_get(json_object_get(root, group), name);
+
+	if (v)
+		value = json_integer_value(v);
+	json_decref(root);
+	return value;
+}
+
 int64_t share_count(const char *name)
 {
 	return status_of(getpid(), "share", name);

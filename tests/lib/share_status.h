@@ -9,7 +9,10 @@
 /* Number `name` of group "share" or "counters" of process pid; -1: no such. */
 int64_t status_of(pid_t pid, const char *group, const char *name);
 
-/* The same of ourselves, in group "share". */
+/* The same of all together, as weftd has it; -1: no such. */
+int64_t status_of_all(const char *group, const char *name);
+
+/* The same as the first, of ourselves, in group "share". */
 int64_t share_count(const char *name);
 
 /* May this user hold off other threads in system calls too (a full userfaultfd)? */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -359,6 +360,7 @@ void vp_quiet(struct ibv_cq *cq, int ms)
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
 {
 	unsigned before = check_failures();
+	pid_t parent = getpid();
 	struct vp_child c;
 	int sv[2];
 
@@ -373,6 +375,9 @@ struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
 		return c;
 	}
 	close(sv[0]);
+	/* 0: the parent is in another pid namespace. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || (getppid() && getppid() != parent))
+		_exit(1);
 	fn(sv[1], arg);
 	exit(check_failures() != before);
 }

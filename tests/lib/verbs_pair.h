@@ -102,7 +102,7 @@ struct vp_child {
 
 /*
  * Forks; the child runs fn(fd, arg) and exits with its failures.  Call it before opening the
- * device unless that is the thing tested.
+ * device unless that is the thing tested.  The child is killed when the thread that forked ends.
  */
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg);
 /* Exchanges addresses over such a socket. */

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * pages/agent_slot.h: two requesters ask an agent, over one slot or two, and may give up, be
- * stopped or die.  Requests are served in order, once, from their own bounce buffer, and not
- * begun after they were taken back; nobody sleeps for ever.
+ * stopped or die, or take a request back and ask again.  Requests are served in order, once, from
+ * their own bounce buffer, and not begun after they were taken back; nobody sleeps for ever.
  */
 #include "pages/agent_slot.h"
 
 #include "models.h"
 
-enum { REQUESTERS = 2, AGENT = REQUESTERS, CHUNKS = 2, SLOTS = 2, GIVES_UP = 1 << 8 };
+enum {
+	REQUESTERS = 2,
+	AGENT = REQUESTERS,
+	CHUNKS = 2,
+	SLOTS = 2,
+	GIVES_UP = 1 << 8,
+	ANEW = 1 << 9
+};
 
 enum agent_mutant {
 	NO_SECOND_LOOK = 1, /* the agent does not look whose the half is that it claimed */
@@ -17,6 +24,8 @@ enum agent_mutant {
 	CANCEL_NOT_ATOMIC,
 	RING_WITHOUT_LOOK,   /* the agent sleeps without a look at the bell */
 	FINISH_BEFORE_SLEEP, /* the requester sleeps without a look at the phase */
+	ANEW_WHEN_DONE,      /* what was served counts as taken back, and is asked for again */
+	ANEW_WHEN_SERVED,    /* so does what is being served */
 };
 
 /* A futex: who sleeps is woken by a wake-up alone. */
@@ -115,7 +124,7 @@ static void await(int s, int chunk)
 static bool cancel(struct agent_half *h)
 {
 	if (model_mutant != CANCEL_NOT_ATOMIC)
-		return agent_cancel(h);
+		return agent_quit(h);
 	if (atomic_load_explicit(&h->phase, memory_order_acquire) == AGENT_SERVING)
 		return false;
 	atomic_store_explicit(&h->phase, AGENT_IDLE, memory_order_seq_cst);
@@ -138,14 +147,35 @@ static bool leave(struct agent_slot *s)
 	return true;
 }
 
+static bool taken_back(struct agent_half *h)
+{
+	if (model_mutant == ANEW_WHEN_DONE)
+		return agent_quit(h);
+	return agent_cancel(h) || model_mutant == ANEW_WHEN_SERVED;
+}
+
+/* What was asked for cannot go on now, and begins anew: another slot, the same request. */
+static int begin_anew(int me, int s)
+{
+	if (!taken_back(&w.slot[s].half[0]))
+		return s;
+	if (leave(&w.slot[s]))
+		ring();
+	s = take(me);
+	send_chunk(me, s, 0);
+	return s;
+}
+
 static void requester(int arg)
 {
 	/* The first has two chunks and may give up, the second has one and waits. */
-	int me = arg & 15, chunks = me ? 1 : CHUNKS, s = take(me);
+	int me = arg & 15, chunks = me || arg & ANEW ? 1 : CHUNKS, s = take(me);
 	bool gives_up = arg & GIVES_UP && mc_choose(2);
 
 	for (int chunk = 0; chunk < chunks; chunk++)
 		send_chunk(me, s, chunk);
+	if (arg & ANEW && mc_choose(2))
+		s = begin_anew(me, s);
 	for (int chunk = 0; !gives_up && chunk < chunks; chunk++)
 		await(s, chunk);
 	if (leave(&w.slot[s]))
@@ -275,6 +305,13 @@ static const struct mc_thread giving_up[] = {
 	{.name = "weftd", .run = weftd, .recovery = true},
 };
 
+static const struct mc_thread anew[] = {
+	{.name = "requester 0", .run = requester, .arg = 1 << 4 | ANEW, .proc = 0},
+	{.name = "requester 1", .run = requester, .arg = 1 << 4 | 1, .proc = 1},
+	{.name = "agent", .run = agent, .proc = AGENT},
+	{.name = "weftd", .run = weftd, .recovery = true},
+};
+
 static const struct mc_thread dying[] = {
 	{.name = "requester 0", .run = requester, .arg = 1 << 4, .proc = 0},
 	{.name = "requester 1", .run = requester, .arg = 1 << 4 | 1, .proc = 1},
@@ -299,6 +336,7 @@ static const struct mc_thread two_slots[] = {
 const struct model_case agent_cases[] = {
 	{"gives up", MODEL(MC_TSO, giving_up, 0, 0)},
 	{"death", MODEL(MC_TSO, dying, 0, 1)},
+	{"begins anew", MODEL(MC_TSO, anew, 0, 0)},
 	{"gives up, weak stores", MODEL(MC_PSO, giving_up, 0, 0), .slow = true},
 	{"gives up, death of either", MODEL(MC_TSO, giving_up, 0, 3), .slow = true},
 	{"two slots, stop", MODEL(MC_TSO, two_slots, 1, 0), .slow = true},
@@ -308,5 +346,7 @@ const struct model_case agent_cases[] = {
 	{"cancel is not atomic", MODEL(MC_TSO, giving_up, 0, 0), CANCEL_NOT_ATOMIC},
 	{"agent sleeps without a look", MODEL(MC_TSO, giving_up, 0, 0), RING_WITHOUT_LOOK},
 	{"requester sleeps without a look", MODEL(MC_TSO, giving_up, 0, 0), FINISH_BEFORE_SLEEP},
+	{"anew when done", MODEL(MC_TSO, anew, 0, 0), ANEW_WHEN_DONE},
+	{"anew while it is served", MODEL(MC_TSO, anew, 0, 0), ANEW_WHEN_SERVED},
 	{0},
 };

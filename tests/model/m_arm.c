@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * hca/arm.h: producers push and fire, the consumer arms, polls once more and sleeps until the
- * next event.  A completion whose producer went home is always seen, also when another producer
+ * next event; or it leaves the look after arming to the CQ, which fires itself for what is there.
+ * A completion whose producer went home is always seen, also when another producer
  * was stopped between FIRING and its write; after a death weftd fires once more.
  */
 #include "hca/arm.h"
@@ -16,6 +17,8 @@ enum arm_mutant {
 	ARM_PLAIN_STORE,   /* no fence between arm and poll */
 	FIRED_BEFORE_WRITE,
 	NO_FIRE_AFTER_DEATH,
+	LOOK_BEFORE_ARM, /* the CQ looks what is there, then is armed */
+	TOLD_OF_ALL,     /* what waits is not told again, however much it is */
 };
 
 static struct {
@@ -23,6 +26,7 @@ static struct {
 	_Atomic uint32_t events;
 	_Atomic uint32_t pushed[PRODUCERS];
 	uint32_t got[PRODUCERS]; /* ghost */
+	bool told;
 } w;
 
 /* Arguments of producers. */
@@ -76,10 +80,84 @@ static void producer(int arg)
 	}
 }
 
+/* In the place of a producer, where the consumer fires, too. */
+static void nobody(int arg)
+{
+	(void)arg;
+}
+
 static void poll_all(void)
 {
 	for (int i = 0; i < PRODUCERS; i++)
 		w.got[i] = atomic_load_explicit(&w.pushed[i], memory_order_acquire);
+}
+
+static bool solicits(int thread);
+
+/* What the owner finds in the ring after it armed. */
+static bool waits(int arg)
+{
+	bool found = false;
+
+	for (int i = 0; i < PRODUCERS; i++)
+		if (atomic_load_explicit(&w.pushed[i], memory_order_acquire) != w.got[i])
+			found |= !(arg & ARM_ONLY_SOLICITED) || solicits(i);
+	return found;
+}
+
+static unsigned count_waiting(void)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < PRODUCERS; i++)
+		n += atomic_load_explicit(&w.pushed[i], memory_order_acquire) - w.got[i];
+	return n;
+}
+
+/* hca_cq_arm() */
+static void arm(int arg)
+{
+	bool before = model_mutant == LOOK_BEFORE_ARM && waits(arg);
+
+	arm_set(&w.arm, arg & ARM_ONLY_SOLICITED);
+	if (w.told && (model_mutant == TOLD_OF_ALL || count_waiting() == 1))
+		return;
+	if (model_mutant == LOOK_BEFORE_ARM ? before : waits(arg))
+		fire(true);
+}
+
+static void poll_one(void)
+{
+	for (int i = 0; i < PRODUCERS; i++)
+		if (atomic_load_explicit(&w.pushed[i], memory_order_acquire) != w.got[i]) {
+			w.got[i]++;
+			break;
+		}
+	w.told = false;
+}
+
+/* Takes an event, arms, and only then polls, and one completion. */
+static void hasty_consumer(int arg)
+{
+	arm(arg);
+	for (uint32_t seen = 0;; seen++) {
+		mc_forget(1, seen);
+		mc_wait_change(&w.events, sizeof(w.events), seen);
+		w.told = count_waiting() == 1;
+		arm(arg);
+		poll_one();
+	}
+}
+
+/* Arms, sleeps, and polls when it was woken. */
+static void trusting_consumer(int arg)
+{
+	for (uint32_t seen = 0;; seen++) {
+		mc_forget(1, seen);
+		arm(arg);
+		mc_wait_change(&w.events, sizeof(w.events), seen);
+		poll_all();
+	}
 }
 
 static void consumer(int arg)
@@ -106,8 +184,6 @@ static void weftd(int arg)
 	if (model_mutant != NO_FIRE_AFTER_DEATH)
 		atomic_fetch_add_explicit(&w.events, 1, memory_order_seq_cst);
 }
-
-static bool solicits(int thread);
 
 static void final(void)
 {
@@ -148,9 +224,38 @@ static const struct mc_thread solicited[] = {
 	{.name = "weftd", .run = weftd, .recovery = true},
 };
 
+static const struct mc_thread trusting[] = {
+	{.name = "producer 0", .run = producer, .arg = 0, .proc = 0},
+	{.name = "producer 1", .run = producer, .arg = 1, .proc = 1},
+	{.name = "nobody", .run = nobody, .proc = 2},
+	{.name = "consumer", .run = trusting_consumer, .proc = CONSUMER_PROC},
+	{.name = "weftd", .run = weftd, .recovery = true},
+};
+
+static const struct mc_thread trusting_solicited[] = {
+	{.name = "producer 0", .run = producer, .arg = 0 | UNSOLICITED, .proc = 0},
+	{.name = "producer 1", .run = producer, .arg = 1, .proc = 1},
+	{.name = "nobody", .run = nobody, .proc = 2},
+	{.name = "consumer",
+		.run = trusting_consumer,
+		.arg = ARM_ONLY_SOLICITED,
+		.proc = CONSUMER_PROC},
+	{.name = "weftd", .run = weftd, .recovery = true},
+};
+
+static const struct mc_thread hasty[] = {
+	{.name = "producer 0", .run = producer, .arg = 0, .proc = 0},
+	{.name = "producer 1", .run = producer, .arg = 1, .proc = 1},
+	{.name = "nobody", .run = nobody, .proc = 2},
+	{.name = "consumer", .run = hasty_consumer, .proc = CONSUMER_PROC},
+	{.name = "weftd", .run = weftd, .recovery = true},
+};
+
 static bool solicits(int thread)
 {
-	return mc_current_model()->threads != solicited || !(solicited[thread].arg & UNSOLICITED);
+	const struct mc_thread *t = mc_current_model()->threads;
+
+	return !(t[PRODUCERS].arg & ARM_ONLY_SOLICITED) || !(t[thread].arg & UNSOLICITED);
 }
 
 #define MODEL(t, mem, events)                                                                      \
@@ -165,6 +270,11 @@ const struct model_case arm_cases[] = {
 	{"any completion, twice", MODEL(twice, MC_TSO, 7), .slow = true},
 	{"any, then only solicited", MODEL(by_turns, MC_TSO, 0)},
 	{"only solicited", MODEL(solicited, MC_TSO, 7)},
+	{"the CQ looks", MODEL(trusting, MC_TSO, 7)},
+	{"the CQ looks for solicited ones", MODEL(trusting_solicited, MC_TSO, 7)},
+	{"armed before one is polled", MODEL(hasty, MC_TSO, 0)},
+	{"told of all that waits", MODEL(hasty, MC_TSO, 0), TOLD_OF_ALL},
+	{"the CQ looks before it is armed", MODEL(trusting, MC_TSO, 0), LOOK_BEFORE_ARM},
 	{"fired ends a later arm", MODEL(threads, MC_TSO, 7), FIRED_ENDS_LATER_ARM},
 	{"arm without a poll after it", MODEL(threads, MC_TSO, 0), ARM_WITHOUT_POLL},
 	{"FIRING left to the other", MODEL(threads, MC_TSO, 7), FIRING_MEANS_DONE},

@@ -8,7 +8,7 @@
 
 #include "models.h"
 
-enum { PRODUCERS = 3, SLOTS_MAX = 4, LAPS_BEFORE = (1 << 24) - 1 };
+enum { PRODUCERS = 3, SLOTS_MAX = 4, LAPS_BEFORE = TICKET_LAP_MASK };
 
 enum ticket_mutant {
 	NO_HELP = 1,     /* waits until the other has moved the tail */
@@ -45,7 +45,8 @@ static void init_at(uint32_t log, uint32_t lim, uint64_t laps)
 	w.ring.tail = w.ring.head = start;
 	w.ring.head_seen = model_mutant == HEAD_SEEN_TOO_NEW ? start + 100 : start;
 	for (int i = 0; i < 1 << log && laps; i++)
-		w.slots[i] = ticket_make(1, false, 1) | ticket_lap(start - 1, log) << 40;
+		w.slots[i] = ticket_make(1, false, 1) | ticket_lap(start - 1, log)
+								<< TICKET_LAP_SHIFT;
 }
 
 static void init_two(void)
@@ -58,7 +59,7 @@ static void init_four(void)
 	init_at(2, 3, 0);
 }
 
-/* The lap number of 24 bits wraps. */
+/* The lap number wraps. */
 static void init_wrap(void)
 {
 	init_at(1, 2, LAPS_BEFORE);

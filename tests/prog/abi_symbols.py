@@ -71,6 +71,8 @@ def check_undefined(undefined, soname, others):
         nodes.append(r"IBVERBS_1\.\d+")
     if "librdmacm.so.1" in others:
         nodes.append(r"RDMACM_1\.\d+")
+    if "libmnl.so.0" in others:
+        nodes.append(r"LIBMNL_1\.\d+")
     if soname == "librdmacm.so.1":
         nodes.append("WEFT_PRIVATE_1")
     for s in sorted(undefined):

@@ -150,6 +150,36 @@ static void private_data(void)
 	cm_end(listener);
 }
 
+/* A request whose client gave up: no event comes of it, which the program could not place yet. */
+static void given_up(void)
+{
+	struct rdma_cm_id *listener, *id, *passive, *second;
+	struct rdma_cm_event *e;
+	uint16_t port;
+
+	check_case("given up");
+	listener = cm_listener(pch, 0, &port);
+	id = cm_resolved(ach, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	cm_end(id);
+	/* What came of it would come before the next request. */
+	id = cm_resolved(ach, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, NULL), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	second = e->id;
+	rdma_ack_cm_event(e);
+	cm_make_qp(passive);
+	CHECK_FAILS(rdma_accept(passive, NULL), EINVAL);
+	cm_end(passive);
+	cm_end(second);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 28);
+	cm_end(id);
+	cm_end(listener);
+}
+
 static void unreachable(void)
 {
 	struct rdma_cm_id *id = cm_resolved(ach, cm_addr4(9), true);
@@ -537,6 +567,7 @@ int main(void)
 	life(true);
 	life(false);
 	private_data();
+	given_up();
 	unreachable();
 	wrong_order();
 	versions();

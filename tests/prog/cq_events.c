@@ -230,6 +230,119 @@ static void destroyed_pending(void)
 	vp_pair_free(&a, &b);
 }
 
+/* ---- armed when completions wait already ---- */
+
+static void arm(struct ibv_cq *cq, int solicited_only)
+{
+	CHECK_EQ(ibv_req_notify_cq(cq, solicited_only), 0);
+}
+
+/* It is armed: is there an event at once? */
+static void fires(bool want)
+{
+	CHECK_EQ(readable(b.channel, 0), want);
+	if (want)
+		take(b.channel, b.rcq);
+	CHECK(!readable(b.channel, 0));
+}
+
+static void solicited_waits(void)
+{
+	struct ibv_wc wc;
+
+	check_case("armed for solicited ones when such a one waits");
+	message(0);
+	arm(b.rcq, 1);
+	fires(false);
+	message(IBV_SEND_SOLICITED);
+	take(b.channel, b.rcq);
+	arm(b.rcq, 1);
+	fires(true);
+	message(0);
+	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 1);
+	arm(b.rcq, 1);
+	fires(true);
+	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 1);
+	arm(b.rcq, 1); /* only the last waits now */
+	fires(false);
+	arm(b.rcq, 0);
+	fires(true);
+	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 1);
+	for (int i = 0; i < 3; i++)
+		vp_want(a.scq, &wc, IBV_WC_SUCCESS, 2);
+}
+
+/* What waits moves when a QP goes, and into another ring. */
+static void moved(void)
+{
+	struct ibv_qp *other = vp_extra_qp(&b);
+
+	check_case("what waits has moved");
+	message(IBV_SEND_SOLICITED);
+	CHECK_EQ(ibv_destroy_qp(other), 0);
+	arm(b.rcq, 1);
+	fires(true);
+	CHECK_EQ(ibv_resize_cq(b.rcq, 500), 0);
+	arm(b.rcq, 1);
+	fires(true);
+	drain();
+	arm(b.rcq, 1);
+	fires(false);
+	message(IBV_SEND_SOLICITED);
+	take(b.channel, b.rcq);
+	drain();
+}
+
+static void armed_late(void)
+{
+	struct vp_opts o = vp_defaults();
+
+	check_case("armed when a completion waits");
+	o.channel = true;
+	vp_pair(&a, &b, &o);
+	message(0);
+	arm(b.rcq, 0);
+	fires(true);
+	arm(b.rcq, 0); /* of that one the program was told */
+	fires(false);
+	drain();
+	arm(b.rcq, 0);
+	fires(false);
+	message(0);
+	take(b.channel, b.rcq);
+	message(0);
+	arm(b.rcq, 0);
+	fires(true);
+	drain();
+	arm(b.rcq, 0); /* polled, but one is left */
+	fires(true);
+	drain();
+	arm(b.rcq, 0);
+	message(0);
+	take(b.channel, b.rcq);
+	drain();
+	solicited_waits();
+	moved();
+	vp_pair_free(&a, &b);
+}
+
+/* A CQ without a channel may be armed: nothing comes of it. */
+static void no_channel(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct pollfd p = {.events = POLLIN};
+
+	check_case("no channel");
+	vp_pair(&a, &b, &o);
+	p.fd = b.ctx->async_fd;
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	message(0);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	CHECK_EQ(poll(&p, 1, 0), 0);
+	drain();
+	vp_pair_free(&a, &b);
+}
+
 /* ---- many ---- */
 
 enum { CQS = 8, PENDING = 20000 };
@@ -427,7 +540,25 @@ static void moderation(void)
 	take(b.channel, b.rcq);
 	poll_some(3);
 	poll_some(1);
+	send_some(3); /* what waits when it is armed counts as well */
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	CHECK(!readable(b.channel, 0));
+	send_some(1);
+	CHECK(readable(b.channel, 0));
+	take(b.channel, b.rcq);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	CHECK(readable(b.channel, 0));
+	take(b.channel, b.rcq);
+	poll_some(3);
+	poll_some(1);
 	moderate(b.rcq, 100, 50000);
+	began = now_ms();
+	send_some(1);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	CHECK(readable(b.channel, VP_DEADLINE_MS));
+	CHECK(now_ms() - began >= 49);
+	take(b.channel, b.rcq);
+	poll_some(1);
 	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
 	began = now_ms();
 	send_some(2);
@@ -525,6 +656,8 @@ int main(void)
 	basics();
 	nonblocking();
 	acks();
+	armed_late();
+	no_channel();
 	destroyed_pending();
 	several_cqs();
 	pending();

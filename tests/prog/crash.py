@@ -6,6 +6,7 @@ usage: crash.py BUILD LOG OWNER
 
 LOG: the example examples/crash/replog; OWNER: crash_owner, which is beside this file.
 """
+import glob
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ class Test:
         self.owner = owner
         self.dir = scratch
         self.failed = 0
+        self.before = []  # of a program's name
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -46,8 +48,8 @@ class Test:
         if os.path.exists(data):
             os.unlink(data)
         p = subprocess.Popen(
-            [self.weft, "crash", "run", "-j", journal, *options, "--", self.log, "server", HOST,
-             port, data], stdout=subprocess.PIPE, text=True)
+            [self.weft, "crash", "run", "-j", journal, *options, "--", *self.before, self.log,
+             "server", HOST, port, data], stdout=subprocess.PIPE, text=True)
         self.want("a server listens", p.stdout.readline() == "listening\n")
         return p
 
@@ -57,8 +59,8 @@ class Test:
         servers = [self.server(journal, PORTS[0], "--size", size)]
         servers.append(self.server(journal, PORTS[1], "--add"))
         try:
-            client = self.crash("run", "-j", journal, "--add", "--", self.log, "client", HOST,
-                                *PORTS, how, *texts)
+            client = self.crash("run", "-j", journal, "--add", "--", *self.before, self.log,
+                                "client", HOST, *PORTS, how, *texts)
             self.want(f"{how} runs", client.returncode == 0, client.stderr)
             for p in servers:
                 out, _ = p.communicate(timeout=SECONDS)
@@ -157,6 +159,10 @@ def correct(t):
     t.want("it passes random images", got.returncode == 0, got.stdout + got.stderr)
     got = t.check(journal, "--json")
     t.want("it passes in JSON", json.loads(got.stdout)["broken"] is False, got.stdout)
+    t.want("its flushes are noted", "rpma_flush() of 64 bytes for persistence" in
+           t.crash("show", journal).stdout)
+    got = t.check(journal, "--flush-ranges")
+    t.want("its flushes have the right ranges", got.returncode == 0, got.stdout + got.stderr)
     got = t.crash("images", journal, t.dir, "--at", "3")
     t.want("its images", got.returncode == 0 and os.path.isdir(t.path("image-0")),
            got.stdout + got.stderr)
@@ -193,6 +199,17 @@ def by_owner(t):
     t.want("all is durable", got.returncode == 0, got.stdout + got.stderr)
     got = t.crash("check", "--recover", whole, "--at", "2", journal)
     t.want("a write before that is not", got.returncode == 1, got.stdout + got.stderr)
+    stored = "test $(od -An -tu1 -j200 -N1 {}) = 1"
+    got = t.crash("check", "--recover", stored, "--at", "2", journal)
+    t.want("what the owner stored is named", "Lost:\n  what its owner stored there before #3 made"
+           in got.stdout and "1 of 1 words: +0xc8..+0xcf" in got.stdout, got.stdout + got.stderr)
+    t.want("and what makes no difference", "Kept or lost, it breaks all the same:\n  #2 RDMA WRITE"
+           in got.stdout, got.stdout)
+    found = json.loads(t.crash("check", "--recover", stored, "--json", "--at", "2", journal).stdout)
+    t.want("in JSON, too", [r["record"] for r in found["lost"]] == [3] and
+           [r["record"] for r in found["either"]] == [2], found)
+    got = t.crash("check", "--recover", "exit 3 # {}", "--at", "2", journal)
+    t.want("no store helps", "Lost:\n  nothing" in got.stdout, got.stdout)
     got = t.crash("check", "--recover", whole, "--json", "--at", "3", journal)
     found = json.loads(got.stdout)
     t.want("nor in the middle of msync", found["broken"] and found["during"], found)
@@ -231,6 +248,29 @@ def mutants(t):
     t.want("no-fence: what it overtook is lost", [r["length"] for r in lost] == [64], lost)
     t.want("no-fence: it is told", found.get("overtakes"), found)
     return journal
+
+
+def flushes_by_read(t):
+    """The distribution's librpma has no FLUSH: a READ makes durable what was asked for, and more."""
+    theirs = glob.glob("/usr/lib/*-linux-gnu/librpma.so.0")
+    with open(os.path.join(os.path.dirname(t.weft), "lib", "libibverbs.so.1"), "rb") as f:
+        ours = f.read()
+    if not theirs or b"libasan" in ours or b"libtsan" in ours:
+        return
+    t.before = ["sh", "-c", f'LD_PRELOAD="$LD_PRELOAD:{theirs[0]}" exec "$@"', "sh"]
+    journal = t.record("correct", "one", size="3")
+    shown = t.crash("show", journal).stdout
+    if "FLUSH" in shown and "RDMA READ" not in shown:  # a librpma that has it
+        return
+    t.want("it flushes by READ", "RDMA READ" in shown)
+    got = t.check(journal, "--flush-ranges")
+    t.want("by READ: the ranges are right", got.returncode == 0, got.stdout + got.stderr)
+    journal = t.record("visibility", "one", size="3")
+    got = t.check(journal)
+    t.want("by READ: visibility is enough", got.returncode == 0, got.stdout + got.stderr)
+    got = t.check(journal, "--flush-ranges")
+    t.want("by READ: but not if ranges count", got.returncode == 1, got.stdout + got.stderr)
+    t.before = []
 
 
 def damaged(t, journal):
@@ -295,6 +335,7 @@ def main():
         correct(t)
         by_owner(t)
         not_started(t)
+        flushes_by_read(t)
         ends(t, mutants(t))
     print(f"{t.failed} failed")
     sys.exit(1 if t.failed else 0)

@@ -171,6 +171,8 @@ static void pushes(void)
 	CHECK(!memcmp(a.buf, mem + 64, 64));
 	r = next(JOURNAL_PUSH, 40);
 	CHECK_EQ(r->push, JOURNAL_READ);
+	CHECK_EQ(r->addr, (uintptr_t)mem + 64);
+	CHECK_EQ(r->len, 64);
 	flush(41, 256, 128, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 	r = next(JOURNAL_PUSH, 41);
 	CHECK_EQ(r->push, JOURNAL_FLUSH_VISIBLE);

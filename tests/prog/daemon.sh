@@ -129,4 +129,8 @@ if command -v ip >/dev/null && $new_net true 2>/dev/null; then
 else
 	echo 'not checked: a changing address (no network namespace to be had)'
 fi
+# Names of others do nothing to a terminal.
+rc "a command that is none" 2 "$BUILD/weft" "$(printf 'x\nweft: y\033[2J')"
+same "it is told of in one line" "weft: unknown command 'x\x0aweft: y\x1b[2J'; try 'weft --help'" \
+	"$(cat "$T/err")"
 finish

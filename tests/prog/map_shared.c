@@ -98,6 +98,8 @@ static void peer(int fd, void *arg)
 	struct vp_end e;
 
 	(void)arg;
+	/* It outlives an owner that is killed. */
+	prctl(PR_SET_PDEATHSIG, 0);
 	opts.len = SIZE;
 	vp_make(&e, vp_open(), &opts);
 	vp_meet(&e, fd);
@@ -450,6 +452,34 @@ static void weftd_restarts(int fd, void *arg)
 	end(&w);
 }
 
+/* It was killed: what a peer needs of it comes a little later. */
+static void weftd_dies(int fd, void *arg)
+{
+	struct owner w;
+	struct order o = {.what = ADD, .len = 3};
+	uint64_t answer;
+	struct ibv_wc wc;
+
+	(void)fd;
+	(void)arg;
+	check_case("the first atomics, just when weftd was killed");
+	begin(&w);
+	new_memfd(&w, F_SEAL_SHRINK);
+	w.mr = reg(&w, w.p, SIZE);
+	o.addr = (uintptr_t)w.p;
+	o.rkey = w.mr->rkey;
+	weftd_kill(weftd_pid());
+	if (send(w.peer.fd, &o, sizeof o, MSG_NOSIGNAL) != sizeof o)
+		die("order");
+	/* As a program does that expects something. */
+	while (recv(w.peer.fd, &answer, sizeof answer, MSG_DONTWAIT) < 0)
+		CHECK_EQ(ibv_poll_cq(w.e.rcq, 1, &wc), 0);
+	CHECK_EQ(answer, IBV_WC_SUCCESS);
+	CHECK_EQ(*(uint64_t *)w.p, 3);
+	CHECK_EQ(ibv_dereg_mr(w.mr), 0);
+	end(&w);
+}
+
 /* Our segment, as peers see it. */
 static struct seg *own_segment(void)
 {
@@ -593,7 +623,7 @@ static void never(int fd, void *arg)
 int main(void)
 {
 	void (*parts[])(int fd, void *arg) = {a_memfd, a_segment, several, while_in_use, refused,
-		without_fd, by_descriptor, weftd_restarts, liar, never};
+		without_fd, by_descriptor, weftd_restarts, weftd_dies, liar, never};
 
 	setenv("WEFT_SHARE", "auto", 1);
 	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -3,7 +3,8 @@
  * A peer is stopped in the middle of using memory.  If it uses nothing but mapped pages,
  * ibv_dereg_mr goes on without it: what the peer still stores then nobody sees, its request ends
  * in an error, and the place is mapped again only when it has gone on or died.  If it copies by
- * system calls, or fills a receive, ibv_dereg_mr waits for it.
+ * system calls, or fills a receive, ibv_dereg_mr waits for it.  Nor are pages moved under a copy
+ * into a region on demand.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -295,6 +296,42 @@ static void check_waited_for(int fd, void *arg)
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
 
+/* A peer stands still in the middle of a copy into a region on demand, whose pages stay. */
+static void check_on_demand(int fd, void *arg)
+{
+	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	enum ibv_wr_opcode op = IBV_WR_RDMA_WRITE;
+	struct vp_opts o = options();
+	struct ibv_mr *other;
+	struct vp_child c;
+	struct vp_end e;
+
+	(void)fd;
+	(void)arg;
+	setenv("WEFT_SHARE", "always", 1);
+	c = vp_fork(poster, &op);
+	o.mr_access = rights | IBV_ACCESS_ON_DEMAND;
+	vp_make(&e, vp_open(), &o);
+	vp_meet(&e, c.fd);
+	vp_sync(c.fd);
+	check_case("on demand, and another region on its pages");
+	stop_in_the_middle(&c, &e);
+	other = ibv_reg_mr(e.pd, e.buf, SIZE, rights);
+	CHECK(other != NULL);
+	CHECK_EQ(share_count("regions"), 0);
+	CHECK_EQ(share_count("peer_stopped"), 1);
+	CHECK_RANGE(share_count("on_demand"), 1, INT64_MAX);
+	kill(c.pid, SIGCONT);
+	CHECK_EQ(ibv_dereg_mr(other), 0);
+	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
+	CHECK_EQ(vp_hear(c.fd), IBV_WC_REM_ACCESS_ERR);
+	vp_sync(c.fd);
+	vp_join(&c);
+	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
+}
+
 static bool can_copy(void)
 {
 	char from = 1, to = 0;
@@ -323,6 +360,10 @@ int main(void)
 			continue;
 		}
 		c = vp_fork(check_waited_for, (void *)&waited_for[i]);
+		vp_join(&c);
+	}
+	if (can_copy()) {
+		c = vp_fork(check_on_demand, NULL);
 		vp_join(&c);
 	}
 	return check_result();

@@ -257,6 +257,58 @@ static void in_use(void)
 	vp_free(&e);
 }
 
+/* An SGE may reach past its region, as long as what comes does not. */
+static void past_the_end(enum ibv_qp_type type, uint32_t len, bool list)
+{
+	uint32_t head = type == IBV_QPT_UD ? 40 : 0;
+	struct vp_opts o = vp_defaults();
+	struct ibv_mr *mr;
+	struct vp_end a, b;
+	struct ibv_wc wc;
+	uint8_t *p = map(2 * PAGE, PROT_READ | PROT_WRITE);
+
+	check_case("SGEs past the end: type %d, %u bytes%s", type, len, list ? ", a list" : "");
+	o.type = type;
+	vp_pair(&a, &b, &o);
+	mr = ibv_reg_mr(b.pd, p, head + len, LW);
+	if (!mr)
+		die("reg_mr");
+
+	struct ibv_sge s[2] = {{.addr = (uintptr_t)p, .length = 4, .lkey = mr->lkey},
+		{.addr = (uintptr_t)p + 4, .length = PAGE, .lkey = mr->lkey}};
+	struct ibv_sge all = {.addr = (uintptr_t)p, .length = PAGE, .lkey = mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = list ? s : &all, .num_sge = list ? 2 : 1};
+	struct ibv_recv_wr *bad;
+
+	CHECK_EQ(ibv_post_recv(b.qp, &wr, &bad), 0);
+	pattern_fill(a.buf, len, len);
+	if (type == IBV_QPT_UD) {
+		struct vp_addr to = vp_addr(&b);
+		struct ibv_ah *ah = vp_ah(&a, &to.gid);
+
+		CHECK_EQ(vp_post_ud(&a, 2, ah, to.qpn, VP_QKEY, 0, len), 0);
+		CHECK_EQ(ibv_destroy_ah(ah), 0);
+	} else {
+		CHECK_EQ(vp_post_send(&a, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, len, NULL, 0), 0);
+	}
+	vp_want(a.scq, &wc, IBV_WC_SUCCESS, 2);
+	vp_want(b.rcq, &wc, IBV_WC_SUCCESS, 1);
+	CHECK(pattern_filled(p + head, len, len));
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	vp_pair_free(&a, &b);
+	munmap(p, 2 * PAGE);
+}
+
+static void all_past_the_end(void)
+{
+	static const uint32_t lens[] = {8, 200, 2000};
+
+	for (unsigned i = 0; i < 2 * sizeof lens / sizeof *lens; i++) {
+		past_the_end(IBV_QPT_RC, lens[i / 2], i & 1);
+		past_the_end(IBV_QPT_UD, lens[i / 2], i & 1);
+	}
+}
+
 /* The memory goes before its region: dereg still answers, and nothing is touched. */
 static void unmapped_first(void)
 {
@@ -282,6 +334,7 @@ int main(void)
 	together();
 	in_use();
 	unmapped_first();
+	all_past_the_end();
 	check_case("the end");
 	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 	CHECK_EQ(ibv_close_device(ctx), 0);

@@ -1,22 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # What ibv_asyncwatch and ibv_devinfo tell of a network whose addresses and links come and go.
-# Re-runs itself in a network namespace of its own.
-if [ -z "$IN_NETNS" ]; then
-	for tool in ip ibv_asyncwatch stdbuf; do
-		command -v $tool >/dev/null || {
-			echo "no $tool; run: tools/setup test"
-			exit 77
-		}
-	done
-	new='unshare --net'
-	[ "$(id -u)" = 0 ] || new='unshare --map-root-user --net'
-	$new ip link add v0 type veth peer name v1 2>/dev/null || {
-		echo 'no network namespace with a veth to be had'
-		exit 77
-	}
-	IN_NETNS=1 exec $new "$0" "$@"
-fi
+needs='ibv_asyncwatch stdbuf'
+. "$(dirname "$0")/netns.sh"
 . "$(dirname "$0")/lib.sh"
 WEFT=$BUILD/weft
 export WEFT_IDLE_EXIT=60

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "include/weft/verbs_ext.h"
+
 enum { LEN = 8192, WAIT_MS = 20000, ALWAYS = RPMA_F_COMPLETION_ALWAYS };
 
 #define ADDR      "127.0.0.1"
@@ -56,6 +58,19 @@ static void event(struct rpma_conn *conn)
 	printf("%s\n", rpma_utils_conn_event_2str(e));
 }
 
+/* Ours names a flush or an atomic write as what it is without such an operation. */
+static int plain(enum ibv_wc_opcode opcode)
+{
+	switch ((int)opcode) {
+	case IBV_WC_ATOMIC_WRITE:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WC_FLUSH:
+		return IBV_WC_RDMA_READ;
+	default:
+		return opcode;
+	}
+}
+
 static void completion(struct rpma_cq *cq)
 {
 	struct ibv_wc wc;
@@ -66,8 +81,7 @@ static void completion(struct rpma_cq *cq)
 	printf("completion: %s, %s, id %d", rpma_err_2str(ret), ibv_wc_status_str(wc.status),
 		(int)(wc.wr_id ? (char *)(uintptr_t)wc.wr_id - buf : 0));
 	if (wc.status == IBV_WC_SUCCESS)
-		printf(", opcode %d, imm %d",
-			wc.opcode == IBV_WC_ATOMIC_WRITE ? IBV_WC_RDMA_WRITE : wc.opcode,
+		printf(", opcode %d, imm %d", plain(wc.opcode),
 			wc.wc_flags & IBV_WC_WITH_IMM ? (int)ntohl(wc.imm_data) : -1);
 	if (wc.status == IBV_WC_SUCCESS && wc.opcode & IBV_WC_RECV)
 		printf(", %u bytes", wc.byte_len);

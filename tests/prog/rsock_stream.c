@@ -440,25 +440,70 @@ static void gone(void)
 	rclose(l);
 }
 
+/* What accept(2) does: says what is missing, and the connection waits until it is there. */
+static void no_descriptors(void)
+{
+	struct rlimit before, limit;
+	uint16_t port;
+	int l = rs_listener(&port), active = rs_connecting(port), passive = -1, extra = 0, lowest;
+	char c = 'x';
+
+	check_case("no descriptors");
+	CHECK(rs_poll1(l, POLLIN, RS_TEST_WAIT_MS) == POLLIN);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	lowest = dup(0);
+	close(lowest);
+	alarm(RS_TEST_WAIT_MS / 1000);
+	for (; passive < 0 && extra < MANY; extra++) {
+		limit = (struct rlimit){lowest + extra, before.rlim_max};
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		passive = raccept(l, NULL, NULL);
+		CHECK(passive >= 0 || errno == EMFILE);
+		CHECK(passive >= 0 || rs_poll1(l, POLLIN, 0) == POLLIN);
+	}
+	alarm(0);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK_RANGE(extra, 3, MANY);
+	CHECK(rs_poll1(active, POLLOUT, RS_TEST_WAIT_MS) & POLLOUT);
+	CHECK_EQ(rsend(active, &c, 1, 0), 1);
+	c = 0;
+	CHECK_EQ(rrecv(passive, &c, 1, 0), 1);
+	CHECK_EQ(c, 'x');
+	rclose(active);
+	rclose(passive);
+	rclose(l);
+}
+
+/* As many connections as the limit of descriptors lets us have. */
+static int fitting(void)
+{
+	enum { OTHERS = 60, PER_PAIR = 5 };
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	return limit.rlim_cur > OTHERS + PER_PAIR * MANY ? MANY
+							 : (limit.rlim_cur - OTHERS) / PER_PAIR;
+}
+
 static void many(void)
 {
 	static struct rs_pair p[MANY];
 	static struct pollfd fds[MANY];
 	uint16_t port;
-	int l = rs_listener(&port), got = 0;
+	int l = rs_listener(&port), got = 0, n = fitting();
 	char c;
 
 	check_case("many");
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < n; i++) {
 		p[i] = rs_pair_at(l, port);
 		fds[i] = (struct pollfd){.fd = p[i].passive, .events = POLLIN};
 	}
-	CHECK_EQ(rpoll(fds, MANY, 0), 0);
-	for (int i = 0; i < MANY; i += 3)
+	CHECK_EQ(rpoll(fds, n, 0), 0);
+	for (int i = 0; i < n; i += 3)
 		CHECK_EQ(rsend(p[i].active, &c, 1, 0), 1);
-	while (got < (MANY + 2) / 3) {
-		CHECK(rpoll(fds, MANY, RS_TEST_WAIT_MS) > 0);
-		for (int i = 0; i < MANY; i++) {
+	while (got < (n + 2) / 3) {
+		CHECK(rpoll(fds, n, RS_TEST_WAIT_MS) > 0);
+		for (int i = 0; i < n; i++) {
 			if (!(fds[i].revents & POLLIN))
 				continue;
 			CHECK_EQ(i % 3, 0);
@@ -466,7 +511,7 @@ static void many(void)
 			got++;
 		}
 	}
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < n; i++) {
 		rclose(p[i].active);
 		rclose(p[i].passive);
 	}
@@ -571,6 +616,7 @@ int main(void)
 	shut();
 	closes();
 	gone();
+	no_descriptors();
 	many();
 	iomap();
 	forks();

@@ -6,8 +6,11 @@ usage: scif_abi.py BUILD CC INCLUDE
 
 The 22 classic calls must have the version node SCIF_0.0, what came later WEFT_1.0.  A program is
 linked with a stub that has the same soname and the node SCIF_0.0 alone, as Intel's library had,
-and must then start and work with ours, in C; the header must also compile as C++.
+and must then start and work with ours, in C; the header must also compile as C++.  Beside the
+system's rdma-core ours starts, too, and says that there is no device.
 """
+import errno
+import glob
 import os
 import re
 import shutil
@@ -53,6 +56,35 @@ int main(void)
 		return 5;
 	puts(buf);
 	return scif_close(c) || scif_close(s) || scif_close(l);
+}
+"""
+
+# What a library without a device answers.
+NO_DEVICE = r"""
+#include <scif.h>
+#include <stdio.h>
+
+static _Alignas(4096) char page[4096];
+
+static void say(const char *call, int ret)
+{
+	printf("%s %d\n", call, ret < 0 ? errno : ret);
+}
+
+int main(void)
+{
+	struct scif_client client = {.name = "nobody"};
+	struct scif_portID dst = {0, 2000};
+	scif_pinned_pages_t pages;
+	uint16_t self = 9;
+
+	say("open", scif_open());
+	say("nodes", scif_get_nodeIDs(NULL, 0, &self));
+	say("self", self);
+	say("connect", scif_connect(-1, &dst));
+	say("pin", scif_pin_pages(page, 4096, SCIF_PROT_READ, 0, &pages));
+	say("client", scif_client_register(&client));
+	return 0;
 }
 """
 
@@ -117,6 +149,30 @@ def check_kernel(cc, include, path):
         assert refused.returncode and "one convention" in refused.stderr
 
 
+def check_no_device(cc, include, lib, path):
+    """Alone beside the system's own libraries it loads, and says that there is no device."""
+    if not glob.glob("/usr/lib/*-linux-gnu/librdmacm.so.1"):
+        print("no rdma-core in the system: not started on it")
+        return
+    if glob.glob("/sys/class/infiniband/*"):
+        print("an adapter: not started without one")
+        return
+    folder = path("alone")
+    os.mkdir(folder)
+    shutil.copy(lib, folder)
+    run(cc, "-Wall", "-Werror", "-I", include, "-o", path("none"), path("none.c", NO_DEVICE),
+        "-L", folder, "-l:libscif.so.0", "-Wl,--allow-shlib-undefined")
+    env = {"LD_LIBRARY_PATH": folder, "WEFT_RUNTIME_DIR": path("run"), "LD_BIND_NOW": "1"}
+    libs = run("ldd", "-r", path("none"), env=env)
+    assert os.path.join(folder, "libscif.so.0") in libs and "undefined" not in libs, libs
+    for ours in ("libibverbs.so.1", "librdmacm.so.1"):
+        assert re.search(ours + r" => (/usr)?/lib", libs), libs
+    said = dict(line.split() for line in run(path("none"), env=env).splitlines())
+    want = {"open": errno.ENODEV, "nodes": 1, "self": 0, "connect": errno.EBADF,
+            "pin": errno.ENODEV, "client": errno.ENODEV}
+    assert said == {k: str(v) for k, v in want.items()}, said
+
+
 def main():
     build, cc, include = sys.argv[1:]
     lib = os.path.join(build, "lib", "libscif.so.0")
@@ -164,6 +220,7 @@ def main():
             run("c++", "-fsyntax-only", "-Wall", "-Werror", "-I", include,
                 path("header.cc", "#include <scif.h>\n"))
         check_kernel(cc, include, path)
+        check_no_device(cc, include, lib, path)
     print(f"{len(found)} symbols, an old program starts")
 
 

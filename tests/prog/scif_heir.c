@@ -15,6 +15,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/scif_ends.h"
+#include "tests/lib/shared_memory.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, BIG = 5 << 20, OFF = 0x100000, OTHER = 0x1000000 };
 enum { READ = SCIF_PROT_READ, WRITE = SCIF_PROT_WRITE, BOTH = READ | WRITE };
@@ -69,9 +70,9 @@ static void fences(void)
 /* Memory of the heir as a window of the endpoint. */
 static void windows(void)
 {
-	uint8_t *m = scif_pages(LEN), *shared;
-	uint8_t got[16];
+	uint8_t *m = scif_pages(LEN), got[16];
 	off_t o;
+	int fd;
 
 	if (!scif_can_map()) {
 		CHECK_FAILS(scif_register(pair.a, m, LEN, 0, BOTH, 0), EOPNOTSUPP);
@@ -96,8 +97,17 @@ static void windows(void)
 	CHECK_EQ(scif_register(pair.a, m, LEN, o, READ, SCIF_MAP_FIXED), o);
 	CHECK_EQ(scif_vreadfrom(pair.b, got, 16, o + 8, SCIF_RMA_SYNC), 0);
 	CHECK_EQ(scif_unregister(pair.a, o, LEN), 0);
-	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK_FAILS(scif_register(pair.a, shared, LEN, 0, BOTH, 0), EOPNOTSUPP);
+	/* what is shared already, and what nobody can map */
+	m = shared_kinds[SHARED_UNLINKED].make(LEN, &fd);
+	o = scif_register(pair.a, m, LEN, 0, BOTH, 0);
+	if (CHECK(o > 0)) {
+		CHECK_EQ(scif_vwriteto(pair.b, "shared", 7, o + 8, SCIF_RMA_SYNC), 0);
+		CHECK_EQ(memcmp(m + 8, "shared", 7), 0);
+		CHECK_EQ(scif_unregister(pair.a, o, LEN), 0);
+	}
+	CHECK_EQ(mprotect(m, LEN, PROT_READ), 0);
+	CHECK_FAILS(scif_register(pair.a, m, LEN, 0, BOTH, 0), EOPNOTSUPP);
+	close(fd);
 }
 
 static void errors(void)

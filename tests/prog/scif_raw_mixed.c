@@ -14,6 +14,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/scif_ends.h"
 #include "tests/lib/scif_raw.h"
+#include "tests/lib/shared_memory.h"
 
 enum { PAGE = 4096, WAIT_MS = 20000, RW = PROT_READ | PROT_WRITE };
 
@@ -23,7 +24,8 @@ static const char *self;
 static void system_calls_on_endpoints(void)
 {
 	struct scif_pair p = scif_make_pair();
-	uint8_t *far = scif_pages(PAGE), *m;
+	int fd;
+	uint8_t *far = shared_kinds[SHARED_UNLINKED].make(PAGE, &fd), *m;
 	char byte = 0;
 
 	check_case("system calls on endpoints");
@@ -34,8 +36,11 @@ static void system_calls_on_endpoints(void)
 			die("mmap");
 		far[5] = 55;
 		CHECK_EQ(m[5], 55);
+		m[6] = 66;
+		CHECK_EQ(far[6], 66);
 		CHECK_EQ(scif_munmap(m, PAGE), 0);
 	}
+	close(fd);
 	CHECK_EQ(raw_send(p.a, RAW_NEW, "x", 1, SCIF_SEND_BLOCK), 1);
 	CHECK_EQ(raw_recv(p.b, RAW_OLD, &byte, 1, SCIF_RECV_BLOCK), 1);
 	CHECK_EQ(byte, 'x');
@@ -229,6 +234,65 @@ static void forked(void)
 	close(c);
 }
 
+static struct raw_pair parents;
+
+/*
+ * Every system call that the shim wraps, on what was inherited: the library asks the kernel about
+ * such an fd, and must not come back by the shim.
+ */
+static void user(int in, int out)
+{
+	struct pollfd p[2] = {{.fd = parents.a, .events = POLLIN | POLLOUT}, {.fd = in}};
+	uint8_t *far = scif_pages(PAGE);
+	char buf[2] = "";
+	void *m;
+
+	CHECK_EQ(poll(p, 2, WAIT_MS), 1);
+	CHECK_EQ(p[0].revents, POLLOUT);
+	CHECK_EQ(scif_events(parents.a, POLLIN | POLLOUT, WAIT_MS), POLLOUT);
+	p[0].events = POLLIN;
+	CHECK_EQ(poll(p, 2, 0), 0);
+	CHECK_EQ(poll(p, 2, 20), 0);
+	/* Nothing is there yet: both wait in poll(2). */
+	CHECK_EQ(raw_send(parents.a, RAW_NEW, "u", 1, SCIF_SEND_BLOCK), 1);
+	CHECK_EQ(raw_recv(parents.a, RAW_NEW, buf, 2, SCIF_RECV_BLOCK), 2);
+	CHECK_EQ(memcmp(buf, "ok", 2), 0);
+	m = mmap(NULL, PAGE, RW, MAP_SHARED, parents.a, 0x10000);
+	CHECK(m == MAP_FAILED && errno == EOPNOTSUPP);
+	CHECK_EQ(munmap(far, PAGE), 0);
+	CHECK_EQ(ioctl(parents.a, RAW_GET_VERSION), 1);
+	/* Nobody has asked yet, and once the parent knows that somebody has. */
+	CHECK_EQ(scif_raw_poll(parents.listener, POLLIN, 0), 0);
+	scif_tell(out, 0);
+	CHECK_EQ(
+		close(raw_accept(parents.listener, RAW_NEW, SCIF_ACCEPT_SYNC, &(struct raw_id){0})),
+		0);
+	CHECK_EQ(close(parents.a), 0);
+	CHECK_EQ(poll(p, 1, 0), 1);
+	CHECK_EQ(p[0].revents, POLLNVAL);
+}
+
+static void used_by_a_child(void)
+{
+	struct scif_child child;
+	int c;
+	char byte = 0;
+
+	check_case("used by a child");
+	parents = raw_make_pair(RAW_NEW);
+	child = scif_fork(user);
+	CHECK_EQ(raw_recv(parents.b, RAW_NEW, &byte, 1, SCIF_RECV_BLOCK), 1);
+	CHECK_EQ(byte, 'u');
+	CHECK_EQ(raw_send(parents.b, RAW_NEW, "o", 1, SCIF_SEND_BLOCK), 1);
+	CHECK_EQ(raw_send(parents.b, RAW_NEW, "k", 1, SCIF_SEND_BLOCK), 1);
+	scif_hear(child.from);
+	c = raw_open(RAW_NEW, 0);
+	CHECK(raw_connect(c, RAW_NEW, (struct raw_id){0, parents.port}) >= 0);
+	close(c);
+	scif_join(&child);
+	raw_end_pair(&parents);
+}
+
 static int run_again(const char *what, int fd)
 {
 	char number[16];
@@ -283,6 +347,7 @@ int main(int argc, char **argv)
 	nobody_to_accept();
 	replaced();
 	forked();
+	used_by_a_child();
 	executed();
 	return check_result();
 }

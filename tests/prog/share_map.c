@@ -4,45 +4,26 @@
  * writes; closing, revoking, the death of either side, forks, and bad arguments.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ipc.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "include/weft/share.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
+#include "tests/lib/share_peer.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
 
 enum { PAGE = 4096, PAGES = 40, LEN = PAGES * PAGE, RW = PROT_READ | PROT_WRITE };
 enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
-
-/* What the peer is asked to do. */
-enum what { MAP, UNMAP, FILL, SUM, END };
-
-struct order {
-	enum what what;
-	struct weft_share_handle handle;
-	uint64_t offset;
-	size_t length;
-	int prot, flags;
-	uint8_t *at;
-	uint8_t value;
-};
-
-struct answer {
-	int error;
-	uint8_t *at;
-	bool all; /* SUM: every byte is the order's value */
-};
 
 static struct ibv_context *ctx;
 
@@ -53,95 +34,6 @@ static uint8_t *fresh(size_t len)
 	if (p == MAP_FAILED)
 		die("mmap");
 	return p;
-}
-
-static void serve(int fd, void *arg)
-{
-	struct order o;
-
-	(void)arg;
-	ctx = vp_open();
-	while (read(fd, &o, sizeof o) == sizeof o && o.what != END) {
-		struct answer a = {.at = o.at};
-
-		switch (o.what) {
-		case MAP:
-			a.at = weft_share_map(
-				ctx, &o.handle, o.offset, o.length, o.prot, o.flags, o.at);
-			a.error = a.at ? 0 : errno;
-			break;
-		case UNMAP:
-			a.error = weft_share_unmap(o.at, o.length);
-			break;
-		case FILL:
-			memset(o.at, o.value, o.length);
-			break;
-		default:
-			a.all = pattern_all(o.at, o.length, o.value);
-		}
-		if (write(fd, &a, sizeof a) != sizeof a)
-			die("write");
-	}
-}
-
-static struct answer ask(const struct vp_child *c, struct order o)
-{
-	struct answer a;
-
-	if (write(c->fd, &o, sizeof o) != sizeof o || read(c->fd, &a, sizeof a) != sizeof a)
-		die("the peer");
-	return a;
-}
-
-static uint8_t *peer_maps(
-	const struct vp_child *c, const struct weft_share_handle *h, uint64_t offset, size_t length)
-{
-	struct answer a = ask(c,
-		(struct order){
-			.what = MAP, .handle = *h, .offset = offset, .length = length, .prot = RW});
-
-	CHECK_EQ(a.error, 0);
-	return a.at;
-}
-
-static int peer_error(const struct vp_child *c, const struct weft_share_handle *h, uint64_t offset,
-	size_t length, int prot)
-{
-	return ask(c, (struct order){.what = MAP,
-			      .handle = *h,
-			      .offset = offset,
-			      .length = length,
-			      .prot = prot})
-		.error;
-}
-
-static void peer_fills(const struct vp_child *c, uint8_t *at, size_t length, uint8_t value)
-{
-	ask(c, (struct order){.what = FILL, .at = at, .length = length, .value = value});
-}
-
-static bool peer_sees(const struct vp_child *c, uint8_t *at, size_t length, uint8_t value)
-{
-	return ask(c, (struct order){.what = SUM, .at = at, .length = length, .value = value}).all;
-}
-
-static int peer_unmaps(const struct vp_child *c, uint8_t *at, size_t length)
-{
-	return ask(c, (struct order){.what = UNMAP, .at = at, .length = length}).error;
-}
-
-static struct vp_child peer(void)
-{
-	return vp_fork(serve, NULL);
-}
-
-static void peer_ends(struct vp_child *c)
-{
-	struct order o = {.what = END};
-
-	if (write(c->fd, &o, sizeof o) != sizeof o)
-		die("write");
-	vp_join(c);
 }
 
 /* The memory of an export that ended goes back with the next call. */
@@ -187,34 +79,34 @@ static void both_ways(const struct vp_child *c)
 	CHECK(s != NULL);
 	CHECK_EQ(share_count("exports"), 1);
 	CHECK(pattern_all(p, LEN, 1));
-	q = peer_maps(c, &h, 0, LEN);
-	CHECK(peer_sees(c, q, LEN, 1));
-	peer_fills(c, q, LEN, 2);
+	q = share_peer_maps(c, &h, 0, LEN);
+	CHECK(share_peer_sees(c, q, LEN, 1));
+	share_peer_fills(c, q, LEN, 2);
 	CHECK(pattern_all(p, LEN, 2));
 	memset(p, 3, LEN);
-	CHECK(peer_sees(c, q, LEN, 3));
+	CHECK(share_peer_sees(c, q, LEN, 3));
 
 	check_case("a part, a second time");
-	r = peer_maps(c, &h, 4 * PAGE, 2 * PAGE);
-	peer_fills(c, r, 2 * PAGE, 4);
+	r = share_peer_maps(c, &h, 4 * PAGE, 2 * PAGE);
+	share_peer_fills(c, r, 2 * PAGE, 4);
 	CHECK(pattern_all(p + 4 * PAGE, 2 * PAGE, 4));
 	CHECK(pattern_all(p, 4 * PAGE, 3));
-	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), 0);
-	CHECK_EQ(peer_unmaps(c, r, 2 * PAGE), EINVAL);
+	CHECK_EQ(share_peer_unmaps(c, r, 2 * PAGE), 0);
+	CHECK_EQ(share_peer_unmaps(c, r, 2 * PAGE), EINVAL);
 
 	check_case("a hole in a mapping");
-	CHECK_EQ(peer_unmaps(c, q + PAGE, PAGE), 0);
-	CHECK(peer_sees(c, q, PAGE, 3));
-	peer_fills(c, q + 2 * PAGE, PAGE, 5);
+	CHECK_EQ(share_peer_unmaps(c, q + PAGE, PAGE), 0);
+	CHECK(share_peer_sees(c, q, PAGE, 3));
+	share_peer_fills(c, q + 2 * PAGE, PAGE, 5);
 	CHECK(pattern_all(p + 2 * PAGE, PAGE, 5));
 
 	check_case("closed, while it is mapped");
 	CHECK_EQ(weft_share_close(s), 0);
-	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
-	peer_fills(c, q + 3 * PAGE, PAGE, 6);
+	CHECK_EQ(share_peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	share_peer_fills(c, q + 3 * PAGE, PAGE, 6);
 	CHECK(pattern_all(p + 3 * PAGE, PAGE, 6));
 	CHECK_EQ(bytes_shared(), LEN);
-	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
 	CHECK_EQ(bytes_shared(), 0);
 	CHECK_EQ(share_count("exports"), 0);
 	CHECK(pattern_all(p + 3 * PAGE, PAGE, 6));
@@ -230,17 +122,17 @@ static void owner_frees(const struct vp_child *c)
 	check_case("the owner frees the memory");
 	memset(p, 1, LEN);
 	s = weft_share_export(ctx, p, LEN, RW, &h);
-	q = peer_maps(c, &h, 0, LEN);
+	q = share_peer_maps(c, &h, 0, LEN);
 	munmap(p, LEN);
-	CHECK(peer_sees(c, q, LEN, 1));
+	CHECK(share_peer_sees(c, q, LEN, 1));
 	CHECK(mmap(p, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
 	CHECK(pattern_all(p, LEN, 0));
 	t = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(!t && errno == EBUSY);
-	peer_fills(c, q, LEN, 9);
+	share_peer_fills(c, q, LEN, 9);
 	CHECK(pattern_all(p, LEN, 0));
 	CHECK_EQ(weft_share_close(s), 0);
-	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
 	t = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(t != NULL);
 	CHECK(pattern_all(p, LEN, 0));
@@ -260,15 +152,15 @@ static void revoked(const struct vp_child *c)
 	memset(p, 1, LEN);
 	mr = ibv_reg_mr(pd, p, LEN, RIGHTS);
 	s = weft_share_export(ctx, p, LEN, RW, &h);
-	q = peer_maps(c, &h, 0, LEN);
-	peer_fills(c, q, LEN, 2);
+	q = share_peer_maps(c, &h, 0, LEN);
+	share_peer_fills(c, q, LEN, 2);
 	CHECK_EQ(weft_share_revoke(s), 0);
 	CHECK(pattern_all(p, LEN, 2));
-	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
-	peer_fills(c, q, LEN, 3);
+	CHECK_EQ(share_peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	share_peer_fills(c, q, LEN, 3);
 	CHECK(pattern_all(p, LEN, 2));
 	memset(p, 4, LEN);
-	CHECK(peer_sees(c, q, LEN, 3));
+	CHECK(share_peer_sees(c, q, LEN, 3));
 	check_case("in quarantine");
 	CHECK(!weft_share_export(ctx, p, LEN, RW, &again) && errno == EBUSY);
 	CHECK_RANGE(share_count("quarantine"), 1, INT64_MAX);
@@ -276,13 +168,13 @@ static void revoked(const struct vp_child *c)
 	mr = ibv_reg_mr(pd, p, LEN, RIGHTS); /* copied */
 	CHECK_EQ(share_count("regions"), 0);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
-	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
 	s = weft_share_export(ctx, p, LEN, RW, &again);
 	CHECK(s != NULL);
 	CHECK(pattern_all(p, LEN, 4));
-	q = peer_maps(c, &again, 0, LEN);
-	CHECK(peer_sees(c, q, LEN, 4));
-	CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+	q = share_peer_maps(c, &again, 0, LEN);
+	CHECK(share_peer_sees(c, q, LEN, 4));
+	CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
 	CHECK_EQ(weft_share_revoke(s), 0);
 	CHECK_EQ(bytes_shared(), 0);
 	ibv_dealloc_pd(pd);
@@ -294,25 +186,22 @@ static void placed(const struct vp_child *c)
 	uint8_t *p = fresh(LEN), *hole;
 	struct weft_share_handle h;
 	struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
-	struct order o = {.what = MAP, .handle = h, .length = LEN, .prot = RW};
+	int error;
 
 	check_case("at a place");
 	/* Where nothing is. */
-	hole = peer_maps(c, &h, 0, LEN);
-	CHECK_EQ(peer_unmaps(c, hole, LEN), 0);
-	o.at = hole;
-	o.flags = WEFT_SHARE_NOREPLACE;
-	CHECK(ask(c, o).at == hole);
-	CHECK_EQ(ask(c, o).error, EEXIST);
-	o.flags = WEFT_SHARE_NOREPLACE | WEFT_SHARE_FIXED;
-	CHECK_EQ(ask(c, o).error, EEXIST);
-	o.flags = WEFT_SHARE_FIXED;
-	o.offset = PAGE;
-	o.length = PAGE;
-	CHECK(ask(c, o).at == hole);
+	hole = share_peer_maps(c, &h, 0, LEN);
+	CHECK_EQ(share_peer_unmaps(c, hole, LEN), 0);
+	CHECK(share_peer_places(c, &h, 0, LEN, WEFT_SHARE_NOREPLACE, hole, &error) == hole);
+	CHECK(!share_peer_places(c, &h, 0, LEN, WEFT_SHARE_NOREPLACE, hole, &error));
+	CHECK_EQ(error, EEXIST);
+	CHECK(!share_peer_places(
+		c, &h, 0, LEN, WEFT_SHARE_NOREPLACE | WEFT_SHARE_FIXED, hole, &error));
+	CHECK_EQ(error, EEXIST);
+	CHECK(share_peer_places(c, &h, PAGE, PAGE, WEFT_SHARE_FIXED, hole, &error) == hole);
 	p[PAGE] = 7;
-	CHECK(peer_sees(c, hole, 1, 7));
-	CHECK_EQ(peer_unmaps(c, hole, LEN), 0);
+	CHECK(share_peer_sees(c, hole, 1, 7));
+	CHECK_EQ(share_peer_unmaps(c, hole, LEN), 0);
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(bytes_shared(), 0);
 	munmap(p, LEN);
@@ -346,7 +235,7 @@ static void wrong(const struct vp_child *c)
 	uint8_t *p = fresh(LEN), *shared, here[2 * PAGE];
 	struct weft_share_handle h, bad = {.raw = {1}};
 	struct weft_share *s;
-	int id;
+	int fd;
 
 	check_case("bad arguments");
 	CHECK(!weft_share_export(ctx, p + 1, PAGE, RW, &h) && errno == EINVAL);
@@ -368,14 +257,11 @@ static void wrong(const struct vp_child *c)
 	shared = mmap(NULL, LEN, RW | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
 	munmap(shared, LEN);
-	shared = mmap(NULL, LEN, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
-	munmap(shared, LEN);
-	id = shmget(IPC_PRIVATE, LEN, IPC_CREAT | 0600);
-	shared = shmat(id, NULL, 0);
-	shmctl(id, IPC_RMID, NULL);
-	CHECK(!weft_share_export(ctx, shared, LEN, RW, &h) && errno == EOPNOTSUPP);
-	shmdt(shared);
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	shared = mmap(NULL, PAGE, RW, MAP_PRIVATE, fd, 0);
+	close(fd);
+	CHECK(!weft_share_export(ctx, shared, PAGE, RW, &h) && errno == EOPNOTSUPP);
+	munmap(shared, PAGE);
 	CHECK(!weft_share_export(
 		      ctx, (void *)(((uintptr_t)here + PAGE) & -(uintptr_t)PAGE), PAGE, RW, &h) &&
 		errno == EOPNOTSUPP);
@@ -383,23 +269,24 @@ static void wrong(const struct vp_child *c)
 	check_case("what a peer may not");
 	s = weft_share_export(ctx, p, 4 * PAGE, PROT_READ, &h);
 	CHECK(s != NULL);
-	CHECK_EQ(peer_error(c, &h, 0, PAGE, RW), EACCES);
-	CHECK_EQ(peer_error(c, &h, 0, 5 * PAGE, PROT_READ), ENXIO);
-	CHECK_EQ(peer_error(c, &h, 4 * PAGE, PAGE, PROT_READ), ENXIO);
-	CHECK_EQ(peer_error(c, &h, UINT64_MAX - PAGE + 1, PAGE, PROT_READ), EINVAL);
-	CHECK_EQ(peer_error(c, &h, 1, PAGE, PROT_READ), EINVAL);
-	CHECK_EQ(peer_error(c, &h, 0, 0, PROT_READ), EINVAL);
-	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_EXEC), EINVAL);
-	CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), EINVAL);
+	CHECK_EQ(share_peer_error(c, &h, 0, PAGE, RW), EACCES);
+	CHECK_EQ(share_peer_error(c, &h, 0, 5 * PAGE, PROT_READ), ENXIO);
+	CHECK_EQ(share_peer_error(c, &h, 4 * PAGE, PAGE, PROT_READ), ENXIO);
+	CHECK_EQ(share_peer_error(c, &h, UINT64_MAX - PAGE + 1, PAGE, PROT_READ), EINVAL);
+	CHECK_EQ(share_peer_error(c, &h, 1, PAGE, PROT_READ), EINVAL);
+	CHECK_EQ(share_peer_error(c, &h, 0, 0, PROT_READ), EINVAL);
+	CHECK_EQ(share_peer_error(c, &h, 0, PAGE, PROT_EXEC), EINVAL);
+	CHECK_EQ(share_peer_error(c, &bad, 0, PAGE, PROT_READ), EINVAL);
 	for (unsigned i = 0; i < sizeof h.raw; i++) { /* whatever somebody makes of a handle */
 		bool no_handle = i < 4 || (i >= 12 && i < 16); /* the magic, what must be 0 */
 
 		bad = h;
 		bad.raw[i] ^= 0x5a;
-		CHECK_EQ(peer_error(c, &bad, 0, PAGE, PROT_READ), no_handle ? EINVAL : ESTALE);
+		CHECK_EQ(
+			share_peer_error(c, &bad, 0, PAGE, PROT_READ), no_handle ? EINVAL : ESTALE);
 	}
 	CHECK_EQ(weft_share_close(s), 0);
-	CHECK_EQ(peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
+	CHECK_EQ(share_peer_error(c, &h, 0, PAGE, PROT_READ), ESTALE);
 	munmap(p, LEN);
 }
 
@@ -417,7 +304,7 @@ static void forked(const struct vp_child *c)
 	memset(p, 1, LEN);
 	mr = ibv_reg_mr(pd, p + PAGE, LEN - PAGE, RIGHTS);
 	s = weft_share_export(ctx, p, LEN / 2, RW, &h);
-	q = peer_maps(c, &h, 0, LEN / 2);
+	q = share_peer_maps(c, &h, 0, LEN / 2);
 	pid = fork();
 	if (!pid) {
 		memset(p, 2, LEN);
@@ -425,13 +312,13 @@ static void forked(const struct vp_child *c)
 	}
 	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 0);
 	CHECK(pattern_all(p, LEN, 1));
-	CHECK(peer_sees(c, q, LEN / 2, 1));
-	peer_fills(c, q, LEN / 2, 3);
+	CHECK(share_peer_sees(c, q, LEN / 2, 1));
+	share_peer_fills(c, q, LEN / 2, 3);
 	CHECK(pattern_all(p, LEN / 2, 3));
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
-	peer_fills(c, q, LEN / 2, 4);
+	share_peer_fills(c, q, LEN / 2, 4);
 	CHECK(pattern_all(p, LEN / 2, 4));
-	CHECK_EQ(peer_unmaps(c, q, LEN / 2), 0);
+	CHECK_EQ(share_peer_unmaps(c, q, LEN / 2), 0);
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(bytes_shared(), 0);
 	ibv_dealloc_pd(pd);
@@ -468,12 +355,12 @@ static void beside_threads(const struct vp_child *c)
 		uint8_t *q;
 
 		CHECK(s != NULL);
-		q = peer_maps(c, &h, 0, LEN);
+		q = share_peer_maps(c, &h, 0, LEN);
 		/* Words that the thread does not write. */
-		peer_fills(c, q + 8 + 512 * (i % 8), 8, i + 1);
+		share_peer_fills(c, q + 8 + 512 * (i % 8), 8, i + 1);
 		CHECK(pattern_all((uint8_t *)p + 8 + 512 * (i % 8), 8, i + 1));
 		CHECK_EQ(i % 2 ? weft_share_revoke(s) : weft_share_close(s), 0);
-		CHECK_EQ(peer_unmaps(c, q, LEN), 0);
+		CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
 	}
 	__atomic_store_n(&p[LEN / sizeof *p - 1], 1, __ATOMIC_RELAXED);
 	pthread_join(t, &n);
@@ -486,14 +373,14 @@ static void beside_threads(const struct vp_child *c)
 
 static void deaths(void)
 {
-	struct vp_child c = peer();
+	struct vp_child c = share_peer();
 	uint8_t *p = fresh(LEN), *q;
 	struct weft_share_handle h;
 	struct weft_share *s = weft_share_export(ctx, p, LEN, RW, &h);
 
 	check_case("the peer is killed");
-	q = peer_maps(&c, &h, 0, LEN);
-	peer_fills(&c, q, LEN, 4);
+	q = share_peer_maps(&c, &h, 0, LEN);
+	share_peer_fills(&c, q, LEN, 4);
 	CHECK_EQ(weft_share_close(s), 0);
 	CHECK_EQ(bytes_shared(), LEN);
 	vp_kill_join(&c);
@@ -559,18 +446,18 @@ static void without_weftd(int fd, void *arg)
 	check_case("weftd does not run");
 	ctx = vp_open();
 	setenv("WEFT_AUTOSTART", "0", 1);
-	c = peer();
+	c = share_peer();
 	CHECK(weft_share_export(ctx, p, LEN, RW, &h) != NULL);
-	CHECK_EQ(peer_unmaps(&c, NULL, PAGE), EINVAL); /* so it has opened the device */
+	CHECK_EQ(share_peer_unmaps(&c, NULL, PAGE), EINVAL); /* so it has opened the device */
 	weftd_down();
-	CHECK_EQ(peer_error(&c, &h, 0, PAGE, PROT_READ), ENOTCONN);
-	peer_ends(&c);
+	CHECK_EQ(share_peer_error(&c, &h, 0, PAGE, PROT_READ), ENOTCONN);
+	share_peer_ends(&c);
 	munmap(p, LEN);
 }
 
 static void owner(int fd, void *arg)
 {
-	struct vp_child c = peer();
+	struct vp_child c = share_peer();
 
 	(void)fd;
 	(void)arg;
@@ -583,7 +470,7 @@ static void owner(int fd, void *arg)
 	wrong(&c);
 	forked(&c);
 	beside_threads(&c);
-	peer_ends(&c);
+	share_peer_ends(&c);
 	deaths();
 	owner_dies();
 }

@@ -33,7 +33,13 @@ enum {
 static struct seg *hub, *victim, *hostile;
 static uint8_t memory[OWN_MEMORY + 64];
 
-static void no_fire(uint32_t attach, uint32_t channel, void *arg)
+static bool no_fire(uint32_t attach, uint32_t channel, void *arg)
+{
+	(void)attach, (void)channel, (void)arg;
+	return true;
+}
+
+static void no_env_fire(uint32_t attach, uint32_t channel, void *arg)
 {
 	(void)attach, (void)channel, (void)arg;
 }
@@ -187,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct recover_env env = {.hub_id = HUB_ID, .fire = no_fire, .timer = no_env_timer};
+	struct recover_env env = {.hub_id = HUB_ID, .fire = no_env_fire, .timer = no_env_timer};
 
 	if (!hub) {
 		hub = new_segment();

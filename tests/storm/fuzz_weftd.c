@@ -81,7 +81,8 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 {
 	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int event = eventfd(0, EFD_CLOEXEC);
-	const int fds[4] = {how & 0x10 ? event : netns, event, netns, event};
+	int channel = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const int fds[4] = {how & 0x10 ? event : how & 0x20 ? channel : netns, event, netns, event};
 	uint8_t packet[PACKET_MAX] = {0};
 	struct proto_msg msg;
 
@@ -111,6 +112,7 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 	}
 	close(netns);
 	close(event);
+	close(channel);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -236,6 +236,11 @@ static unsigned each_daemon(int sig)
 	return n;
 }
 
+void world_signal_daemons(int sig)
+{
+	each_daemon(sig);
+}
+
 unsigned world_daemons(void)
 {
 	return each_daemon(0);

@@ -32,6 +32,9 @@ bool world_empty(unsigned within_ms);
 /* How many weftd processes serve our directory. */
 unsigned world_daemons(void);
 
+/* Sends each of them a signal. */
+void world_signal_daemons(int sig);
+
 /* Reaps what was orphaned and has ended; the number. */
 unsigned world_reap(void);
 

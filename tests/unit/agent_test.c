@@ -18,9 +18,13 @@ enum { LEN = 5 * AGENT_HALF_BYTES + 77, OWNER = 0x123456, KEY = 0x4200, PATIENCE
 
 static struct agent_area *area;
 static struct agent_bell bell;
-static _Atomic bool stop, deaf, valid = true, dead;
+static _Atomic bool stop, deaf, valid = true, dead, begins_anew;
 static enum move_result answer;
-static unsigned served, rests, wrong;
+static unsigned served, wrong;
+static _Atomic unsigned rests;
+/* An agent that is at it until its requester has rested so often, or has gone. */
+static _Atomic unsigned slow_rests;
+static _Atomic bool serving, left;
 
 static void serve(struct agent_half *h, uint8_t *bounce)
 {
@@ -44,6 +48,19 @@ static void serve(struct agent_half *h, uint8_t *bounce)
 	served++;
 }
 
+/* The request is not valid any more from the moment on at which it is served. */
+static void linger(void)
+{
+	unsigned until = atomic_load(&rests) + atomic_load(&slow_rests);
+
+	atomic_store(&serving, true);
+	if (!atomic_load(&slow_rests))
+		return;
+	atomic_store(&valid, false);
+	while (atomic_load(&rests) < until && !atomic_load(&left) && !atomic_load(&stop))
+		cpu_relax();
+}
+
 static void *fake_agent(void *arg)
 {
 	struct agent_turn turn = {0};
@@ -53,7 +70,9 @@ static void *fake_agent(void *arg)
 		uint32_t seen = atomic_load(&bell.rings);
 
 		if (!atomic_load(&deaf) && agent_look_at(&area->slot[0], &turn) == AGENT_CLAIMED) {
+			linger();
 			serve(&area->slot[0].half[turn.half], area->bounce[0][turn.half]);
+			atomic_store(&serving, false);
 			if (agent_served(&area->slot[0], &turn, &phase))
 				futex_wake_shared(phase);
 			continue;
@@ -83,6 +102,12 @@ static bool is_slow(void *arg)
 	(void)arg;
 	/* One that is not deaf may have to wait for a CPU. */
 	return !atomic_load(&deaf) || (excused && excused--);
+}
+
+static bool asks_again(void *arg)
+{
+	(void)arg;
+	return atomic_load(&begins_anew);
 }
 
 static void rest(void *arg)
@@ -127,6 +152,7 @@ static enum move_result run(bool push, void *mine, void *theirs, uint64_t len, v
 		.area = get_area,
 		.gone = is_gone,
 		.slow = is_slow,
+		.again = asks_again,
 		.rest = rest,
 		.arg = no_area};
 	struct sgl local, remote;
@@ -185,10 +211,11 @@ static void both_ways_in_all_sizes(void **state)
 	free(b);
 }
 
-static void atomics(void **state)
+/* Adds 2. */
+static enum move_result add(uint64_t *word, uint64_t *before)
 {
 	static const uint32_t key = KEY;
-	uint64_t word = 40;
+	enum move_result r;
 	struct agent_call c = {.owner = OWNER,
 		.qp = 7,
 		.op = AGENT_ADD,
@@ -199,17 +226,70 @@ static void atomics(void **state)
 		.area = get_area,
 		.gone = is_gone,
 		.slow = is_slow,
+		.again = asks_again,
 		.rest = rest};
 	struct sgl remote;
 	struct move m = {.pid = 1, .remote = &remote, .still_valid = still_valid, .agent = &c};
 
-	(void)state;
 	sgl_reset(&remote);
-	sgl_add(&remote, (uintptr_t)&word, 8);
-	assert_int_equal(mover_run(&m), MOVE_OK);
-	assert_int_equal(c.before, 40);
+	sgl_add(&remote, (uintptr_t)word, 8);
+	r = mover_run(&m);
+	*before = c.before;
+	return r;
+}
+
+static void atomics(void **state)
+{
+	uint64_t word = 40, before = 0;
+
+	(void)state;
+	assert_int_equal(add(&word, &before), MOVE_OK);
+	assert_int_equal(before, 40);
 	assert_int_equal(word, 42);
 	check_given_back();
+}
+
+static void set_slow(unsigned n)
+{
+	atomic_store(&rests, 0);
+	atomic_store(&left, false);
+	atomic_store(&valid, true);
+	atomic_store(&begins_anew, n > 0);
+	atomic_store(&slow_rests, n);
+}
+
+/* What is to be asked for again is not given up while the agent is at it. */
+static void what_begins_anew(void **state)
+{
+	enum { THREE = 3 * AGENT_HALF_BYTES };
+	uint8_t *a = calloc(1, THREE), *b = calloc(1, THREE);
+	uint64_t word = 40, before = 0;
+	unsigned n;
+
+	(void)state;
+	set_slow(3);
+	assert_int_equal(add(&word, &before), MOVE_OK);
+	assert_int_equal(before, 40);
+	assert_int_equal(word, 42);
+	set_slow(3);
+	assert_int_equal(run(true, a, b, THREE, NULL), MOVE_STOPPED);
+	assert_false(atomic_load(&serving));
+	atomic_store(&left, true);
+	/* What the agent did not begin is taken back, and is not served later. */
+	set_slow(0);
+	atomic_store(&begins_anew, true);
+	atomic_store(&valid, false);
+	atomic_store(&deaf, true);
+	n = served;
+	assert_int_equal(add(&word, &before), MOVE_STOPPED);
+	atomic_store(&deaf, false);
+	set_slow(0);
+	check_given_back();
+	assert_int_equal(add(&word, &before), MOVE_OK);
+	assert_int_equal(served, n + 1);
+	assert_int_equal(word, 44);
+	free(a);
+	free(b);
 }
 
 /* What the agent answers ends the transfer, and is believed only if it is an answer. */
@@ -263,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ways_in_all_sizes),
 		cmocka_unit_test(atomics),
+		cmocka_unit_test(what_begins_anew),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(an_agent_that_does_not_answer),
 	};

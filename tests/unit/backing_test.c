@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* pages/backing.c: what a peer finds out by itself before it maps an object, and its windows. */
+/*
+ * pages/backing.c: what a peer finds out by itself before it maps an object, and its windows.
+ * pages/piece.c: pieces where programs want them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,6 +17,7 @@
 #include <cmocka.h>
 
 #include "pages/backing.h"
+#include "pages/piece.h"
 
 enum { PAGE = 4096, LEN = 16 * PAGE, ID = 77 };
 
@@ -234,6 +238,37 @@ static void attaches_segments(void **state)
 	shmdt(own);
 }
 
+/* Address space that was free just now is where the kernel itself would put a segment. */
+static void places_segments(void **state)
+{
+	static const int placed[] = {MAP_FIXED, MAP_FIXED_NOREPLACE};
+	struct backing b = sysv(LEN);
+	char *own = shmat(b.shmid, NULL, 0);
+
+	(void)state;
+	shmctl(b.shmid, IPC_RMID, NULL);
+	for (unsigned i = 0; i < sizeof placed / sizeof *placed; i++)
+		for (uint64_t offset = 0; offset < LEN; offset += LEN / 2) {
+			char *at = mmap(NULL, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			uint64_t len = LEN - offset;
+			void *p;
+
+			munmap(at, LEN);
+			assert_int_equal(piece_map(&b, offset, len, PROT_READ | PROT_WRITE,
+						 placed[i], at + offset, &p),
+				0);
+			assert_ptr_equal(p, at + offset);
+			own[offset] = 'a' + i;
+			assert_int_equal(*(char *)p, 'a' + i);
+			assert_int_equal(piece_map(&b, 0, PAGE, PROT_READ, MAP_FIXED_NOREPLACE,
+						 at + offset, &p),
+				-EEXIST);
+			assert_int_equal(at[offset], 'a' + i);
+			munmap(at + offset, len);
+		}
+	shmdt(own);
+}
+
 /* More objects than windows: no more is mapped, and what is stays in place. */
 static void has_an_end(void **state)
 {
@@ -263,6 +298,7 @@ int main(void)
 		cmocka_unit_test_teardown(remembers_failure, teardown),
 		cmocka_unit_test_teardown(lets_go, teardown),
 		cmocka_unit_test_teardown(attaches_segments, teardown),
+		cmocka_unit_test(places_segments),
 		cmocka_unit_test_teardown(has_an_end, teardown),
 	};
 

@@ -416,10 +416,14 @@ static void rejected(void **state)
 	assert_int_equal(world.side[0].events[0].param.priv_len, 148);
 	assert_memory_equal(world.side[0].events[0].priv, "no\0", 3);
 	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), -EINVAL);
+	assert_int_equal(cm_reject(world.side[1].cm, OWNER, &c), -EINVAL);
 	end();
 }
 
-/* At each step of a connect the owner of one side dies: the other is told once, and at once. */
+/*
+ * At each step of a connect the owner of one side dies: the other is told once, and at once; but
+ * not of a request that it has not accepted.
+ */
 static void deaths(void **state)
 {
 	(void)state;
@@ -444,10 +448,53 @@ static void deaths(void **state)
 			before = world.side[!victim].n_events;
 			cm_owner_gone(world.side[victim].cm, OWNER);
 			fly();
-			assert_int_equal(world.side[!victim].n_events, before + 1);
-			event(!victim, before, step == 2 ? EV_DISCONNECTED : EV_REJECTED);
+			if (victim == 0 && step == 0) {
+				assert_int_equal(world.side[1].n_events, before);
+			} else {
+				assert_int_equal(world.side[!victim].n_events, before + 1);
+				event(!victim, before, step == 2 ? EV_DISCONNECTED : EV_REJECTED);
+			}
 			end();
 		}
+}
+
+/* Of a request that nobody has accepted no event comes, however it ends; the accept fails. */
+static void unaccepted(void **state)
+{
+	enum { TIMES_OUT, GIVES_UP, REFUSED, LISTENER_GONE, WAYS };
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		struct cm_call c;
+
+		begin();
+		listen_at(0);
+		assert_int_equal(connect_to(PORT, ACTIVE), 0);
+		fly();
+		c = call_of(1, passive_handle());
+		if (way == TIMES_OUT) {
+			wait_ms(300000); /* an MRA stretches it */
+			event(0, 0, EV_UNREACHABLE);
+			cm_destroy(world.side[0].cm, OWNER, ACTIVE);
+		} else if (way == GIVES_UP) {
+			cm_destroy(world.side[0].cm, OWNER, ACTIVE);
+		} else if (way == REFUSED) {
+			assert_int_equal(cm_reject(world.side[1].cm, OWNER, &c), 0);
+		} else {
+			cm_destroy(world.side[1].cm, OWNER, LISTENER);
+		}
+		fly();
+		if (way == LISTENER_GONE) {
+			accept_it(); /* the request is the program's already */
+			fly();
+			event(0, 0, EV_RESPONSE);
+		} else {
+			wait_ms(60000);
+			assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), -EINVAL);
+		}
+		assert_int_equal(world.side[1].n_events, 1);
+		end();
+	}
 }
 
 /* The peer was started anew and connects from a QP that we hold for connected. */
@@ -570,27 +617,48 @@ static void lent_ports(void **state)
 	end();
 }
 
-static void datagrams(void **state)
+/* The passive side's, for datagrams: bound, and to be listened at. */
+static struct cm_call bind_datagrams(uint32_t handle)
 {
-	struct cm_call c;
-	const struct cm_event *e;
-	uint32_t comm;
+	struct cm_call c = call_of(1, handle);
 	uint16_t port;
 
-	(void)state;
-	begin();
-	c = call_of(1, LISTENER);
 	c.ps = 0x0111;
 	c.flags = CM_F_DATAGRAM;
 	c.src.port = PORT;
 	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
+	return c;
+}
+
+static void listen_for_datagrams(uint32_t handle)
+{
+	struct cm_call c = bind_datagrams(handle);
+
 	assert_int_equal(cm_listen(world.side[1].cm, OWNER, &c), 0);
-	c = call_of(0, ACTIVE);
+}
+
+static void ask_for_datagrams(void)
+{
+	struct cm_call c = call_of(0, ACTIVE);
+	uint32_t comm;
+	uint16_t port;
+
 	c.ps = 0x0111;
 	c.flags = CM_F_DATAGRAM;
 	c.dst.port = PORT;
 	assert_int_equal(cm_connect(world.side[0].cm, OWNER, &c, &comm, &port), 0);
 	fly();
+}
+
+static void datagrams(void **state)
+{
+	const struct cm_event *e;
+	struct cm_call c;
+
+	(void)state;
+	begin();
+	listen_for_datagrams(LISTENER);
+	ask_for_datagrams();
 	c = call_of(1, passive_handle());
 	c.param.qpn = 99;
 	c.param.qkey = 0x01234567;
@@ -605,27 +673,61 @@ static void datagrams(void **state)
 	end();
 }
 
+/* As unaccepted(): the request is refused, and nothing comes of it on its side. */
+static void datagram_unaccepted(void **state)
+{
+	(void)state;
+	for (int gives_up = 0; gives_up < 2; gives_up++) {
+		begin();
+		listen_for_datagrams(LISTENER);
+		ask_for_datagrams();
+		if (gives_up)
+			cm_destroy(world.side[0].cm, OWNER, ACTIVE);
+		else /* as weftd does with what its listener never took */
+			cm_destroy(world.side[1].cm, OWNER, passive_handle());
+		fly();
+		wait_ms(60000);
+		assert_int_equal(world.side[1].n_events, 1);
+		if (gives_up)
+			assert_int_equal(world.side[0].n_events, 0);
+		else
+			assert_int_equal(event(0, 0, EV_UNREACHABLE)->status, 2);
+		end();
+	}
+}
+
+/*
+ * perftest tells of itself at a port of the one space, leaves it, and listens there in the other:
+ * a request that comes before is held, too.
+ */
+static void other_space_before(void **state)
+{
+	(void)state;
+	for (int step = 0; step < 2; step++) {
+		begin();
+		listen_at(0);
+		if (step == 0)
+			cm_destroy(world.side[1].cm, OWNER, LISTENER);
+		ask_for_datagrams();
+		assert_int_equal(world.side[0].n_events, 0);
+		if (step == 1)
+			cm_destroy(world.side[1].cm, OWNER, LISTENER);
+		listen_for_datagrams(LISTENER + 8);
+		event(1, 0, EV_REQUEST);
+		end();
+	}
+}
+
 /* As too_early(), for datagrams. */
 static void datagram_too_early(void **state)
 {
-	struct cm_call listener, c;
-	uint32_t comm;
-	uint16_t port;
+	struct cm_call listener;
 
 	(void)state;
 	for (int listens = 0; listens < 2; listens++) {
 		begin();
-		listener = call_of(1, LISTENER);
-		listener.ps = 0x0111;
-		listener.flags = CM_F_DATAGRAM;
-		listener.src.port = PORT;
-		assert_int_equal(cm_bind(world.side[1].cm, OWNER, &listener, &port), 0);
-		c = call_of(0, ACTIVE);
-		c.ps = 0x0111;
-		c.flags = CM_F_DATAGRAM;
-		c.dst.port = PORT;
-		assert_int_equal(cm_connect(world.side[0].cm, OWNER, &c, &comm, &port), 0);
-		fly();
+		listener = bind_datagrams(LISTENER);
+		ask_for_datagrams();
 		assert_int_equal(world.side[0].n_events, 0);
 		if (listens) {
 			assert_int_equal(cm_listen(world.side[1].cm, OWNER, &listener), 0);
@@ -650,12 +752,15 @@ int main(void)
 		cmocka_unit_test(slow_consumer),
 		cmocka_unit_test(rejected),
 		cmocka_unit_test(deaths),
+		cmocka_unit_test(unaccepted),
+		cmocka_unit_test(datagram_unaccepted),
 		cmocka_unit_test(stale),
 		cmocka_unit_test(used_again),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(lent_ports),
 		cmocka_unit_test(datagrams),
 		cmocka_unit_test(datagram_too_early),
+		cmocka_unit_test(other_space_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

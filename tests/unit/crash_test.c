@@ -1,156 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The power-failure simulator: journals, what may be left by which rule, and the search. */
-#include <errno.h>
-#include <infiniband/verbs.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "crash/owner.h"
-#include "crash/search.h"
-
-enum { OWNER = 100, CLIENT = 200, OTHER = 201, BASE = 0x10000, WORDS = 16, QP = 7, QP2 = 8 };
-
-static struct journal j;
-static char path[64];
-
-static int begin(void **state)
-{
-	(void)state;
-	snprintf(path, sizeof path, "/tmp/weft-crash-test-%d", (int)getpid());
-	unlink(path);
-	assert_int_equal(journal_create(path, JOURNAL_SIZE_MIN), 0);
-	assert_int_equal(journal_open(&j, path, true), 0);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	journal_close(&j);
-	unlink(path);
-	return 0;
-}
-
-/* ---- making journals ---- */
-
-static uint64_t store(const void *bytes, uint64_t len)
-{
-	uint64_t data = journal_room(&j, len);
-
-	assert_true(data);
-	memcpy(journal_data(&j, data), bytes, len);
-	return data;
-}
-
-static void add(struct journal_record r, const void *bytes)
-{
-	r.owner = OWNER;
-	if (bytes) {
-		r.data = store(bytes, r.len);
-		r.data_len = r.len;
-	}
-	assert_non_null(journal_add(&j, &r, JOURNAL_DONE));
-}
-
-static void region(void)
-{
-	uint64_t zeros[WORDS] = {0};
-
-	add((struct journal_record){.kind = JOURNAL_REGION, .addr = BASE, .len = sizeof zeros},
-		zeros);
-}
-
-/* A request of CLIENT; words of value v from word w on. */
-static struct journal_record request(uint32_t qp, uint32_t pos, uint32_t seen)
-{
-	return (struct journal_record){.kind = JOURNAL_WRITE,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.pid = CLIENT,
-		.qpn = qp,
-		.target_qpn = qp,
-		.pos = pos,
-		.seen = seen};
-}
-
-static void write_as(struct journal_record r, unsigned w, unsigned n, uint64_t v)
-{
-	uint64_t bytes[WORDS];
-
-	for (unsigned i = 0; i < n; i++)
-		bytes[i] = v;
-	r.addr = BASE + 8 * w;
-	r.len = 8 * n;
-	add(r, bytes);
-}
-
-static void write_words(uint32_t qp, uint32_t pos, unsigned w, unsigned n, uint64_t v)
-{
-	write_as(request(qp, pos, pos), w, n, v);
-}
-
-static void push_as(struct journal_record r, enum journal_push how, unsigned w, unsigned n)
-{
-	r.kind = JOURNAL_PUSH;
-	r.push = how;
-	r.opcode = how == JOURNAL_READ ? IBV_WR_RDMA_READ : 14;
-	r.addr = BASE + 8 * w;
-	r.len = 8 * n;
-	add(r, NULL);
-}
-
-static void push(uint32_t qp, uint32_t pos, enum journal_push how, unsigned w, unsigned n)
-{
-	push_as(request(qp, pos, pos), how, w, n);
-}
-
-static void persist(unsigned w, unsigned n, const uint64_t *values)
-{
-	add((struct journal_record){.kind = JOURNAL_PERSIST, .addr = BASE + 8 * w, .len = 8 * n},
-		values);
-}
-
-/* ---- looking at the end of them ---- */
-
-static const struct crash_rules direct = {.ddio = false}, ddio = {.ddio = true};
-
-static struct crash_state at_end(const struct crash_rules *rules)
-{
-	uint64_t last = journal_count(&j) - 1;
-	struct crash_state s;
-
-	assert_int_equal(crash_state_at(&s, &j, rules, (struct crash_point){.record = last},
-				 crash_overtakes(&j, last)),
-		0);
-	assert_int_equal(s.n_regions, 1);
-	return s;
-}
-
-static uint64_t pending_at_end(const struct crash_rules *rules)
-{
-	struct crash_state s = at_end(rules);
-	uint64_t n = s.n_pending;
-
-	crash_state_free(&s);
-	return n;
-}
-
-static uint64_t images_at_end(const struct crash_rules *rules)
-{
-	struct crash_state s = at_end(rules);
-	uint64_t n = crash_images(&s);
-
-	crash_state_free(&s);
-	return n;
-}
+/* The power-failure simulator: what may be left by which rule, the search, the owner. */
+#include "tests/unit/crash_journals.h"
 
 /* ---- rules ---- */
 
@@ -193,6 +43,84 @@ static void a_flush_pushes_its_range(void **state)
 	write_words(QP, 0, 1, 3, 5);
 	push(QP, 1, JOURNAL_FLUSH_PERSISTENT, 2, 1);
 	assert_int_equal(pending_at_end(&ddio), 2);
+}
+
+/* rpma_flush() of n words, for persistence or not; qpn 0: not known. */
+static void asked_on(uint32_t qpn, enum journal_push how, uint64_t wr_id, unsigned n)
+{
+	add((struct journal_record){.kind = JOURNAL_ASKED,
+		    .pid = CLIENT,
+		    .qpn = qpn,
+		    .push = how,
+		    .wr_id = wr_id,
+		    .len = 8 * n},
+		NULL);
+}
+
+static void asked(enum journal_push how, uint64_t wr_id, unsigned n)
+{
+	asked_on(0, how, wr_id, n);
+}
+
+/* How many words are pending at the end. */
+static uint64_t left_pending(const struct crash_rules *rules)
+{
+	struct crash_state s;
+	uint64_t n;
+
+	assert_int_equal(crash_state_at(&s, &j, rules,
+				 (struct crash_point){.record = journal_count(&j)}, false),
+		0);
+	n = s.n_pending;
+	crash_state_free(&s);
+	return n;
+}
+
+static void a_read_pushes_the_range_that_was_asked(void **state)
+{
+	const struct crash_rules plain = {0}, ranges = {.ranges = true},
+				 both = {.ranges = true, .ddio = true};
+
+	(void)state;
+	region();
+	write_words(QP, 0, 0, 8, 1);
+	push(QP, 1, JOURNAL_READ, 0, 1); /* not by rpma_flush() */
+	assert_int_equal(left_pending(&plain), 0);
+	assert_int_equal(left_pending(&ranges), 8);
+	asked(JOURNAL_FLUSH_VISIBLE, 0, 8);
+	push(QP, 2, JOURNAL_READ, 0, 1);
+	assert_int_equal(left_pending(&ranges), 8);
+	asked(JOURNAL_FLUSH_PERSISTENT, 7, 8); /* another request's */
+	push(QP, 3, JOURNAL_READ, 0, 1);
+	assert_int_equal(left_pending(&ranges), 8);
+	asked(JOURNAL_FLUSH_PERSISTENT, 0, 3);
+	push(QP, 4, JOURNAL_READ, 2, 1);
+	assert_int_equal(left_pending(&ranges), 5);
+	assert_int_equal(left_pending(&both), 8);
+	asked(JOURNAL_FLUSH_PERSISTENT, 0, 3);
+	asked(JOURNAL_FLUSH_PERSISTENT, 0, 2);
+	push(QP, 5, JOURNAL_READ, 5, 1);
+	push(QP, 6, JOURNAL_READ, 0, 1);
+	assert_int_equal(left_pending(&ranges), 0);
+}
+
+/* READs are carried out some time after the calls, and those of queue pairs in any order. */
+static void a_read_is_of_a_call_for_its_queue_pair(void **state)
+{
+	const struct crash_rules ranges = {.ranges = true};
+
+	(void)state;
+	region();
+	write_words(QP, 0, 0, 8, 1);
+	asked_on(QP, JOURNAL_FLUSH_PERSISTENT, 0, 3);
+	asked_on(QP + 1, JOURNAL_FLUSH_PERSISTENT, 0, 8);
+	asked_on(QP, JOURNAL_FLUSH_PERSISTENT, 0, 1);
+	push(QP + 1, 1, JOURNAL_READ, 0, 1);
+	assert_int_equal(left_pending(&ranges), 8);
+	push(QP, 1, JOURNAL_READ, 0, 1);
+	assert_int_equal(left_pending(&ranges), 5);
+	push(QP, 2, JOURNAL_READ, 7, 1);
+	assert_int_equal(left_pending(&ranges), 4);
 }
 
 static void a_flush_for_visibility_pushes_nothing(void **state)
@@ -404,9 +332,9 @@ static int search(struct crash_search *q, unsigned *calls, uint8_t **keep, struc
 static void the_search_finds_the_least(void **state)
 {
 	struct crash_search q = {.images = 64};
-	unsigned calls = 0, lost = 0;
+	unsigned calls = 0, n_lost = 0;
 	struct crash_state s;
-	uint8_t *keep;
+	uint8_t *keep, lost[WORDS];
 
 	(void)state;
 	region();
@@ -414,13 +342,14 @@ static void the_search_finds_the_least(void **state)
 	write_words(QP, 1, 1, 4, 5);
 	write_words(QP, 2, 0, 1, 1);
 	assert_int_equal(search(&q, &calls, &keep, &s), 1);
+	crash_find_lost(&s, keep, lost);
 	for (uint64_t i = 0; i < s.n_pending; i++) {
-		if (!crash_is_lost(&s, keep, i))
+		if (!lost[i])
 			continue;
-		lost++;
+		n_lost++;
 		assert_in_range(s.pending[i].word, 1, 4);
 	}
-	assert_int_equal(lost, 1);
+	assert_int_equal(n_lost, 1);
 	for (uint64_t i = 0; i < s.n_pending; i++) {
 		if (s.pending[i].word >= 8)
 			assert_int_equal(keep[i], CRASH_EITHER);
@@ -537,183 +466,7 @@ static void the_same_again(void **state)
 	crash_search_end(&q);
 }
 
-/* ---- the file ---- */
-
-static void a_full_journal_ends(void **state)
-{
-	uint64_t data;
-
-	(void)state;
-	assert_false(journal_ended(&j));
-	data = journal_room(&j, JOURNAL_SIZE_MIN / 2);
-	assert_true(data);
-	journal_unroom(&j, data, JOURNAL_SIZE_MIN / 2);
-	assert_int_equal(journal_room(&j, JOURNAL_SIZE_MIN / 2), data);
-	assert_int_equal(journal_room(&j, JOURNAL_SIZE_MIN / 2), 0);
-	assert_true(journal_ended(&j));
-	assert_int_equal(journal_room(&j, 8), 0);
-	assert_int_equal(journal_mark(&j, "late"), -ENOSPC);
-	assert_int_equal(journal_count(&j), 0);
-}
-
-static void damaged_files_are_refused(void **state)
-{
-	struct journal other;
-
-	(void)state;
-	j.head->data_off ^= 4096;
-	assert_int_equal(journal_open(&other, path, true), -EBADMSG);
-	j.head->data_off ^= 4096;
-	assert_int_equal(truncate(path, JOURNAL_SIZE_MIN + 1), 0);
-	assert_int_equal(journal_open(&other, path, false), -EBADMSG);
-	assert_int_equal(truncate(path, 100), 0);
-	assert_int_equal(journal_open(&other, path, false), -EBADMSG);
-	assert_int_equal(truncate(path, 4), 0);
-	assert_int_equal(journal_open(&other, path, false), -EPROTO);
-	assert_int_equal(journal_open(&other, "/nonexistent", false), -ENOENT);
-	assert_int_equal(journal_create(path, JOURNAL_SIZE_MIN), -EEXIST);
-	assert_int_equal(truncate(path, JOURNAL_SIZE_MIN), 0); /* for what maps it */
-}
-
-static uint64_t next_seed(void)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return seed >> 33;
-}
-
-static void furnish(void)
-{
-	region();
-	write_words(QP, 0, 1, 3, 5);
-	push(QP, 1, JOURNAL_READ, 1, 2);
-	write_words(QP, 2, 0, 5, 6);
-	assert_int_equal(journal_mark(&j, "a mark"), 0);
-	journal_settle(
-		journal_add(&j, &(struct journal_record){.kind = JOURNAL_WRITE}, JOURNAL_BEGUN),
-		JOURNAL_VOID);
-	write_words(QP, 3, 6, 1, 7);
-}
-
-/* What a reader learns: of a journal that is damaged in that way he must learn the same. */
-static uint64_t learned(const struct journal *of)
-{
-	struct crash_point end = {.record = UINT64_MAX};
-	struct crash_state s;
-	uint64_t sum;
-
-	assert_int_equal(crash_state_at(&s, of, &direct, end, false), 0);
-	sum = s.n_regions + 7 * s.n_pending + 49 * s.marks;
-	for (unsigned i = 0; i < s.n_regions; i++)
-		for (uint64_t w = 0; w < s.regions[i].words; w++)
-			sum = sum * 31 + s.regions[i].durable[w];
-	for (uint64_t i = 0; i < s.n_pending; i++)
-		sum = sum * 31 + s.pending[i].value + s.pending[i].word * 17;
-	crash_state_free(&s);
-	return sum;
-}
-
-/* Is the journal refused, or all in it as before? */
-static bool noticed(uint64_t want)
-{
-	struct journal_damage d = {0};
-	struct journal other;
-	bool ok;
-
-	if (journal_open(&other, path, false))
-		return true;
-	if (journal_verify(&other, &d)) {
-		assert_non_null(d.what);
-		assert_true(d.at < j.size);
-		ok = true;
-	} else {
-		ok = learned(&other) == want;
-	}
-	journal_close(&other);
-	return ok;
-}
-
-static void no_changed_byte_is_believed(void **state)
-{
-	uint8_t *file = (uint8_t *)j.head;
-	struct journal_damage d;
-	uint64_t want;
-	struct {
-		uint64_t from, to;
-	} parts[] = {{0, sizeof *j.head}, {JOURNAL_HEAD_BYTES, 0}, {j.data_off, 0}};
-
-	(void)state;
-	furnish();
-	want = learned(&j);
-	assert_int_equal(journal_verify(&j, &d), 0);
-	parts[1].to = JOURNAL_HEAD_BYTES + (journal_count(&j) + 2) * sizeof(struct journal_record);
-	parts[2].to = atomic_load(&j.head->data);
-	for (unsigned i = 0; i < 3; i++) {
-		for (uint64_t at = parts[i].from; at < parts[i].to; at++) {
-			uint8_t was = file[at];
-
-			file[at] ^= 1 + next_seed() % 255;
-			if (!noticed(want))
-				fail_msg("byte %llu of the journal", (unsigned long long)at);
-			file[at] = was;
-		}
-	}
-	assert_int_equal(journal_verify(&j, &d), 0);
-}
-
-/* Where it is damaged is told. */
-static void damage_has_a_place(void **state)
-{
-	struct journal_damage d;
-	const struct journal_record *r;
-
-	(void)state;
-	furnish();
-	r = journal_at(&j, 1);
-	journal_data(&j, r->data)[20] ^= 1;
-	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
-	assert_int_equal(d.at, r->data);
-	journal_data(&j, r->data)[20] ^= 1;
-	((uint8_t *)r)[90] ^= 1;
-	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
-	assert_int_equal(d.at, JOURNAL_HEAD_BYTES + sizeof *r);
-	((uint8_t *)r)[90] ^= 1;
-	atomic_store(&j.head->records, 3);
-	assert_int_equal(journal_verify(&j, &d), -EBADMSG);
-	assert_int_equal(d.at, JOURNAL_HEAD_BYTES + 3 * sizeof *r);
-}
-
-/* Whatever stands in the records of a hostile process. */
-static void nonsense_is_passed_over(void **state)
-{
-	struct journal_record r = {.kind = JOURNAL_WRITE, .owner = OWNER, .addr = BASE};
-	uint64_t before;
-
-	(void)state;
-	region();
-	before = pending_at_end(&direct);
-	r.len = r.data_len = 64;
-	r.data = j.size - 8; /* bytes beyond the end */
-	journal_add(&j, &r, JOURNAL_DONE);
-	r.data = 16; /* in the head */
-	journal_add(&j, &r, JOURNAL_DONE);
-	r.data = j.data_off;
-	r.len = UINT64_MAX; /* more than its bytes */
-	journal_add(&j, &r, JOURNAL_DONE);
-	r.len = 64;
-	r.addr = UINT64_MAX - 8;
-	journal_add(&j, &r, JOURNAL_DONE);
-	r.addr = BASE;
-	r.kind = 200;
-	journal_add(&j, &r, JOURNAL_DONE);
-	r.kind = JOURNAL_WRITE;
-	journal_add(&j, &r, JOURNAL_VOID);
-	journal_add(&j, &r, JOURNAL_EMPTY);
-	atomic_store(&j.head->records, UINT64_MAX / 2);
-	assert_int_equal(journal_count(&j), j.records_max);
-	assert_int_equal(pending_at_end(&direct), before);
-}
+/* ---- the owner ---- */
 
 /* The owner's side: its bytes and the place of its record belong together. */
 static void the_owner_notes_its_regions(void **state)
@@ -741,8 +494,6 @@ static void the_owner_notes_its_regions(void **state)
 	free(o.ranges);
 }
 
-#define RULE(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -750,6 +501,8 @@ int main(void)
 		RULE(a_read_pushes_its_queue_pair),
 		RULE(a_read_of_another_process_pushes_nothing),
 		RULE(a_flush_pushes_its_range),
+		RULE(a_read_pushes_the_range_that_was_asked),
+		RULE(a_read_is_of_a_call_for_its_queue_pair),
 		RULE(a_flush_for_visibility_pushes_nothing),
 		RULE(values_of_a_word_keep_their_order),
 		RULE(what_is_durable_stays_under_later_writes),
@@ -770,11 +523,6 @@ int main(void)
 		RULE(the_correct_order_passes),
 		RULE(too_many_for_all),
 		RULE(the_same_again),
-		RULE(a_full_journal_ends),
-		RULE(damaged_files_are_refused),
-		RULE(no_changed_byte_is_believed),
-		RULE(damage_has_a_place),
-		RULE(nonsense_is_passed_over),
 		RULE(the_owner_notes_its_regions),
 	};
 

@@ -246,9 +246,15 @@ int hca_cq_create(
 	return make(cq, sizeof(**cq));
 }
 
-int hca_cq_destroy(struct hca_cq *cq)
+int hca_cq_close(struct hca_cq *cq)
 {
-	return unmake(cq);
+	(void)cq;
+	return take_error();
+}
+
+void hca_cq_free(struct hca_cq *cq)
+{
+	unmake(cq);
 }
 
 int hca_cq_poll(struct hca_cq *cq, int n, struct ibv_wc *wc)

@@ -16,6 +16,8 @@
 
 #include "base/log.h"
 
+enum { OTHER = 65534 };
+
 static char log_path[] = "/tmp/weft-log-XXXXXX";
 static char err_path[] = "/tmp/weft-log-XXXXXX";
 
@@ -119,6 +121,42 @@ static void not_into_files_of_the_program(void **state)
 	assert_int_equal(lines(contents(log_path)), 2);
 }
 
+static void say_value(void)
+{
+	log_line(LOG_LVL_ERROR, "bad name '%s'", "x\nweft[1]: error: \x1b[2J\xc3\xa9\xff");
+}
+
+static void one_line_whatever_the_value(void **state)
+{
+	(void)state;
+	assert_int_equal(run("info", say_value), 0);
+	assert_int_equal(lines(contents(err_path)), 1);
+	assert_non_null(strstr(
+		contents(err_path), "bad name 'x\\x0aweft[1]: error: \\x1b[2J\xc3\xa9\\xff'\n"));
+}
+
+/* A link of another user may lead to a file that only we can write to. */
+static void links_of_others(void **state)
+{
+	char dir[] = "/tmp/weft-log-XXXXXX", spec[64], *link = spec + strlen("info:");
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(spec, sizeof spec, "info:%s/link", dir);
+	assert_int_equal(symlink(log_path, link), 0);
+	truncate(log_path, 0);
+	assert_int_equal(run(spec, two_lines), 0);
+	assert_int_equal(lines(contents(log_path)), 2);
+	if (geteuid() == 0) {
+		assert_int_equal(lchown(link, OTHER, OTHER), 0);
+		assert_int_equal(run(spec, two_lines), 0);
+		assert_int_equal(lines(contents(log_path)), 2);
+		assert_int_equal(lines(contents(err_path)), 3);
+	}
+	unlink(link);
+	rmdir(dir);
+}
+
 static void no_sigpipe(void **state)
 {
 	(void)state;
@@ -144,7 +182,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(bad_level), cmocka_unit_test(bad_file),
-		cmocka_unit_test(not_into_files_of_the_program), cmocka_unit_test(no_sigpipe)};
+		cmocka_unit_test(not_into_files_of_the_program), cmocka_unit_test(no_sigpipe),
+		cmocka_unit_test(one_line_whatever_the_value), cmocka_unit_test(links_of_others)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -9,7 +9,7 @@
 
 #include "hca/rx_order.h"
 
-enum { SLOTS = 8, SMALL = 10, LARGE = 1000 };
+enum { SLOTS = 8, MANY = 1 << 18, SMALL = 10, LARGE = 1000 };
 
 static struct rx_order order;
 static uint32_t first, end;
@@ -103,12 +103,27 @@ static void skips_what_is_too_small(void **state)
 	take(1, LARGE, 1);
 }
 
+/* A region goes while a whole queue waits to be polled: not each looks at all before it. */
+static void lands_many(void **state)
+{
+	(void)state;
+	rx_order_free(&order);
+	assert_int_equal(rx_order_init(&order, MANY, 5), 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		post(i, LARGE);
+	for (uint32_t i = 0; i < MANY; i++)
+		land(i, LARGE, i);
+	for (uint32_t i = 0; i < MANY; i++)
+		take(i, LARGE, i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(is_that_of_posting, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(keeps_what_has_landed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(skips_what_is_too_small, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lands_many, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,17 +282,22 @@ static void test_ece(void **state)
 	assert_int_equal(ibv_set_ece(f->qp, &ece), EOPNOTSUPP);
 }
 
+/* Acknowledges what destroy waits for; what a poll before the last of it finds. */
 static void *ack_cq_later(void *arg)
 {
 	struct fixture *f = arg;
+	int before = fake_live_objects;
+	intptr_t polled;
+	struct ibv_wc wc;
 	struct ibv_async_event event = {.element.cq = f->cq, .event_type = IBV_EVENT_CQ_ERR};
 
 	usleep(20000);
 	ibv_ack_cq_events(f->cq, 2);
 	usleep(20000);
 	__atomic_store_n(&f->cq_cookie, NULL, __ATOMIC_RELEASE);
+	polled = fake_live_objects == before ? ibv_poll_cq(f->cq, 1, &wc) : -1;
 	ibv_ack_async_event(&event);
-	return NULL;
+	return (void *)polled;
 }
 
 /* Destroy returns after the last ack of both kinds and not before. */
@@ -302,7 +307,7 @@ static void test_destroy_cq_waits_for_acks(void **state)
 	struct ibv_async_event event;
 	struct ibv_cq *cq;
 	pthread_t thread;
-	void *context;
+	void *context, *polled;
 
 	for (int i = 0; i < 2; i++) {
 		fake_raise_comp(f->cq_cookie);
@@ -316,8 +321,9 @@ static void test_destroy_cq_waits_for_acks(void **state)
 	pthread_create(&thread, NULL, ack_cq_later, f);
 	assert_int_equal(ibv_destroy_cq(f->cq), 0);
 	assert_null(__atomic_load_n(&f->cq_cookie, __ATOMIC_ACQUIRE));
-	pthread_join(thread, NULL);
+	pthread_join(thread, &polled);
 	f->cq = NULL;
+	assert_ptr_equal(polled, (void *)1); /* its memory was still there */
 	assert_int_equal(f->channel->refcnt, 0);
 }
 

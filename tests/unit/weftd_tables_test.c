@@ -136,15 +136,15 @@ static void members_follow_segments(void **state)
 	(void)state;
 	list(a, 0, 5, 1);
 	list(a, 1, 5, 2);
-	list(a, 3, 5, 1); /* again, behind a free entry */
+	list(a, 3, 5, 3); /* behind a free entry */
 	list(b, 0, 5, 1);
 	members_update(m, hub, a, 77);
 	members_update(m, hub, b, 78);
-	assert_int_equal(members_count(m, hub), 3);
+	assert_int_equal(members_count(m, hub), 4);
 	assert_int_equal(times(hub, 5, 1), 2);
 	assert_int_equal(times(hub, 5, 2), 1);
 	members_update(m, hub, a, 77);
-	assert_int_equal(members_count(m, hub), 3);
+	assert_int_equal(members_count(m, hub), 4);
 	a->member[1].id = 0;
 	list(a, 4, 6, 9);
 	members_update(m, hub, a, 77);
@@ -157,6 +157,35 @@ static void members_follow_segments(void **state)
 	munmap(hub, sizeof *hub);
 	munmap(a, sizeof *a);
 	munmap(b, sizeof *b);
+	free(m);
+}
+
+/* One entry that changes costs no look at the others. */
+static void members_one_by_one(void **state)
+{
+	struct members *m = calloc(1, sizeof *m);
+	struct seg *hub = new_seg(), *a = new_seg();
+
+	(void)state;
+	for (uint32_t i = 0; i < SEG_MEMBERS; i++)
+		list(a, i, 100 + i, 3);
+	assert_int_equal(members_change(m, hub, a, 77, 5), 0);
+	assert_int_equal(members_count(m, hub), 1); /* of others it was not told */
+	for (uint32_t i = 0; i < SEG_MEMBERS; i++)
+		assert_int_equal(members_change(m, hub, a, 77, i), 0);
+	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
+	list(a, 7, 7, 7);
+	a->member[9].id = 0;
+	assert_int_equal(members_change(m, hub, a, 77, 7), 0);
+	assert_int_equal(times(hub, 107, 3), 0);
+	assert_int_equal(times(hub, 7, 7), 1);
+	assert_int_equal(times(hub, 109, 3), 1);
+	assert_int_equal(members_change(m, hub, a, 77, 9), 0);
+	assert_int_equal(times(hub, 109, 3), 0);
+	assert_int_equal(members_change(m, hub, a, 77, UINT32_MAX), 0); /* all: a strange number */
+	assert_int_equal(members_count(m, hub), SEG_MEMBERS - 1);
+	munmap(hub, sizeof *hub);
+	munmap(a, sizeof *a);
 	free(m);
 }
 
@@ -173,6 +202,10 @@ static void members_without_room(void **state)
 	a->hdr.members_used = b->hdr.members_used = UINT32_MAX; /* a liar */
 	assert_int_equal(members_update(m, hub, a, 77), 0);
 	assert_int_equal(members_update(m, hub, b, 78), -ENOSPC);
+	assert_int_equal(members_change(m, hub, b, 78, 9), -ENOSPC);
+	assert_true(members_ask_missing(m));
+	assert_int_equal(members_update(m, hub, b, 78), -ENOSPC);
+	assert_true(members_ask_missing(m));
 	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
 	assert_int_equal(times(hub, 100, 3), 1);
 	assert_int_equal(times(hub, 100, 4), 0);
@@ -181,6 +214,7 @@ static void members_without_room(void **state)
 	assert_int_equal(members_update(m, hub, b, 78), 0);
 	assert_int_equal(members_count(m, hub), SEG_MEMBERS);
 	assert_int_equal(times(hub, 100, 4), 1);
+	assert_false(members_ask_missing(m));
 	munmap(hub, sizeof *hub);
 	munmap(a, sizeof *a);
 	munmap(b, sizeof *b);
@@ -195,6 +229,7 @@ int main(void)
 		cmocka_unit_test(lease_exhaustion),
 		cmocka_unit_test(timers_in_order),
 		cmocka_unit_test(members_follow_segments),
+		cmocka_unit_test(members_one_by_one),
 		cmocka_unit_test(members_without_room),
 	};
 

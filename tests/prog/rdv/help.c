@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -206,6 +207,9 @@ static long obey(const struct order_msg *m)
 	case DO_SETUID:
 		log_enabled(LOG_LVL_ERROR); /* opens the log while it may */
 		return setgid(m->arg) < 0 || setuid(m->arg) < 0 ? -errno : 0;
+	case DO_NEWNET:
+		log_enabled(LOG_LVL_ERROR);
+		return unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET) ? -errno : 0;
 	case ASK_EPOCH:
 		return rdv_epoch();
 	default:

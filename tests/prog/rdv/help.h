@@ -54,6 +54,7 @@ enum order {
 	DO_LIMIT_FSIZE, /* file size limit 0, soft and hard */
 	DO_LIMIT_FDS,   /* arg: soft limit of fds */
 	DO_SETUID,      /* arg: uid */
+	DO_NEWNET,      /* enters a network namespace of its own; 0 or the error */
 	ASK_EPOCH,      /* rdv_epoch() */
 	DO_EXIT,        /* no reply */
 };

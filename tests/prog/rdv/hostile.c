@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,7 +98,7 @@ static int nonsense(void)
 	struct proto_msg attach = {.op = OP_ATTACH, .flags = PROTO_AGAIN, .attach_id = 99};
 	struct proto_msg claim = {.op = OP_CLAIM, .qpn = ~0u};
 	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), pipe_fds[2];
-	int memfd = memfd_create("open", MFD_CLOEXEC);
+	int memfd = memfd_create("open", MFD_CLOEXEC), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct kid a = kid_start();
 	long id = kid_do(&a, ASK_ID, 0, 0);
 	struct conn c = raw_connection();
@@ -115,12 +116,64 @@ static int nonsense(void)
 	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
 	channel.id |= PROTO_BACKING;
 	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
-	CHECK(conn_call(&c, &channel, &memfd, 1, &in) == -EINVAL); /* it is not sealed */
+	CHECK(conn_call(&c, &channel, &null, 1, &in) == -EINVAL);
+	CHECK_EQ(conn_call(&c, &channel, &memfd, 1, &in), 0); /* who maps it looks at its seals */
 	CHECK(conn_call(&c, &claim, NULL, 0, &in) == -EINVAL);
 	CHECK_EQ(conn_post(&c, &timer), 0);
 	CHECK(status_becomes(NULL, "refusals.unknown_peer", 1));
 	conn_close(&c);
 	kid_end(&a, 0);
+	return 0;
+}
+
+static int add_event_channel(struct conn *c, uint32_t id, int fd)
+{
+	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = id};
+	struct proto_in in;
+	int ret = conn_call(c, &msg, &fd, 1, &in);
+
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
+
+static int named_socket(const char *name)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof addr.sun_path, "%s", name);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&addr, sizeof addr), 0);
+	return fd;
+}
+
+/* Of the names that a socket may come with, weftd takes the one that it would give it. */
+static int channel_names(void)
+{
+	struct proto_msg attach = {.op = OP_ATTACH};
+	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof addr - 1;
+	struct proto_in in;
+	struct conn c;
+
+	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
+	c = raw_connection();
+	CHECK_EQ(conn_call(&c, &attach, &ns, 1, &in), 0);
+	proto_close(&in);
+	CHECK_EQ(add_event_channel(&c, 1, ns), -EINVAL);
+	CHECK_EQ(add_event_channel(&c, 1, socket(AF_UNIX, SOCK_STREAM, 0)), -EINVAL);
+	CHECK_EQ(add_event_channel(&c, 1, socket(AF_INET, SOCK_DGRAM, 0)), -EINVAL);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(add_event_channel(&c, 1, fd), 0);
+	CHECK_EQ(add_event_channel(&c, 1, fd), -EEXIST);
+	CHECK_EQ(add_event_channel(&c, 2, fd), -EINVAL); /* it is the other's */
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	CHECK_EQ(chdir(run_dir), 0);
+	strcat(addr.sun_path, "0");
+	CHECK_EQ(add_event_channel(&c, 2, named_socket(addr.sun_path)), -EINVAL);
+	CHECK_EQ(add_event_channel(&c, 2, named_socket("elsewhere")), -EINVAL);
+	conn_close(&c);
 	return 0;
 }
 
@@ -338,6 +391,7 @@ static int long_path(void)
 const struct test_case hostile_cases[] = {
 	{"garbage", garbage},
 	{"nonsense", nonsense},
+	{"channel_names", channel_names},
 	{"not_reading", not_reading},
 	{"stopped_weftd", stopped_weftd},
 	{"attach_to_stopped", attach_to_stopped},

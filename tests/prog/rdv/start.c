@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +38,26 @@ static int no_executable(void)
 	setenv("WEFT_DAEMON", "/bin/false", 1);
 	CHECK(rdv_attach(&at) < 0);
 	CHECK(logged("ended without a word"));
+	return 0;
+}
+
+/* Another one is started for a weftd that is killed as it starts. */
+static int killed_at_start(void)
+{
+	const char *daemon = getenv("WEFT_DAEMON");
+	const struct rdv_attach *at;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/killed", run_dir);
+	f = fopen(path, "we");
+	CHECK(f);
+	fprintf(f, "#!/bin/sh\n[ -e $0.once ] && exec %s \"$@\"\n: >$0.once\nkill -9 $$\n", daemon);
+	fclose(f);
+	CHECK_EQ(chmod(path, 0700), 0);
+	setenv("WEFT_DAEMON", path, 1);
+	CHECK_EQ(rdv_attach(&at), 0);
+	CHECK(!logged("ended without a word"));
 	return 0;
 }
 
@@ -281,6 +304,7 @@ static int costs_nothing(void)
 const struct test_case start_cases[] = {
 	{"autostart_off", autostart_off},
 	{"no_executable", no_executable},
+	{"killed_at_start", killed_at_start},
 	{"autostart_unseen", autostart_unseen},
 	{"autostart_keeps_no_fd", autostart_keeps_no_fd},
 	{"start_race", start_race},

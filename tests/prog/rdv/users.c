@@ -131,6 +131,37 @@ static int other_netns(void)
 	return 0;
 }
 
+/*
+ * A fabric with a name has the addresses of one network namespace, too; who has gone to another
+ * since keeps what he had.
+ */
+static int named_netns(void)
+{
+	struct kid a, b, moved;
+	long id;
+
+	setenv("WEFT_FABRIC", "shared", 1);
+	a = kid_start();
+	b = kid_start();
+	moved = kid_start();
+	CHECK_EQ(kid_do(&a, DO_ATTACH, 0, 0), 0);
+	id = kid_do(&moved, ASK_ID, 0, 0);
+	if (kid_do(&b, DO_NEWNET, 0, 0) || kid_do(&moved, DO_NEWNET, 0, 0))
+		return skip("cannot make a network namespace");
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), -EACCES);
+	CHECK(logged("that of another network namespace"));
+	CHECK_EQ(status_of("shared", "refusals.other_netns"), 1);
+	CHECK_EQ(status_of("shared", "counts.processes"), 2);
+	CHECK_EQ(kill(weftd_pid("shared"), SIGKILL), 0);
+	CHECK_EQ(kid_do(&a, DO_FIND, kid_do(&a, DO_LEASE, 0, 0), 0), kid_do(&a, ASK_ID, 0, 0));
+	CHECK(kid_do(&moved, DO_LEASE, 0, 0) > 0);
+	CHECK_EQ(kid_do(&moved, ASK_ID, 0, 0), id);
+	kid_end(&a, 0);
+	kid_end(&b, 0);
+	kid_end(&moved, 0);
+	return 0;
+}
+
 static int set_address(const char *name, const char *address, bool up)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET};
@@ -199,6 +230,7 @@ const struct test_case user_cases[] = {
 	{"other_user", other_user},
 	{"unprivileged", unprivileged},
 	{"other_netns", other_netns},
+	{"named_netns", named_netns},
 	{"addresses", addresses},
 	{NULL, NULL},
 };

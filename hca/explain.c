@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/explain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "hca/opcode.h"
+#include "hca/proc.h"
+#include "hca/resolve.h"
+
+enum { WHY = 320, TEN = 10 };
+
+static const char *const status_names[EXPLAIN_STATUSES] = {
+	[IBV_WC_SUCCESS] = "IBV_WC_SUCCESS",
+	[IBV_WC_LOC_LEN_ERR] = "IBV_WC_LOC_LEN_ERR",
+	[IBV_WC_LOC_QP_OP_ERR] = "IBV_WC_LOC_QP_OP_ERR",
+	[IBV_WC_LOC_PROT_ERR] = "IBV_WC_LOC_PROT_ERR",
+	[IBV_WC_WR_FLUSH_ERR] = "IBV_WC_WR_FLUSH_ERR",
+	[IBV_WC_MW_BIND_ERR] = "IBV_WC_MW_BIND_ERR",
+	[IBV_WC_LOC_ACCESS_ERR] = "IBV_WC_LOC_ACCESS_ERR",
+	[IBV_WC_REM_INV_REQ_ERR] = "IBV_WC_REM_INV_REQ_ERR",
+	[IBV_WC_REM_ACCESS_ERR] = "IBV_WC_REM_ACCESS_ERR",
+	[IBV_WC_REM_OP_ERR] = "IBV_WC_REM_OP_ERR",
+	[IBV_WC_RETRY_EXC_ERR] = "IBV_WC_RETRY_EXC_ERR",
+	[IBV_WC_RNR_RETRY_EXC_ERR] = "IBV_WC_RNR_RETRY_EXC_ERR",
+};
+
+static const char *const state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+static const char *status_name(unsigned status)
+{
+	return status < EXPLAIN_STATUSES && status_names[status] ? status_names[status]
+								 : "an error of no name";
+}
+
+static const char *state_name(uint32_t state)
+{
+	return state < sizeof state_names / sizeof *state_names ? state_names[state] : "no state";
+}
+
+static const char *op_name(unsigned opcode)
+{
+	switch (opcode) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return "COMPARE AND SWAP";
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return "FETCH AND ADD";
+	case IBV_WR_LOCAL_INV:
+		return "LOCAL INVALIDATE";
+	default:
+		break;
+	}
+	switch (op_of(opcode)->kind) {
+	case OP_SEND:
+		return "SEND";
+	case OP_WRITE:
+		return "RDMA WRITE";
+	case OP_READ:
+		return "RDMA READ";
+	case OP_ATOMIC_WRITE:
+		return "ATOMIC WRITE";
+	case OP_FLUSH:
+		return "FLUSH";
+	case OP_BIND:
+		return "BIND";
+	default:
+		return "request of no known kind";
+	}
+}
+
+/* Is this one to be told?  Every tenfold of it is counted aloud. */
+static bool first_of(const struct hca_qp *qp, _Atomic uint32_t *seen, const char *what)
+{
+	uint32_t n = atomic_fetch_add_explicit(seen, 1, memory_order_relaxed) + 1, power = TEN;
+
+	while (power < n && power <= UINT32_MAX / TEN)
+		power *= TEN;
+	if (n == power)
+		log_line(LOG_LVL_INFO, "QP %#x: %s, %u times by now", qp->me.qpn, what, n);
+	return n == 1;
+}
+
+/* ---- who ---- */
+
+static void who(char *to, size_t size, const struct view *v)
+{
+	const struct seg_header *h = &v->seg->hdr;
+
+	snprintf(to, size, "process %d (%.*s)", v->pid ? v->pid : (int)getpid(),
+		(int)sizeof h->comm, h->comm);
+}
+
+/* ---- keys ---- */
+
+static const struct {
+	unsigned bit;
+	const char *name;
+} rights[] = {
+	{IBV_ACCESS_LOCAL_WRITE, "LOCAL_WRITE"},
+	{IBV_ACCESS_REMOTE_WRITE, "REMOTE_WRITE"},
+	{IBV_ACCESS_REMOTE_READ, "REMOTE_READ"},
+	{IBV_ACCESS_REMOTE_ATOMIC, "REMOTE_ATOMIC"},
+	{IBV_ACCESS_FLUSH_GLOBAL, "FLUSH_GLOBAL"},
+	{IBV_ACCESS_FLUSH_PERSISTENT, "FLUSH_PERSISTENT"},
+};
+
+/* The first right of need that is not in have; "" if there is none. */
+static const char *missing(unsigned need, unsigned have)
+{
+	for (unsigned i = 0; i < sizeof rights / sizeof *rights; i++)
+		if (need & ~have & rights[i].bit)
+			return rights[i].name;
+	return "";
+}
+
+/* Why that key does not cover that range; false if it does, now. */
+static bool key_fault(const struct view *v, uint32_t pd, uint32_t key, uint64_t addr, uint64_t len,
+	unsigned need, char why[WHY])
+{
+	const struct seg_mr *mr = seg_mr_of(v->seg, key);
+	uint64_t iova = mr->iova, length = mr->length;
+
+	if (!mr_has_key(mr, key))
+		snprintf(why, WHY, "there is no region or window with the key %#x", key);
+	else if (mr->pd != pd)
+		snprintf(why, WHY, "the key %#x is of another protection domain than the QP", key);
+	else if (*missing(need, mr->access))
+		snprintf(why, WHY, "the key %#x does not give the right %s", key,
+			missing(need, mr->access));
+	else if (addr < iova || addr - iova > length || len > length - (addr - iova))
+		snprintf(why, WHY,
+			"[%#" PRIx64 ", +%" PRIu64 ") is not within the key %#x, which is for "
+			"[%#" PRIx64 ", +%" PRIu64 ")",
+			addr, len, key, iova, length);
+	else
+		return false;
+	return true;
+}
+
+static uint64_t length_of(const struct hca_qp *qp, const struct seg_wqe *w)
+{
+	uint64_t len = 0;
+
+	if (w->flags & WQE_INLINE)
+		return w->inline_len;
+	for (unsigned i = 0; i < w->num_sge && i < qp->max_sge; i++)
+		len += w->sge[i].length;
+	return len;
+}
+
+static void why_local(const struct hca_qp *qp, const struct seg_wqe *w, char why[WHY])
+{
+	enum op_kind kind = op_of(w->opcode)->kind;
+	unsigned need = kind == OP_READ || kind == OP_ATOMIC ? IBV_ACCESS_LOCAL_WRITE : 0;
+
+	for (unsigned i = 0; i < w->num_sge && i < qp->max_sge; i++)
+		if (w->sge[i].length && key_fault(&qp->me.view, qp->me.pd, w->sge[i].lkey,
+						w->sge[i].addr, w->sge[i].length, need, why))
+			return;
+	snprintf(why, WHY,
+		"its own memory could not be reached: was it unmapped, or a key taken back since?");
+}
+
+static void why_remote(
+	const struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w, char why[WHY])
+{
+	unsigned need = op_rights(op_of(w->opcode), w->swap);
+	uint64_t len = length_of(qp, w);
+
+	if (op_of(w->opcode)->kind == OP_FLUSH)
+		len = flush_is_whole(w->swap) ? 0 : w->compare_add;
+	if (!peer)
+		snprintf(why, WHY, "the responder refused the key %#x at %#" PRIx64, w->rkey,
+			w->raddr);
+	else if (*missing(need, peer->qp->access))
+		snprintf(why, WHY, "the QP there does not allow %s",
+			missing(need, peer->qp->access));
+	else if (!key_fault(&peer->view, peer->pd, w->rkey, w->raddr, len, need, why))
+		snprintf(why, WHY,
+			"the key %#x at %#" PRIx64 " was refused, and is in order by now, or its "
+			"memory is gone, or it is a window of another QP",
+			w->rkey, w->raddr);
+}
+
+/* ---- the other statuses ---- */
+
+static void why_invalid(const struct end *peer, const struct seg_wqe *w, char why[WHY])
+{
+	const struct op *op = op_of(w->opcode);
+
+	if ((op->kind == OP_ATOMIC || op->kind == OP_ATOMIC_WRITE) && w->raddr % sizeof(uint64_t))
+		snprintf(why, WHY, "the address %#" PRIx64 " is not a multiple of 8", w->raddr);
+	else if (op->kind >= OP_ATOMIC_WRITE && peer && !peer->qp->max_dest_rd_atomic)
+		snprintf(why, WHY, "max_dest_rd_atomic of the QP there is 0");
+	else if (op->takes_recv)
+		snprintf(why, WHY,
+			"the receive there is shorter than the message, or the key to "
+			"invalidate is none");
+	else
+		snprintf(why, WHY, "the responder found the request invalid");
+}
+
+/* Nobody answered. */
+static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[WHY])
+{
+	const struct seg_qp *q;
+
+	if (!peer) {
+		snprintf(why, WHY, "there is no QP %#x in this fabric", qp->me.qp->dest_qpn);
+		return;
+	}
+	q = peer->qp;
+	if (view_dead(&peer->view) || (peer->view.pid && view_died(&peer->view)))
+		snprintf(why, WHY, "the process is dead");
+	else if (end_stale(peer))
+		snprintf(why, WHY, "the QP was reset or destroyed");
+	else if (!end_receives(peer))
+		snprintf(why, WHY, "the QP is in state %s, not RTR", state_name(end_state(peer)));
+	else if (q->dest_qpn != qp->me.qpn)
+		snprintf(why, WHY, "the QP is connected to QP %#x", q->dest_qpn);
+	else if (q->rq_psn != qp->me.qp->sq_psn)
+		snprintf(why, WHY, "the QP expects PSN %#x, and ours is %#x", q->rq_psn,
+			qp->me.qp->sq_psn);
+	else if (peer->view.pid && view_stopped(&peer->view))
+		snprintf(why, WHY, "the process is stopped");
+	else
+		snprintf(why, WHY, "the QP was not ready for it in time, and is by now");
+}
+
+static void why_of(
+	struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w, char why[WHY])
+{
+	switch (w->status) {
+	case IBV_WC_LOC_PROT_ERR:
+		why_local(qp, w, why);
+		break;
+	case IBV_WC_LOC_LEN_ERR:
+		snprintf(why, WHY, "%" PRIu64 " bytes is no length for it", length_of(qp, w));
+		break;
+	case IBV_WC_LOC_QP_OP_ERR:
+		snprintf(why, WHY,
+			"the QP cannot do it: max_rd_atomic is %u, or the key to invalidate is "
+			"none",
+			qp->me.qp->max_rd_atomic);
+		break;
+	case IBV_WC_MW_BIND_ERR:
+		snprintf(why, WHY, "the window, its region, the range or the rights do not fit");
+		break;
+	case IBV_WC_REM_ACCESS_ERR:
+		why_remote(qp, peer, w, why);
+		break;
+	case IBV_WC_REM_INV_REQ_ERR:
+		why_invalid(peer, w, why);
+		break;
+	case IBV_WC_REM_OP_ERR:
+		snprintf(why, WHY, "%s",
+			op_of(w->opcode)->takes_recv
+				? "the memory of the receive there is not as it was posted"
+				: "the memory there could not be reached");
+		break;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		snprintf(why, WHY, "no receive was posted there within %u retries (rnr_retry)",
+			qp->me.qp->rnr_retry);
+		break;
+	case IBV_WC_RETRY_EXC_ERR:
+		why_retry(qp, peer, why);
+		break;
+	case IBV_WC_WR_FLUSH_ERR:
+		snprintf(why, WHY, "the QP is in ERR, and takes nothing more");
+		break;
+	default:
+		snprintf(why, WHY, "no reason is known");
+	}
+}
+
+/* ---- completions ---- */
+
+static void tell_send(struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w)
+{
+	char to[96] = "no known process", why[WHY];
+
+	if (peer)
+		who(to, sizeof to, &peer->view);
+	why_of(qp, peer, w, why);
+	log_line(LOG_LVL_INFO,
+		"QP %#x: wr_id %#" PRIx64 ", %s of %" PRIu64
+		" bytes to QP %#x of %s, ends in %s: %s",
+		qp->me.qpn, w->wr_id, op_name(w->opcode), length_of(qp, w),
+		peer ? peer->qpn : qp->me.qp->dest_qpn, to, status_name(w->status), why);
+}
+
+void explain_send(struct hca_qp *qp, const struct seg_wqe *w)
+{
+	struct exec *x;
+	unsigned status = w->status;
+
+	if (!log_enabled(LOG_LVL_INFO))
+		return;
+	explain_fault(qp);
+	status = status < EXPLAIN_STATUSES ? status : 0;
+	if (!first_of(qp, &qp->ended[status], status_name(status)))
+		return;
+	x = exec_self();
+	if (!x)
+		return;
+	/* The other end stays as long as somebody may be using it. */
+	slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
+	tell_send(qp, atomic_load_explicit(&qp->peer, memory_order_acquire), w);
+	slot_leave(x->slot);
+}
+
+static const char *why_receive(unsigned status)
+{
+	switch (status) {
+	case IBV_WC_WR_FLUSH_ERR:
+		return "the QP is in ERR, and receives nothing more";
+	case IBV_WC_LOC_LEN_ERR:
+		return "the message is longer than the receive";
+	case IBV_WC_LOC_PROT_ERR:
+		return "a key of the receive does not cover its buffer, with the right LOCAL_WRITE";
+	default:
+		return "no reason is known";
+	}
+}
+
+void explain_recv(struct hca_qp *qp, const struct ibv_wc *wc)
+{
+	unsigned status = wc->status;
+
+	if (!qp || !log_enabled(LOG_LVL_INFO))
+		return;
+	explain_fault(qp);
+	status = status < EXPLAIN_STATUSES ? status : 0;
+	if (first_of(qp, &qp->ended[status], status_name(status)))
+		log_line(LOG_LVL_INFO, "QP %#x: wr_id %#" PRIx64 ", a receive, ends in %s: %s",
+			qp->me.qpn, wc->wr_id, status_name(status), why_receive(status));
+}
+
+void explain_shared(const struct ibv_wc *wc)
+{
+	struct exec *x = log_enabled(LOG_LVL_INFO) ? exec_self() : NULL;
+	struct view us = {.seg = proc_seg()};
+	int64_t index = x ? view_find_qpn(&us, wc->qp_num) : -ENOENT;
+
+	if (index < 0)
+		return;
+	explain_recv(qp_enter(x, index), wc);
+	slot_leave(x->slot);
+}
+
+/* ---- at the responder ---- */
+
+void explain_fault(struct hca_qp *qp)
+{
+	struct seg_fault *f = qp ? &qp->me.qp->fault : NULL;
+	uint32_t gen = qp ? qp->me.gen + 1 : 0;
+	char why[WHY];
+
+	if (!f || atomic_load_explicit(&f->gen, memory_order_acquire) != gen ||
+		!log_enabled(LOG_LVL_INFO))
+		return;
+	if (f->status != IBV_WC_REM_ACCESS_ERR)
+		snprintf(why, sizeof why, "it is invalid here");
+	else if (*missing(f->need, qp->me.qp->access))
+		snprintf(why, sizeof why, "the QP does not allow %s",
+			missing(f->need, qp->me.qp->access));
+	else if (!key_fault(&qp->me.view, qp->me.pd, f->rkey, f->raddr, f->length, f->need, why))
+		snprintf(why, sizeof why, "the key %#x was in order only later, or is a window's",
+			f->rkey);
+	/* Once; several threads may come by. */
+	if (atomic_exchange_explicit(&f->gen, 0, memory_order_relaxed) != gen)
+		return;
+	log_line(LOG_LVL_INFO,
+		"QP %#x goes to ERR: QP %#x of process %d (%.*s) asked for %s of %" PRIu64
+		" bytes at %#" PRIx64 ", which gave it %s: %s",
+		qp->me.qpn, f->from_qpn, f->from_pid, (int)sizeof f->comm, f->comm,
+		op_name(f->opcode), f->length, f->raddr, status_name(f->status), why);
+}
+
+void explain_event(uint32_t index)
+{
+	struct exec *x = log_enabled(LOG_LVL_INFO) ? exec_self() : NULL;
+
+	if (!x)
+		return;
+	explain_fault(qp_enter(x, index));
+	slot_leave(x->slot);
+}
+
+/* ---- posts that are refused ---- */
+
+static void why_not_sent(const struct hca_qp *qp, const struct ibv_send_wr *wr, char why[WHY])
+{
+	const struct op *op = op_of(wr->opcode);
+	uint32_t state = end_state(&qp->me);
+	uint64_t len = 0;
+
+	for (int i = 0; i < wr->num_sge && (uint32_t)wr->num_sge <= qp->max_sge; i++)
+		len += wr->sg_list[i].length;
+	if (state < IBV_QPS_RTS)
+		snprintf(why, WHY, "the QP is in state %s, not RTS", state_name(state));
+	else if (op->kind == OP_NONE)
+		snprintf(why, WHY, "there is no opcode %u", wr->opcode);
+	else if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_sge)
+		snprintf(why, WHY, "it has %d SGEs, and max_send_sge is %u", wr->num_sge,
+			qp->max_sge);
+	else if (wr->send_flags & IBV_SEND_INLINE && !op_may_be_inline(op))
+		snprintf(why, WHY, "a request of that kind cannot be inline");
+	else if (wr->send_flags & IBV_SEND_INLINE && len > qp->max_inline)
+		snprintf(why, WHY, "it has %" PRIu64 " inline bytes, and max_inline_data is %u",
+			len, qp->max_inline);
+	else if (qp->me.type == IBV_QPT_UD && !wr->wr.ud.ah)
+		snprintf(why, WHY, "a datagram needs an address handle");
+	else
+		snprintf(why, WHY, "a QP of that type has no such request, or no such flags");
+}
+
+void explain_post_send(struct hca_qp *qp, const struct ibv_send_wr *wr, int rc)
+{
+	char why[WHY];
+
+	if (!log_enabled(LOG_LVL_INFO) ||
+		!first_of(qp, &qp->refused[rc == -ENOMEM], "posts were refused"))
+		return;
+	if (rc == -ENOMEM)
+		snprintf(why, sizeof why,
+			"the send queue is full: of its %u requests none was polled, or all after "
+			"it are without IBV_SEND_SIGNALED",
+			qp->sq_depth);
+	else
+		why_not_sent(qp, wr, why);
+	log_line(LOG_LVL_INFO, "QP %#x: wr_id %#" PRIx64 ", %s, is refused (%s): %s", qp->me.qpn,
+		wr->wr_id, op_name(wr->opcode), strerror(-rc), why);
+}
+
+void explain_post_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, int rc)
+{
+	if (!log_enabled(LOG_LVL_INFO) ||
+		!first_of(qp, &qp->refused[rc == -ENOMEM], "posts were refused"))
+		return;
+	if (rc == -ENOMEM)
+		log_line(LOG_LVL_INFO,
+			"QP %#x: wr_id %#" PRIx64 ", a receive, is refused (%s): all %u are posted",
+			qp->me.qpn, wr->wr_id, strerror(-rc), qp->rq_depth);
+	else
+		log_line(LOG_LVL_INFO,
+			"QP %#x: wr_id %#" PRIx64
+			", a receive of %d SGEs, is refused (%s): the QP is in state %s, and its "
+			"max_recv_sge is %u",
+			qp->me.qpn, wr->wr_id, wr->num_sge, strerror(-rc),
+			state_name(end_state(&qp->me)), qp->rq_max_sge);
+}
+
+/* ---- the end ---- */
+
+void explain_end(struct hca_qp *qp)
+{
+	if (!log_enabled(LOG_LVL_INFO))
+		return;
+	explain_fault(qp);
+	for (unsigned i = 0; i < EXPLAIN_STATUSES; i++) {
+		uint32_t n = atomic_exchange_explicit(&qp->ended[i], 0, memory_order_relaxed);
+
+		if (n > 1)
+			log_line(LOG_LVL_INFO, "QP %#x: %u completions in all ended in %s",
+				qp->me.qpn, n, status_name(i));
+	}
+	atomic_store_explicit(&qp->refused[0], 0, memory_order_relaxed);
+	atomic_store_explicit(&qp->refused[1], 0, memory_order_relaxed);
+}

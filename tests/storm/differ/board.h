@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the processes of the test know of each other beside RDMA: a page of memory in which the
+ * two ends of a link meet, and the first failure is written down.
+ */
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "words.h"
+
+enum { BOARD_LINKS = 16, BOARD_TEXT = 4096, NOTE_LANES = 2 };
+
+/* What an end tells the other at each meeting. */
+struct note {
+	uint32_t qpn[NOTE_LANES], target[NOTE_LANES]; /* XRC: its other half */
+	uint32_t srqn;                                /* XRC */
+	union ibv_gid gid;
+	uint32_t rkey;      /* of the region or window for the other end */
+	uint32_t rkey_mute; /* of a region without any right */
+	uint64_t base;      /* address of offset 0 under both */
+	uint32_t words_rkey;
+	uint64_t word[WORDS]; /* addresses of the words that all links have in common */
+	bool last;            /* said by end 0: the link ends here */
+};
+
+struct board_link {
+	_Atomic uint32_t at[2]; /* meetings that each end has come to */
+	_Atomic uint32_t epoch, round;
+	_Atomic bool over; /* an end has come to its end */
+	/* What each end is at, a literal: the processes are forked, and it is the same in all. */
+	const char *_Atomic doing[2];
+	struct note note[2][2]; /* by end and parity of the meeting */
+};
+
+/* What goes on beside the links; each can be left out, to find out what a difference needs. */
+enum disturber {
+	DISTURB_REGIONS = 1,
+	DISTURB_FORKS = 2,
+	DISTURB_STOPS = 4,
+	DISTURB_WEFTD = 8,
+};
+
+struct board {
+	uint32_t without;        /* enum disturber, or'ed */
+	_Atomic uint32_t stop;   /* time is up */
+	_Atomic uint32_t failed; /* text[] is being written, or is */
+	_Atomic uint32_t told;   /* ... is */
+	_Atomic uint64_t requests, rounds, epochs, forks, kills, lost;
+	struct word_tally word[WORDS_PLAYERS][WORDS];
+	char text[BOARD_TEXT];
+	struct board_link link[BOARD_LINKS];
+};
+
+extern struct board *board;
+
+/* Makes it; before the processes are forked. */
+void board_make(void);
+void board_clear(uint32_t without);
+
+/* Writes down the failure, if it is the first.  printf style. */
+void board_tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same, and ends the process. */
+void board_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Comes to the next meeting of that link with a note, and waits for the other end's, which it
+ * returns.  Ends the process if the test has failed meanwhile.
+ */
+struct note board_meet(unsigned link, unsigned end, const struct note *mine);

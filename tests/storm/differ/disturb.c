@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "disturb.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "end.h"
+#include "tests/lib/pattern.h"
+
+enum {
+	BURST = 200,
+	CHURN = 20,
+	HELD = 3, /* regions at a time */
+	REGISTRARS = 2,
+	TARGETS = 2 * BOARD_LINKS + 1, /* one for each link and side, and the common words */
+	PAUSE_US = 1500,
+	FORK_PAUSE_US = 40000,
+};
+
+/* The memory of one end, or what all have in common. */
+struct target {
+	pthread_rwlock_t lock; /* held for writing while it changes */
+	bool used;
+	enum memory_kind kind;
+	uint8_t *at;
+	size_t len;
+	struct ibv_pd *pd;
+};
+
+static struct {
+	struct target target[TARGETS];
+	pthread_t thread[REGISTRARS + 1];
+	struct rnd rnd[REGISTRARS + 1];
+	_Atomic bool over;
+} disturb;
+
+static void add(struct target *t, const struct memory *m, struct ibv_pd *pd)
+{
+	pthread_rwlock_wrlock(&t->lock);
+	t->used = true;
+	t->kind = m->kind;
+	t->at = m->at;
+	t->len = m->len;
+	t->pd = pd;
+	pthread_rwlock_unlock(&t->lock);
+}
+
+void disturb_add(struct end *e)
+{
+	if (e->mem.at)
+		add(&disturb.target[2 * e->link + e->side], &e->mem, e->pd);
+}
+
+void disturb_add_common(const struct memory *m, struct ibv_pd *pd)
+{
+	add(&disturb.target[TARGETS - 1], m, pd);
+}
+
+void disturb_remove(struct end *e)
+{
+	struct target *t = &disturb.target[2 * e->link + e->side];
+
+	pthread_rwlock_wrlock(&t->lock);
+	t->used = false;
+	pthread_rwlock_unlock(&t->lock);
+}
+
+/* ---- regions come and go ---- */
+
+static struct ibv_mr *register_part(const struct target *t, struct rnd *r, unsigned rights)
+{
+	uint32_t from = rnd_below(r, t->len), len = rnd_range(r, 1, t->len - from);
+	unsigned access = IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_mr *mr;
+
+	if (rnd_once_in(r, 3)) {
+		from = 0;
+		len = t->len;
+	}
+	access |= rights;
+	access |= rights != RIGHTS && rnd_once_in(r, 6) ? IBV_ACCESS_ON_DEMAND : 0;
+	mr = ibv_reg_mr(t->pd, t->at + from, len, access);
+	if (!mr)
+		board_fail("a disturber's ibv_reg_mr of %u bytes of %s memory: %m", len,
+			memory_name(t->kind));
+	return mr;
+}
+
+static void register_anew(const struct target *t, struct ibv_mr *mr, struct rnd *r)
+{
+	uint32_t from = rnd_below(r, t->len), len = rnd_range(r, 1, t->len - from);
+	unsigned access = IBV_ACCESS_LOCAL_WRITE | (rnd_next(r) & RIGHTS);
+	int how = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS;
+	int rc = ibv_rereg_mr(mr, how, NULL, t->at + from, len, access);
+
+	if (rc)
+		board_fail("a disturber's ibv_rereg_mr: %d, %m", rc);
+}
+
+static void pause_a_little(struct rnd *r, unsigned most)
+{
+	if (!rnd_once_in(r, 4))
+		usleep(rnd_below(r, most));
+}
+
+static void come_and_go(const struct target *t, struct rnd *r)
+{
+	struct ibv_mr *mr[HELD];
+	unsigned n = rnd_range(r, 1, HELD);
+
+	for (unsigned i = 0; i < n; i++) {
+		mr[i] = register_part(t, r, rnd_next(r) & RIGHTS);
+		pause_a_little(r, PAUSE_US / 4);
+	}
+	if (rnd_once_in(r, 4))
+		register_anew(t, mr[0], r);
+	pause_a_little(r, PAUSE_US);
+	for (unsigned i = 0; i < n; i++)
+		if (ibv_dereg_mr(mr[i]))
+			board_fail("a disturber's ibv_dereg_mr: %m");
+}
+
+/* Many in a row, as each that goes brings the receives of its PD to their places. */
+static void burst(const struct target *t, struct rnd *r)
+{
+	static uint8_t bytes[REGISTRARS * GUARD];
+	unsigned n = rnd_range(r, 1, BURST);
+
+	while (n-- && !atomic_load(&disturb.over)) {
+		struct ibv_mr *mr = ibv_reg_mr(t->pd, bytes, sizeof bytes, IBV_ACCESS_LOCAL_WRITE);
+
+		if (!mr || ibv_dereg_mr(mr))
+			board_fail("a disturber's region of %zu bytes: %m", sizeof bytes);
+	}
+}
+
+/* The same with the pages themselves, which move each time where regions are mapped. */
+static void churn(const struct target *t, struct rnd *r)
+{
+	unsigned n = rnd_range(r, 1, CHURN);
+
+	while (n-- && !atomic_load(&disturb.over)) {
+		struct ibv_mr *mr = register_part(t, r, RIGHTS);
+
+		if (ibv_dereg_mr(mr))
+			board_fail("a disturber's ibv_dereg_mr: %m");
+	}
+}
+
+static void *registrar(void *arg)
+{
+	static void (*const ways[])(const struct target *t, struct rnd *r) = {
+		come_and_go, burst, churn};
+	struct rnd *r = arg;
+
+	while (!atomic_load(&disturb.over)) {
+		struct target *t = &disturb.target[rnd_below(r, TARGETS)];
+
+		if (pthread_rwlock_tryrdlock(&t->lock))
+			continue;
+		if (t->used && !(board->without & DISTURB_REGIONS))
+			ways[rnd_below(r, 3)](t, r);
+		pthread_rwlock_unlock(&t->lock);
+		usleep(10);
+	}
+	return NULL;
+}
+
+/* ---- forks ---- */
+
+/* A child's memory is its own: what it finds is whole, and what it writes stays with it. */
+static bool use_copy(const struct target *t)
+{
+	if (!pattern_all(t->at, GUARD, GUARD_BYTE) ||
+		!pattern_all(t->at + t->len - GUARD, GUARD, GUARD_BYTE))
+		return false;
+	memset(t->at, 0x5a, t->len);
+	usleep(100);
+	return pattern_all(t->at, t->len, 0x5a);
+}
+
+static void child(bool uses)
+{
+	for (unsigned i = 0; uses && i < TARGETS; i++) {
+		const struct target *t = &disturb.target[i];
+
+		if (t->used && memory_is_private(t->kind) && !use_copy(t))
+			board_fail(
+				"a forked child: its copy of the %s memory of link %u, end %u is "
+				"not its own or not whole",
+				memory_name(t->kind), i / 2, i % 2);
+	}
+	_exit(0);
+}
+
+/* So that the child finds the list as it is; what is being made or freed is not in it. */
+static void lock_all(bool lock)
+{
+	for (unsigned i = 0; i < TARGETS; i++)
+		if (lock)
+			pthread_rwlock_rdlock(&disturb.target[i].lock);
+		else
+			pthread_rwlock_unlock(&disturb.target[i].lock);
+}
+
+static void fork_once(bool uses)
+{
+	int status;
+	pid_t pid;
+
+	lock_all(true);
+	pid = fork();
+	if (!pid)
+		child(uses);
+	lock_all(false);
+	if (pid < 0)
+		board_fail("fork: %m");
+	if (waitpid(pid, &status, 0) != pid)
+		board_fail("waitpid: %m");
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		board_fail("a forked child died of signal %d", WTERMSIG(status));
+	atomic_fetch_add(&board->forks, 1);
+}
+
+static void *forker(void *arg)
+{
+	struct rnd *r = arg;
+
+	while (!atomic_load(&disturb.over)) {
+		usleep(rnd_below(r, FORK_PAUSE_US));
+		if (!(board->without & DISTURB_FORKS))
+			fork_once(rnd_once_in(r, 2));
+	}
+	return NULL;
+}
+
+void disturb_start(uint64_t seed, unsigned process)
+{
+	for (unsigned i = 0; i < TARGETS; i++)
+		pthread_rwlock_init(&disturb.target[i].lock, NULL);
+	for (unsigned i = 0; i <= REGISTRARS; i++) {
+		disturb.rnd[i] = rnd_of(seed, process, i, 0x44495354);
+		if (pthread_create(&disturb.thread[i], NULL, i < REGISTRARS ? registrar : forker,
+			    &disturb.rnd[i]))
+			board_fail("pthread_create: %m");
+	}
+}
+
+void disturb_stop(void)
+{
+	atomic_store(&disturb.over, true);
+	for (unsigned i = 0; i <= REGISTRARS; i++)
+		pthread_join(disturb.thread[i], NULL);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The processes that play the links under one setting, and what is done to them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct setting {
+	const char *share, *mover; /* WEFT_SHARE, and WEFT_MOVER or "default" */
+	uint64_t seed;
+	uint32_t without; /* enum disturber, or'ed */
+};
+
+/*
+ * Plays for so long; false if something differed, which board->text tells.  Nothing of the
+ * processes is left afterwards.
+ */
+bool players_run(const struct setting *s, double seconds);
