@@ -145,6 +145,22 @@ class Rpma:
         return float(out.split()[0 if self.what.endswith("_bw") else 1])
 
 
+class Ti:
+    """bench/ti_lat: messages and RDMA writes of libweftti."""
+
+    def __init__(self, name, what):
+        self.name = name
+        self.what = what
+        self.needs = None
+        self.is_weft = True
+
+    def measure(self, world, size):
+        n = str(iterations(size) // (10 if self.what == "event" else 1))
+        out = own_program(world, "ti_lat", self.what, str(size), n)
+        # The median, as perftest gives.
+        return float(out.split()[0 if self.what == "write_bw" else 1])
+
+
 class Scif:
     """bench/scif_lat: a call of SCIF, or the same by something else.  spin: the bare round trip."""
 

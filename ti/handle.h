@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handles: index and generation, never addresses.  What a handle names stays valid while somebody
+ * has a reference to it; a closed handle finds nothing any more.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum handle_kind {
+	HANDLE_SERVICE = 1,
+	HANDLE_ENDPOINT,
+	HANDLE_PD,
+	HANDLE_CQ,
+	HANDLE_CONN,
+	HANDLE_MEM,
+	HANDLE_POOL
+};
+
+/* The first member of every object with a handle. */
+struct object {
+	uint32_t index;
+	void *handle;                      /* NULL: it has none */
+	void (*release)(struct object *o); /* called when the last reference goes; frees it */
+};
+
+/*
+ * Gives o a handle, and to the caller the reference that object_close() takes back.  0, -ENOMEM,
+ * -ENFILE: there are too many.
+ */
+int object_open(struct object *o, enum handle_kind kind, void (*release)(struct object *o));
+
+/* The object of that kind, with a reference; NULL: the handle is stale, foreign or NULL. */
+void *object_get(const void *handle, enum handle_kind kind);
+
+/* One more reference for who has one. */
+void object_hold(struct object *o);
+
+/* Gives a reference back; may release the object. */
+void object_put(struct object *o);
+
+/*
+ * Makes the handle stale.  True for one caller, who then has the reference of object_open() to give
+ * back; the object lives on while there are others.
+ */
+bool object_close(struct object *o);
+
+/* After a fork: makes all handles of the parent stale; their objects are left alone. */
+void handles_forked(void);

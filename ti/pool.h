@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Resource pools. */
+#pragma once
+
+#include "ti/element.h"
+#include "ti/pd.h"
+
+/* A request of res_pool_get() with a callback that waits. */
+struct pool_wait {
+	struct pool_wait *next;
+	ti_res_pool_cb_t cb;
+	void *context1, *context2;
+	uint32_t missing;
+	bool partial;
+};
+
+/* The pool's buffers in one PD. */
+struct pool_reg {
+	_Atomic(struct pool_reg *) next;
+	struct pd *pd; /* with a reference */
+	struct ibv_mr *mr;
+};
+
+struct pool {
+	struct member m;
+	ti_res_pool_type_t type;
+	uint32_t count, bufs, context_size;
+	size_t stride;      /* of an element with what belongs to it */
+	uint32_t *buf_size; /* of each buffer; 0: the program's */
+	char *elements;     /* count * stride bytes */
+	char *buffers;      /* all of them; NULL: none */
+	size_t buffers_len, buffers_each;
+	_Atomic(struct pool_reg *) regs;
+
+	struct lock lock;
+	ti_data_element_t *free;
+	uint32_t n_free;
+	struct pool_wait *waits, **waits_end;
+	bool serving;          /* a thread calls back those that wait */
+	uint32_t sleepers;     /* in blocking gets */
+	_Atomic uint32_t puts; /* they sleep on it */
+};
+
+/* The pool with a reference, or NULL. */
+struct pool *pool_get(ti_res_pool_handle_t h_pool);
+
+/* The key of a buffer of the pool's own, addr; registers the buffers in pd if need be.  False: it
+ * is not in a buffer of the pool's, or *key could not be made (*st). */
+bool pool_lkey(struct pool *pool, struct pd *pd, const void *addr, uint32_t *key, ti_status_t *st);
+
+/* Is that range in the pool's own buffers? */
+static inline bool pool_owns(const struct pool *pool, const void *addr, uint64_t len)
+{
+	uintptr_t at = (uintptr_t)addr - (uintptr_t)pool->buffers;
+
+	return pool->buffers && at < pool->buffers_len && len <= pool->buffers_len - at;
+}
+
+/* Sets the element's buffers to what the pool has for it. */
+void pool_reset_element(struct pool *pool, struct element *el);
+
+ti_status_t op_res_pool_create(ti_handle_t h_ti, ti_res_pool_type_t pool_type, uint32_t element_cnt,
+	uint32_t bufs_per_element, uint32_t *buf_size_array, uint32_t context_size,
+	ti_res_pool_handle_t *ph_pool);
+ti_status_t op_res_pool_destroy(ti_res_pool_handle_t h_pool);
+ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
+	boolean_t partial_allocation_OK, ti_res_pool_cb_t res_cb, void *p_context1,
+	void *p_context2, ti_pool_response_t *p_res_pool_resp);
+ti_status_t op_res_pool_put(ti_res_pool_handle_t h_pool, ti_data_element_t *p_delist);

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Elements out of pools and back, and who waits for them. */
+#include "ti/pool.h"
+
+#include <stdlib.h>
+
+#include "base/futex.h"
+
+/* Takes n elements off the free list.  Under the lock; there are so many. */
+static ti_data_element_t *take(struct pool *pool, uint32_t n)
+{
+	ti_data_element_t *first = pool->free, *last = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct element *el = (struct element *)pool->free;
+
+		last = &el->e;
+		pool->free = el->e.p_next_msg;
+		pool_reset_element(pool, el);
+		atomic_store_explicit(&el->state, ELEMENT_OUT, memory_order_relaxed);
+	}
+	pool->n_free -= n;
+	last->p_next_msg = NULL;
+	return first;
+}
+
+/* ---- at once ---- */
+
+/* Under the lock; false: not enough, or others wait. */
+static bool try_get(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
+{
+	uint32_t have = pool->n_free < n ? pool->n_free : n;
+
+	if (!have || pool->waits || pool->serving || (have < n && !partial))
+		return false;
+	resp->p_element_list = take(pool, have);
+	resp->element_count = have;
+	resp->status = TI_SUCCESS;
+	return true;
+}
+
+static bool get_now(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
+{
+	bool ok;
+
+	lock_take(&pool->lock);
+	ok = try_get(pool, n, partial, resp);
+	lock_drop(&pool->lock);
+	return ok;
+}
+
+/* Until there are enough; false: the pool was destroyed meanwhile. */
+static bool get_blocking(
+	struct pool *pool, const void *h, uint32_t n, bool partial, ti_pool_response_t *resp)
+{
+	struct pool *still;
+	uint32_t puts;
+	bool ok = false;
+
+	lock_take(&pool->lock);
+	while (!(ok = try_get(pool, n, partial, resp))) {
+		puts = atomic_load_explicit(&pool->puts, memory_order_relaxed);
+		pool->sleepers++;
+		lock_drop(&pool->lock);
+		futex_wait_shared(&pool->puts, puts, 100 * (uint64_t)NSEC_PER_MSEC);
+		still = pool_get((ti_res_pool_handle_t)h);
+		lock_take(&pool->lock);
+		pool->sleepers--;
+		if (!still)
+			break;
+		object_put(&still->m.obj);
+	}
+	lock_drop(&pool->lock);
+	return ok;
+}
+
+static ti_status_t get_sync(struct pool *pool, ti_res_pool_handle_t h, uint32_t n, bool partial,
+	ti_pool_response_t *resp)
+{
+	bool ok = get_now(pool, n, partial, resp);
+
+	if (!ok && n <= pool->count && service_has(pool->m.ti, TI_BLOCKING_GET)) {
+		system_block();
+		ok = get_blocking(pool, h, n, partial, resp);
+		system_unblock();
+	}
+	if (ok)
+		return TI_SUCCESS;
+	resp->p_element_list = NULL;
+	resp->element_count = 0;
+	resp->status = TI_ERROR;
+	return TI_INSUFFICIENT_RESOURCES;
+}
+
+/* ---- by callback ---- */
+
+/* What the first one that waits gets now, if anything; NULL.  Under the lock. */
+static struct pool_wait *serve_first(struct pool *pool, ti_pool_response_t *resp)
+{
+	struct pool_wait *w = pool->waits;
+	uint32_t n;
+
+	if (!w || !pool->n_free || (pool->n_free < w->missing && !w->partial))
+		return NULL;
+	n = pool->n_free < w->missing ? pool->n_free : w->missing;
+	*resp = (ti_pool_response_t){w->context1, w->context2, take(pool, n), n, TI_SUCCESS};
+	w->missing -= n;
+	if (!w->missing) {
+		pool->waits = w->next;
+		if (!pool->waits)
+			pool->waits_end = &pool->waits;
+	}
+	return w;
+}
+
+/*
+ * Calls back in order; one thread at a time, since a callback may put elements.  Under the lock,
+ * which it drops meanwhile.
+ */
+static void serve(struct pool *pool)
+{
+	ti_pool_response_t resp;
+	struct pool_wait *w;
+
+	if (pool->serving)
+		return;
+	pool->serving = true;
+	while ((w = serve_first(pool, &resp)) != NULL) {
+		ti_res_pool_cb_t cb = w->cb;
+		bool done = !w->missing;
+
+		lock_drop(&pool->lock);
+		cb(&resp);
+		if (done)
+			free(w);
+		lock_take(&pool->lock);
+	}
+	pool->serving = false;
+}
+
+/* Whether w, the newest, was served altogether is known by its being gone. */
+static bool waits_still(const struct pool *pool, const struct pool_wait *w)
+{
+	const struct pool_wait *at = pool->waits;
+
+	while (at && at != w)
+		at = at->next;
+	return at;
+}
+
+static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res_pool_cb_t cb,
+	void *context1, void *context2)
+{
+	struct pool_wait *w = malloc(sizeof *w);
+	bool waits;
+
+	if (!w)
+		return TI_INSUFFICIENT_RESOURCES;
+	*w = (struct pool_wait){NULL, cb, context1, context2, n, partial};
+	lock_take(&pool->lock);
+	*pool->waits_end = w;
+	pool->waits_end = &w->next;
+	serve(pool);
+	waits = waits_still(pool, w);
+	lock_drop(&pool->lock);
+	return waits ? TI_PENDING : TI_SUCCESS;
+}
+
+ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
+	boolean_t partial_allocation_OK, ti_res_pool_cb_t res_cb, void *p_context1,
+	void *p_context2, ti_pool_response_t *p_res_pool_resp)
+{
+	struct pool *pool = pool_get(h_pool);
+	ti_status_t st;
+
+	if (!pool)
+		return TI_INVALID_HANDLE;
+	if (!res_cb == !p_res_pool_resp || !element_count) {
+		st = TI_INVALID_SETTING;
+	} else if (res_cb) {
+		/* one that can never be served would block all behind it */
+		st = element_count > pool->count && !partial_allocation_OK
+			     ? TI_INSUFFICIENT_RESOURCES
+			     : get_async(pool, element_count, partial_allocation_OK, res_cb,
+				       p_context1, p_context2);
+	} else {
+		p_res_pool_resp->p_context1 = p_context1;
+		p_res_pool_resp->p_context2 = p_context2;
+		st = get_sync(pool, h_pool, element_count, partial_allocation_OK, p_res_pool_resp);
+	}
+	object_put(&pool->m.obj);
+	return st;
+}
+
+/* ---- back ---- */
+
+/* From the program into the pool; false: it is not one that is out. */
+static bool give_back(struct pool *pool, struct element *el)
+{
+	uint32_t out = ELEMENT_OUT;
+
+	return el && el->pool == pool &&
+	       atomic_compare_exchange_strong_explicit(
+		       &el->state, &out, ELEMENT_FREE, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* All or none.  Under the lock. */
+static bool put_list(struct pool *pool, ti_data_element_t *list)
+{
+	ti_data_element_t *at, *last = NULL;
+	uint32_t n = 0;
+
+	for (at = list; at; at = at->p_next_msg, n++) {
+		if (!give_back(pool, element_of(at)))
+			break;
+		last = at;
+	}
+	if (at) {
+		for (ti_data_element_t *undo = list; n > 0; n--, undo = undo->p_next_msg)
+			element_unclaim((struct element *)undo);
+		return false;
+	}
+	last->p_next_msg = pool->free;
+	pool->free = list;
+	pool->n_free += n;
+	return true;
+}
+
+ti_status_t op_res_pool_put(ti_res_pool_handle_t h_pool, ti_data_element_t *p_delist)
+{
+	struct pool *pool = pool_get(h_pool);
+	bool ok = false;
+
+	if (!pool)
+		return TI_INVALID_HANDLE;
+	lock_take(&pool->lock);
+	if (p_delist)
+		ok = put_list(pool, p_delist);
+	if (ok && pool->waits)
+		serve(pool);
+	if (ok && pool->sleepers) {
+		atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
+		futex_wake_shared(&pool->puts);
+	}
+	lock_drop(&pool->lock);
+	object_put(&pool->m.obj);
+	return ok ? TI_SUCCESS : TI_INVALID_PARAMETER;
+}

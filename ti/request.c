@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* The request callback, and requests that come to nothing. */
+#include "ti/conn.h"
+
+#include "ti/cm.h"
+
+/* On the system thread, so that a program which waits for the callback may look there meanwhile. */
+static void fill_request(struct conn *c)
+{
+	bool asked;
+
+	pthread_mutex_lock(&c->lock);
+	asked = conn_state(c) == CONN_ASKED;
+	*c->request = (ti_conn_request_t){
+		.conn_handle = c->m.obj.handle,
+		.status = asked ? TI_SUCCESS : c->result,
+		.caller = !c->active,
+		.cb_type = !asked      ? CN_REJECT
+			   : c->active ? CN_REPLY
+				       : CN_REQUEST,
+		.context = c->context,
+		.private_data_len = c->priv_in_len,
+		.private_data = c->priv_in_len ? c->priv_in : NULL,
+		.private_data_offset = c->offset,
+		.private_data_offset_len = c->offset_len,
+	};
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void run_request(struct job *job)
+{
+	struct conn *c = CONN_OF(job, request_job);
+
+	fill_request(c);
+	c->request_cb(c->request);
+	conn_put(c);
+}
+
+void conn_tell(struct conn *c)
+{
+	object_hold(&c->m.obj);
+	c->request_job.run = run_request;
+	system_post(&c->request_job);
+}
+
+/*
+ * A connect() that is not answered is told; who may accept() or waits in it hears it from there.
+ */
+void conn_fail(struct conn *c, ti_status_t status)
+{
+	bool tell = false;
+
+	pthread_mutex_lock(&c->lock);
+	switch (conn_state(c)) {
+	case CONN_CONNECTING:
+		tell = true;
+		/* fallthrough */
+	case CONN_ASKED:
+	case CONN_ACCEPTING:
+		c->result = status;
+		conn_set_state(c, CONN_FAILED);
+		break;
+	default:
+		break;
+	}
+	if (tell) { /* who hears of it finds that its handle has gone */
+		(void)conn_close(c, NULL, NULL);
+		conn_tell(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
