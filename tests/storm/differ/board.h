@@ -12,7 +12,7 @@
 
 #include "words.h"
 
-enum { BOARD_LINKS = 16, BOARD_TEXT = 4096, NOTE_LANES = 2 };
+enum { BOARD_LINKS = 6, BOARD_TEXT = 4096, NOTE_LANES = 2 };
 
 /* What an end tells the other at each meeting. */
 struct note {

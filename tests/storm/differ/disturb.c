@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "end.h"
@@ -16,15 +17,21 @@ enum {
 	CHURN = 20,
 	HELD = 3, /* regions at a time */
 	REGISTRARS = 2,
+	LANDER = REGISTRARS,
+	FORKER,
+	THREADS,
 	TARGETS = 2 * BOARD_LINKS + 1, /* one for each link and side, and the common words */
 	PAUSE_US = 1500,
+	LOOK_US = 50,
 	FORK_PAUSE_US = 40000,
+	CALL_CPU_S = 1, /* a call takes microseconds of CPU */
 };
 
 /* The memory of one end, or what all have in common. */
 struct target {
 	pthread_rwlock_t lock; /* held for writing while it changes */
 	bool used;
+	_Atomic bool polled; /* its end takes completions just now */
 	enum memory_kind kind;
 	uint8_t *at;
 	size_t len;
@@ -33,8 +40,8 @@ struct target {
 
 static struct {
 	struct target target[TARGETS];
-	pthread_t thread[REGISTRARS + 1];
-	struct rnd rnd[REGISTRARS + 1];
+	pthread_t thread[THREADS];
+	struct rnd rnd[THREADS];
 	_Atomic bool over;
 } disturb;
 
@@ -69,6 +76,11 @@ void disturb_remove(struct end *e)
 	pthread_rwlock_unlock(&t->lock);
 }
 
+void disturb_polls(const struct end *e, bool polls)
+{
+	atomic_store(&disturb.target[2 * e->link + e->side].polled, polls);
+}
+
 /* ---- regions come and go ---- */
 
 static struct ibv_mr *register_part(const struct target *t, struct rnd *r, unsigned rights)
@@ -101,6 +113,25 @@ static void register_anew(const struct target *t, struct ibv_mr *mr, struct rnd 
 		board_fail("a disturber's ibv_rereg_mr: %d, %m", rc);
 }
 
+static double thread_cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* It may wait, but not go round and round: who polls waits for it. */
+static void deregister(struct ibv_mr *mr)
+{
+	double since = thread_cpu_s();
+
+	if (ibv_dereg_mr(mr))
+		board_fail("a disturber's ibv_dereg_mr: %m");
+	if (thread_cpu_s() - since > CALL_CPU_S)
+		board_fail("an ibv_dereg_mr took %.1f s of CPU", thread_cpu_s() - since);
+}
+
 static void pause_a_little(struct rnd *r, unsigned most)
 {
 	if (!rnd_once_in(r, 4))
@@ -120,22 +151,26 @@ static void come_and_go(const struct target *t, struct rnd *r)
 		register_anew(t, mr[0], r);
 	pause_a_little(r, PAUSE_US);
 	for (unsigned i = 0; i < n; i++)
-		if (ibv_dereg_mr(mr[i]))
-			board_fail("a disturber's ibv_dereg_mr: %m");
+		deregister(mr[i]);
 }
 
 /* Many in a row, as each that goes brings the receives of its PD to their places. */
-static void burst(const struct target *t, struct rnd *r)
+static void burst(const struct target *t, unsigned n, bool polled)
 {
 	static uint8_t bytes[REGISTRARS * GUARD];
-	unsigned n = rnd_range(r, 1, BURST);
 
-	while (n-- && !atomic_load(&disturb.over)) {
+	while (n-- && !atomic_load(&disturb.over) && (!polled || atomic_load(&t->polled))) {
 		struct ibv_mr *mr = ibv_reg_mr(t->pd, bytes, sizeof bytes, IBV_ACCESS_LOCAL_WRITE);
 
-		if (!mr || ibv_dereg_mr(mr))
+		if (!mr)
 			board_fail("a disturber's region of %zu bytes: %m", sizeof bytes);
+		deregister(mr);
 	}
+}
+
+static void burst_some(const struct target *t, struct rnd *r)
+{
+	burst(t, rnd_range(r, 1, BURST), false);
 }
 
 /* The same with the pages themselves, which move each time where regions are mapped. */
@@ -143,18 +178,14 @@ static void churn(const struct target *t, struct rnd *r)
 {
 	unsigned n = rnd_range(r, 1, CHURN);
 
-	while (n-- && !atomic_load(&disturb.over)) {
-		struct ibv_mr *mr = register_part(t, r, RIGHTS);
-
-		if (ibv_dereg_mr(mr))
-			board_fail("a disturber's ibv_dereg_mr: %m");
-	}
+	while (n-- && !atomic_load(&disturb.over))
+		deregister(register_part(t, r, RIGHTS));
 }
 
 static void *registrar(void *arg)
 {
 	static void (*const ways[])(const struct target *t, struct rnd *r) = {
-		come_and_go, burst, churn};
+		come_and_go, burst_some, churn};
 	struct rnd *r = arg;
 
 	while (!atomic_load(&disturb.over)) {
@@ -166,6 +197,40 @@ static void *registrar(void *arg)
 			ways[rnd_below(r, 3)](t, r);
 		pthread_rwlock_unlock(&t->lock);
 		usleep(10);
+	}
+	return NULL;
+}
+
+/* The next target from a random one on whose end takes completions, locked; NULL: none. */
+static struct target *take_polled(struct rnd *r)
+{
+	unsigned first = rnd_below(r, TARGETS);
+
+	for (unsigned i = 0; i < TARGETS; i++) {
+		struct target *t = &disturb.target[(first + i) % TARGETS];
+
+		if (!atomic_load(&t->polled) || pthread_rwlock_tryrdlock(&t->lock))
+			continue;
+		if (t->used)
+			return t;
+		pthread_rwlock_unlock(&t->lock);
+	}
+	return NULL;
+}
+
+/* Where a thread polls, as the two share receives that have come: moments, between long waits. */
+static void *lander(void *arg)
+{
+	struct rnd *r = arg;
+
+	while (!atomic_load(&disturb.over)) {
+		struct target *t = board->without & DISTURB_REGIONS ? NULL : take_polled(r);
+
+		if (t) {
+			burst(t, BURST, true);
+			pthread_rwlock_unlock(&t->lock);
+		}
+		usleep(LOOK_US);
 	}
 	return NULL;
 }
@@ -242,9 +307,12 @@ void disturb_start(uint64_t seed, unsigned process)
 {
 	for (unsigned i = 0; i < TARGETS; i++)
 		pthread_rwlock_init(&disturb.target[i].lock, NULL);
-	for (unsigned i = 0; i <= REGISTRARS; i++) {
+	for (unsigned i = 0; i < THREADS; i++) {
 		disturb.rnd[i] = rnd_of(seed, process, i, 0x44495354);
-		if (pthread_create(&disturb.thread[i], NULL, i < REGISTRARS ? registrar : forker,
+		if (pthread_create(&disturb.thread[i], NULL,
+			    i == FORKER   ? forker
+			    : i == LANDER ? lander
+					  : registrar,
 			    &disturb.rnd[i]))
 			board_fail("pthread_create: %m");
 	}
@@ -253,6 +321,6 @@ void disturb_start(uint64_t seed, unsigned process)
 void disturb_stop(void)
 {
 	atomic_store(&disturb.over, true);
-	for (unsigned i = 0; i <= REGISTRARS; i++)
+	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(disturb.thread[i], NULL);
 }

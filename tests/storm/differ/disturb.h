@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { GUARD_BYTE = 0xa5 };
@@ -15,6 +16,8 @@ struct memory;
 /* From now on, until the other call returns, e's memory and PD are disturbed. */
 void disturb_add(struct end *e);
 void disturb_remove(struct end *e);
+/* e waits for completions, or no longer: what comes is brought to its place from here, too. */
+void disturb_polls(const struct end *e, bool polls);
 /* The same of memory that stays until the end, after disturb_start(). */
 void disturb_add_common(const struct memory *m, struct ibv_pd *pd);
 

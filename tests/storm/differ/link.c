@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "compare.h"
+#include "disturb.h"
 #include "post.h"
 #include "tests/storm/world.h"
 
@@ -80,7 +81,9 @@ static bool play_round(struct end *e)
 	end_does(e, "posts its requests");
 	post_requests(e);
 	end_does(e, "waits for completions");
+	disturb_polls(e, true);
 	complete_all(e);
+	disturb_polls(e, false);
 	end_does(e, "meets the other after the round");
 	board_meet(e->link, e->side, &e->mine);
 	end_does(e, "compares");

@@ -35,6 +35,8 @@ static const struct {
 
 enum { LINKS = sizeof links / sizeof *links };
 
+_Static_assert(sizeof links / sizeof *links <= BOARD_LINKS, "places on the board");
+
 /* ---- a player ---- */
 
 static void play(uint64_t seed, unsigned me)
