@@ -170,6 +170,8 @@ void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
 	lock_take(&ch->lock);
 	if (ch->next_up == cq)
 		ch->next_up = cq->next;
+	if (ch->last == cq)
+		ch->last = NULL;
 	if (cq->link) {
 		*cq->link = cq->next;
 		if (cq->next)
@@ -231,9 +233,27 @@ static bool take_event(struct hca_channel *ch, void **cookie)
 		cq->fired_seen++;
 		cq_event_taken(cq);
 		*cookie = cq->cookie;
+		ch->last = cq;
 		fired_give(&ch->reader, &cq->s->told, cq->fired_seen);
 		settle(ch);
 	}
+	lock_drop(&ch->lock);
+	return cq;
+}
+
+/*
+ * For a count too many that was there before the program called: poll(2) may have shown it to the
+ * program, which then does not expect to wait.  It gets an event of a CQ that may have nothing, as
+ * it does where it has polled a CQ before it takes the event.  False: there is no CQ.
+ */
+static bool make_up_event(struct hca_channel *ch, void **cookie)
+{
+	struct hca_cq *cq;
+
+	lock_take(&ch->lock);
+	cq = ch->last ? ch->last : ch->cqs;
+	if (cq)
+		*cookie = cq->cookie;
 	lock_drop(&ch->lock);
 	return cq;
 }
@@ -288,6 +308,11 @@ static bool look_after(struct hca_channel *ch, struct vigil *v)
 	return more || now < v->alert_until;
 }
 
+static bool blocks(const struct hca_channel *ch)
+{
+	return !(fcntl(ch->fd, F_GETFL) & O_NONBLOCK);
+}
+
 /*
  * Waits until the channel can be read, and looks after what waits for time and after weftd, which
  * looks after the rest, meanwhile.  0, -EAGAIN if the program made reading not wait, or -EINTR.
@@ -298,7 +323,7 @@ static int wait_readable(struct hca_channel *ch)
 	struct vigil vigil = {.hub_id = proc_at()->hub_id};
 	bool busy = true;
 
-	while (!(fcntl(ch->fd, F_GETFL) & O_NONBLOCK)) {
+	while (blocks(ch)) {
 		bool timed = busy || progress_pending() || moderated(ch);
 		int n;
 
@@ -317,17 +342,20 @@ static int wait_readable(struct hca_channel *ch)
 
 int hca_channel_get(struct hca_channel *ch, void **cookie)
 {
+	bool waited = false;
+
 	for (;;) {
 		int rc = take_count(ch);
 
 		if (rc == -EAGAIN) {
+			waited = true;
 			rc = wait_readable(ch);
 			if (!rc)
 				continue;
 		}
 		if (rc)
 			return rc;
-		if (take_event(ch, cookie))
+		if (take_event(ch, cookie) || (!waited && blocks(ch) && make_up_event(ch, cookie)))
 			return 0;
 	}
 }

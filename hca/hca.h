@@ -152,7 +152,10 @@ int hca_channel_create(struct hca_channel **ch);
 int hca_channel_destroy(struct hca_channel *ch);
 /* The pollable fd: ibv_comp_channel.fd. */
 int hca_channel_fd(const struct hca_channel *ch);
-/* Takes one event, blocking by the fd's O_NONBLOCK flag (-EAGAIN); gives the CQ's cookie. */
+/*
+ * Takes one event, blocking by the fd's O_NONBLOCK flag (-EAGAIN); gives the CQ's cookie.  Never
+ * blocks where poll(2) found the fd readable and nobody else took the event.
+ */
 int hca_channel_get(struct hca_channel *ch, void **cookie);
 
 enum hca_cq_flags {

@@ -96,6 +96,7 @@ struct hca_channel {
 	struct fired_reader reader;
 	struct hca_cq *cqs;
 	struct hca_cq *next_up; /* where to look first when all are looked at */
+	struct hca_cq *last;    /* whose event was given out last */
 };
 
 /* Tickets taken out of the ring early, as a QP went away or another ring came; before those in the

@@ -343,6 +343,31 @@ static void no_channel(void)
 	vp_pair_free(&a, &b);
 }
 
+/*
+ * A producer that was stopped in the middle of firing may write the fd once more than there are
+ * events.  A program that sees by poll(2) that it can read is not left waiting.
+ */
+static void count_too_many(void)
+{
+	struct vp_opts o = vp_defaults();
+	const uint64_t one = 1;
+
+	check_case("readable without an event");
+	o.channel = true;
+	vp_pair(&a, &b, &o);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(write(b.channel->fd, &one, sizeof one), sizeof one);
+		take(b.channel, b.rcq);
+		CHECK(!readable(b.channel, 0));
+		CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+		message(0);
+		take(b.channel, b.rcq);
+		drain();
+	}
+	CHECK(!readable(b.channel, 0));
+	vp_pair_free(&a, &b);
+}
+
 /* ---- many ---- */
 
 enum { CQS = 8, PENDING = 20000 };
@@ -659,6 +684,7 @@ int main(void)
 	armed_late();
 	no_channel();
 	destroyed_pending();
+	count_too_many();
 	several_cqs();
 	pending();
 	moderation();
