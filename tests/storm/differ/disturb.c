@@ -22,9 +22,11 @@ enum {
 	THREADS,
 	TARGETS = 2 * BOARD_LINKS + 1, /* one for each link and side, and the common words */
 	PAUSE_US = 1500,
-	LOOK_US = 50,
+	LOOK_US = 200,
+	GLANCE = 40,
 	FORK_PAUSE_US = 40000,
-	CALL_CPU_S = 1, /* a call takes microseconds of CPU */
+	FORK_ONCE_IN = 8, /* while regions are held */
+	CALL_CPU_S = 1,   /* a call takes microseconds of CPU */
 };
 
 /* The memory of one end, or what all have in common. */
@@ -79,6 +81,62 @@ void disturb_remove(struct end *e)
 void disturb_polls(const struct end *e, bool polls)
 {
 	atomic_store(&disturb.target[2 * e->link + e->side].polled, polls);
+}
+
+/* ---- forks ---- */
+
+/* A child's memory is its own: what it finds is whole, and what it writes stays with it. */
+static bool use_copy(const struct target *t)
+{
+	if (!pattern_all(t->at, GUARD, GUARD_BYTE) ||
+		!pattern_all(t->at + t->len - GUARD, GUARD, GUARD_BYTE))
+		return false;
+	memset(t->at, 0x5a, t->len);
+	usleep(100);
+	return pattern_all(t->at, t->len, 0x5a);
+}
+
+static void child(bool uses)
+{
+	for (unsigned i = 0; uses && i < TARGETS; i++) {
+		const struct target *t = &disturb.target[i];
+
+		if (t->used && memory_is_private(t->kind) && !use_copy(t))
+			board_fail(
+				"a forked child: its copy of the %s memory of link %u, end %u is "
+				"not its own or not whole",
+				memory_name(t->kind), i / 2, i % 2);
+	}
+	_exit(0);
+}
+
+/* So that the child finds the list as it is; what is being made or freed is not in it. */
+static void lock_all(bool lock)
+{
+	for (unsigned i = 0; i < TARGETS; i++)
+		if (lock)
+			pthread_rwlock_rdlock(&disturb.target[i].lock);
+		else
+			pthread_rwlock_unlock(&disturb.target[i].lock);
+}
+
+static void fork_once(bool uses)
+{
+	int status;
+	pid_t pid;
+
+	lock_all(true);
+	pid = fork();
+	if (!pid)
+		child(uses);
+	lock_all(false);
+	if (pid < 0)
+		board_fail("fork: %m");
+	if (waitpid(pid, &status, 0) != pid)
+		board_fail("waitpid: %m");
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		board_fail("a forked child died of signal %d", WTERMSIG(status));
+	atomic_fetch_add(&board->forks, 1);
 }
 
 /* ---- regions come and go ---- */
@@ -150,6 +208,8 @@ static void come_and_go(const struct target *t, struct rnd *r)
 	if (rnd_once_in(r, 4))
 		register_anew(t, mr[0], r);
 	pause_a_little(r, PAUSE_US);
+	if (!(board->without & DISTURB_FORKS) && rnd_once_in(r, FORK_ONCE_IN))
+		fork_once(true);
 	for (unsigned i = 0; i < n; i++)
 		deregister(mr[i]);
 }
@@ -227,68 +287,12 @@ static void *lander(void *arg)
 		struct target *t = board->without & DISTURB_REGIONS ? NULL : take_polled(r);
 
 		if (t) {
-			burst(t, BURST, true);
+			burst(t, GLANCE, true);
 			pthread_rwlock_unlock(&t->lock);
 		}
 		usleep(LOOK_US);
 	}
 	return NULL;
-}
-
-/* ---- forks ---- */
-
-/* A child's memory is its own: what it finds is whole, and what it writes stays with it. */
-static bool use_copy(const struct target *t)
-{
-	if (!pattern_all(t->at, GUARD, GUARD_BYTE) ||
-		!pattern_all(t->at + t->len - GUARD, GUARD, GUARD_BYTE))
-		return false;
-	memset(t->at, 0x5a, t->len);
-	usleep(100);
-	return pattern_all(t->at, t->len, 0x5a);
-}
-
-static void child(bool uses)
-{
-	for (unsigned i = 0; uses && i < TARGETS; i++) {
-		const struct target *t = &disturb.target[i];
-
-		if (t->used && memory_is_private(t->kind) && !use_copy(t))
-			board_fail(
-				"a forked child: its copy of the %s memory of link %u, end %u is "
-				"not its own or not whole",
-				memory_name(t->kind), i / 2, i % 2);
-	}
-	_exit(0);
-}
-
-/* So that the child finds the list as it is; what is being made or freed is not in it. */
-static void lock_all(bool lock)
-{
-	for (unsigned i = 0; i < TARGETS; i++)
-		if (lock)
-			pthread_rwlock_rdlock(&disturb.target[i].lock);
-		else
-			pthread_rwlock_unlock(&disturb.target[i].lock);
-}
-
-static void fork_once(bool uses)
-{
-	int status;
-	pid_t pid;
-
-	lock_all(true);
-	pid = fork();
-	if (!pid)
-		child(uses);
-	lock_all(false);
-	if (pid < 0)
-		board_fail("fork: %m");
-	if (waitpid(pid, &status, 0) != pid)
-		board_fail("waitpid: %m");
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		board_fail("a forked child died of signal %d", WTERMSIG(status));
-	atomic_fetch_add(&board->forks, 1);
 }
 
 static void *forker(void *arg)
