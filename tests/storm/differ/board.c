@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, LIFE = 1 << 20 /* meetings of one */ };
 
 struct board *board;
 
@@ -67,18 +67,32 @@ static void futex_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, 64, NULL, NULL, 0);
 }
 
-struct note board_meet(unsigned link, unsigned end, const struct note *mine)
+void board_enter(unsigned link, unsigned end, uint32_t life)
+{
+	atomic_store(&board->link[link].room[life % ROOMS].at[end], life * LIFE);
+}
+
+bool board_meet(
+	unsigned link, unsigned end, uint32_t life, const struct note *mine, struct note *theirs)
 {
 	struct board_link *l = &board->link[link];
-	uint32_t now = atomic_load(&l->at[end]) + 1, other;
+	struct room *r = &l->room[life % ROOMS];
+	uint32_t now = atomic_load(&r->at[end]) + 1, other;
+	bool over = false;
 
-	l->note[end][now & 1] = *mine;
-	atomic_store(&l->at[end], now);
-	futex_wake(&l->at[end]);
-	while ((other = atomic_load(&l->at[!end])) < now) {
+	r->note[end][now & 1] = *mine;
+	atomic_store(&r->at[end], now);
+	futex_wake(&r->at[end]);
+	/* Once more after the end of its life: it may have come, and gone on, before that. */
+	while ((other = atomic_load(&r->at[!end])) < now) {
+		if (over)
+			return false;
 		if (atomic_load(&board->failed))
 			_exit(0);
-		futex_sleep(&l->at[!end], other);
+		over = atomic_load(&l->dead) != life;
+		if (!over)
+			futex_sleep(&r->at[!end], other);
 	}
-	return l->note[!end][now & 1];
+	*theirs = r->note[!end][now & 1];
+	return true;
 }

@@ -12,7 +12,7 @@
 
 #include "words.h"
 
-enum { BOARD_LINKS = 6, BOARD_TEXT = 4096, NOTE_LANES = 2 };
+enum { BOARD_LINKS = 6, BOARD_TEXT = 4096, NOTE_LANES = 2, ROOMS = 8 };
 
 /* What an end tells the other at each meeting. */
 struct note {
@@ -24,16 +24,28 @@ struct note {
 	uint64_t base;      /* address of offset 0 under both */
 	uint32_t words_rkey;
 	uint64_t word[WORDS]; /* addresses of the words that all links have in common */
+	uint32_t life;        /* of the process that has the words */
 	bool last;            /* said by end 0: the link ends here */
 };
 
+/* Where the ends of a link meet; each life has one of its own, until some lives later. */
+struct room {
+	_Atomic uint32_t at[2]; /* meetings that each end has come to, of all lives */
+	struct note note[2][2]; /* by end and parity of the meeting */
+};
+
 struct board_link {
-	_Atomic uint32_t at[2]; /* meetings that each end has come to */
+	struct room room[ROOMS];
 	_Atomic uint32_t epoch, round;
 	_Atomic bool over; /* an end has come to its end */
 	/* What each end is at, a literal: the processes are forked, and it is the same in all. */
 	const char *_Atomic doing[2];
-	struct note note[2][2]; /* by end and parity of the meeting */
+	/*
+	 * Lives of the link: each time that a process of it is killed, the next begins.  dying is
+	 * counted before the kill, dead when nothing of it is left.
+	 */
+	_Atomic uint32_t dying, dead;
+	struct tally tally[2]; /* of what each end did to words of the other's process */
 };
 
 /* What goes on beside the links; each can be left out, to find out what a difference needs. */
@@ -42,6 +54,7 @@ enum disturber {
 	DISTURB_FORKS = 2,
 	DISTURB_STOPS = 4,
 	DISTURB_WEFTD = 8,
+	DISTURB_KILLS = 16, /* of players */
 };
 
 struct board {
@@ -49,8 +62,7 @@ struct board {
 	_Atomic uint32_t stop;   /* time is up */
 	_Atomic uint32_t failed; /* text[] is being written, or is */
 	_Atomic uint32_t told;   /* ... is */
-	_Atomic uint64_t requests, rounds, epochs, forks, kills, lost;
-	struct word_tally word[WORDS_PLAYERS][WORDS];
+	_Atomic uint64_t requests, rounds, epochs, forks, kills, deaths, lost;
 	char text[BOARD_TEXT];
 	struct board_link link[BOARD_LINKS];
 };
@@ -68,6 +80,10 @@ void board_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noret
 
 /*
  * Comes to the next meeting of that link with a note, and waits for the other end's, which it
- * returns.  Ends the process if the test has failed meanwhile.
+ * writes to theirs.  Ends the process if the test has failed meanwhile.  False: the other end was
+ * killed before it came.
  */
-struct note board_meet(unsigned link, unsigned end, const struct note *mine);
+bool board_meet(
+	unsigned link, unsigned end, uint32_t life, const struct note *mine, struct note *theirs);
+/* The first meeting of that end in a life of the link is the next one. */
+void board_enter(unsigned link, unsigned end, uint32_t life);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broken.h"
 #include "include/weft/verbs_ext.h"
 #include "post.h"
+#include "tests/storm/world.h"
 
-enum { SHOWN = 8 };
+enum { SHOWN = 8, PATIENCE_S = 40 };
 
 static const struct {
 	enum ibv_wc_opcode send, recv;
@@ -55,7 +57,7 @@ static const struct request *fault_before(const struct end *e, unsigned index)
 	return NULL;
 }
 
-static bool takes_place(const struct end *e, unsigned index)
+bool compare_takes_place(const struct end *e, unsigned index)
 {
 	return !e->r.r[index].fault && !fault_before(e, index);
 }
@@ -90,7 +92,7 @@ static void put(struct end *e, uint32_t off, const void *from, uint32_t len)
 	memory_put(&e->mem, off, from, len);
 }
 
-static void *bytes_of(struct end *e, const struct request *q)
+uint8_t *compare_bytes(struct end *e, const struct request *q)
 {
 	uint8_t *p = malloc(q->len + 8);
 
@@ -102,7 +104,7 @@ static void *bytes_of(struct end *e, const struct request *q)
 
 static void prepare_source(struct end *e, const struct request *q)
 {
-	uint8_t *p = bytes_of(e, q), *from = p;
+	uint8_t *p = compare_bytes(e, q), *from = p;
 
 	for (unsigned i = 0; i < q->local.n; i++) {
 		put(e, q->local.off[i], from, q->local.len[i]);
@@ -113,7 +115,7 @@ static void prepare_source(struct end *e, const struct request *q)
 
 static void prepare_target(struct end *e, const struct request *q)
 {
-	uint8_t *p = bytes_of(e, q);
+	uint8_t *p = compare_bytes(e, q);
 
 	put(e, q->remote, p, q->len);
 	free(p);
@@ -131,20 +133,23 @@ void compare_prepare(struct end *e)
 			prepare_target(e, q);
 	}
 	words_prepare(e);
+	memset(e->got, 0, sizeof e->got);
 	for (unsigned i = 0; i < e->e.lanes; i++)
-		e->lane[i] = (struct lane){.qp = e->lane[i].qp, .target = e->lane[i].target};
+		e->lane[i] = (struct lane){.qp = e->lane[i].qp,
+			.target = e->lane[i].target,
+			.failed_at = {UINT32_MAX, UINT32_MAX}};
 }
 
 /* Into the shadow's pieces, behind skip bytes. */
 static void scatter(
-	struct end *e, const struct pieces *p, uint32_t skip, const uint8_t *from, uint32_t len)
+	uint8_t *to, const struct pieces *p, uint32_t skip, const uint8_t *from, uint32_t len)
 {
 	for (unsigned i = 0; i < p->n && len; i++) {
 		uint32_t at = skip < p->len[i] ? skip : p->len[i];
 		uint32_t n = p->len[i] - at < len ? p->len[i] - at : len;
 
 		skip -= at;
-		memcpy(e->shadow + p->off[i] + at, from, n);
+		memcpy(to + p->off[i] + at, from, n);
 		from += n;
 		len -= n;
 	}
@@ -169,7 +174,7 @@ static uint64_t after(const struct request *q)
 }
 
 /* What this request of the other end changed here. */
-static void apply_here(struct end *e, const struct request *q)
+static void apply_here(struct end *e, const struct request *q, uint8_t *to)
 {
 	uint64_t word = after(q);
 	uint8_t *p;
@@ -177,31 +182,48 @@ static void apply_here(struct end *e, const struct request *q)
 	if (q->common)
 		return;
 	if (op_is_atomic(q->op)) {
-		memcpy(e->shadow + q->remote, &word, sizeof word);
+		memcpy(to + q->remote, &word, sizeof word);
 	} else if (q->op == DO_WRITE || q->op == DO_WRITE_IMM || q->op == DO_ATOMIC_WRITE) {
-		p = bytes_of(e, q);
-		memcpy(e->shadow + q->remote, p, q->len);
+		p = compare_bytes(e, q);
+		memcpy(to + q->remote, p, q->len);
 		free(p);
 	}
 }
 
-/* What our request brought here. */
-static void apply_brought(struct end *e, const struct request *q)
+/* What our request brought here, unless it is what nobody knows. */
+static void apply_brought(struct end *e, const struct request *q, uint8_t *to)
 {
-	uint64_t found;
 	uint8_t *p;
 
-	if (q->common) {
-		accept(e, &q->local, sizeof found);
-		memcpy(&found, e->shadow + q->local.off[0], sizeof found);
-		words_count(e, q, found);
-	} else if (op_is_atomic(q->op)) {
-		memcpy(e->shadow + q->local.off[0], &q->before, sizeof q->before);
+	if (q->common)
+		return;
+	if (op_is_atomic(q->op)) {
+		memcpy(to + q->local.off[0], &q->before, sizeof q->before);
 	} else if (q->op == DO_READ) {
-		p = bytes_of(e, q);
-		scatter(e, &q->local, 0, p, q->len);
+		p = compare_bytes(e, q);
+		scatter(to, &q->local, 0, p, q->len);
 		free(p);
 	}
+}
+
+void compare_apply_to(struct end *e, const struct request *q, uint8_t *to)
+{
+	if (q->from == e->side)
+		apply_brought(e, q, to);
+	else
+		apply_here(e, q, to);
+}
+
+void compare_apply(struct end *e, const struct request *q)
+{
+	uint64_t found;
+
+	compare_apply_to(e, q, e->shadow);
+	if (!q->common || q->from != e->side)
+		return;
+	accept(e, &q->local, sizeof found);
+	memcpy(&found, e->shadow + q->local.off[0], sizeof found);
+	words_count(e, q, found);
 }
 
 /* ---- completions ---- */
@@ -219,7 +241,7 @@ static unsigned lane_of(struct end *e, const struct ibv_wc *wc, bool is_send)
 }
 
 /* The next request of that lane and poster that completes, from *at on. */
-static bool next_send(const struct end *e, unsigned lane, unsigned poster, uint32_t *at)
+bool compare_next_send(const struct end *e, unsigned lane, unsigned poster, uint32_t *at)
 {
 	for (; *at < e->r.n; ++*at) {
 		const struct request *q = &e->r.r[*at];
@@ -231,7 +253,7 @@ static bool next_send(const struct end *e, unsigned lane, unsigned poster, uint3
 	return false;
 }
 
-static bool next_recv(const struct end *e, unsigned lane, unsigned poster, uint32_t *at)
+bool compare_next_recv(const struct end *e, unsigned lane, unsigned poster, uint32_t *at)
 {
 	enum ibv_wc_status status;
 
@@ -247,8 +269,8 @@ static bool next_recv(const struct end *e, unsigned lane, unsigned poster, uint3
 	return false;
 }
 
-static void __attribute__((noreturn)) wrong(struct end *e, const struct ibv_wc *wc, unsigned lane,
-	const char *kind, int index, enum ibv_wc_status status, const char *what)
+void compare_wrong(struct end *e, const struct ibv_wc *wc, unsigned lane, const char *kind,
+	int index, enum ibv_wc_status status, const char *what)
 {
 	const struct request *q = index >= 0 ? &e->r.r[index] : NULL;
 
@@ -276,21 +298,21 @@ static void check_send(struct end *e, const struct ibv_wc *wc, unsigned lane)
 {
 	unsigned poster = sender_of(e, wc);
 	uint32_t *next = &e->lane[lane].next_send[poster];
-	bool any = next_send(e, lane, poster, next);
+	bool any = compare_next_send(e, lane, poster, next);
 	unsigned index = *next;
 	const struct request *q = &e->r.r[index];
 	enum ibv_wc_status status = any ? send_status(e, index) : 0;
 
 	if (!any)
-		wrong(e, wc, lane, "send", -1, 0, "no more was to come");
+		compare_wrong(e, wc, lane, "send", -1, 0, "no more was to come");
 	if (wc->wr_id != wr_id_of(e, index))
-		wrong(e, wc, lane, "send", index, status, "wr_id");
+		compare_wrong(e, wc, lane, "send", index, status, "wr_id");
 	if (wc->status != status)
-		wrong(e, wc, lane, "send", index, status, "status");
+		compare_wrong(e, wc, lane, "send", index, status, "status");
 	if (!status && wc->opcode != opcodes[q->op].send)
-		wrong(e, wc, lane, "send", index, status, "opcode");
+		compare_wrong(e, wc, lane, "send", index, status, "opcode");
 	if (!status && (q->op == DO_READ || op_is_atomic(q->op)) && wc->byte_len != q->len)
-		wrong(e, wc, lane, "send", index, status, "byte_len");
+		compare_wrong(e, wc, lane, "send", index, status, "byte_len");
 	++*next;
 }
 
@@ -328,7 +350,7 @@ static bool may_lose(const struct end *e)
 static bool has_bytes(struct end *e, unsigned slot, const struct request *q)
 {
 	struct pieces p = plan_receive(&e->r, e->side, slot);
-	uint8_t *want = bytes_of(e, q), *got = malloc(e->r.recv_len[e->side]), *at = got;
+	uint8_t *want = compare_bytes(e, q), *got = malloc(e->r.recv_len[e->side]), *at = got;
 	bool same;
 
 	for (unsigned i = 0; got && i < p.n; i++) {
@@ -346,7 +368,7 @@ static void skip_lost(struct end *e, const struct ibv_wc *wc, struct lane *l, un
 {
 	uint32_t at = l->next_recv[0], lost = 0;
 
-	for (; next_recv(e, lane, 0, &at); at++, lost++)
+	for (; compare_next_recv(e, lane, 0, &at); at++, lost++)
 		if (!wrong_recv(e, wc, &e->r.r[at]) &&
 			has_bytes(e, (uint32_t)wc->wr_id, &e->r.r[at])) {
 			l->next_recv[0] = at;
@@ -371,8 +393,8 @@ static void apply_receive(
 		return;
 	if (ud)
 		accept(e, &p, GRH);
-	bytes = bytes_of(e, q);
-	scatter(e, &p, ud ? GRH : 0, bytes, q->len);
+	bytes = compare_bytes(e, q);
+	scatter(e->shadow, &p, ud ? GRH : 0, bytes, q->len);
 	free(bytes);
 	if (q->op == DO_SEND_INV)
 		e->bound = false;
@@ -384,7 +406,7 @@ static unsigned poster_of(const struct end *e, const struct ibv_wc *wc, unsigned
 	for (unsigned poster = 0; poster < POSTERS; poster++) {
 		uint32_t at = e->lane[lane].next_recv[poster];
 
-		if (next_recv(e, lane, poster, &at) && !wrong_recv(e, wc, &e->r.r[at]))
+		if (compare_next_recv(e, lane, poster, &at) && !wrong_recv(e, wc, &e->r.r[at]))
 			return poster;
 	}
 	return 0;
@@ -401,23 +423,26 @@ static void check_recv(struct end *e, const struct ibv_wc *wc, unsigned lane)
 	if (may_lose(e) && slot < e->r.recvs[e->side][0] + e->r.recvs[e->side][1])
 		skip_lost(e, wc, l, lane);
 	poster = poster_of(e, wc, lane);
-	any = next_recv(e, lane, poster, &l->next_recv[poster]);
+	any = compare_next_recv(e, lane, poster, &l->next_recv[poster]);
 	index = l->next_recv[poster];
 	if (!any)
-		wrong(e, wc, lane, "receive", -1, 0, "no more was to come");
+		compare_wrong(e, wc, lane, "receive", -1, 0, "no more was to come");
 	recv_status(e, index, &status);
 	if (!e->srq && wc->wr_id != (WR_RECV | wr_id_of(e, plan_first_slot(&e->r, e->side, lane) +
 								   l->recvs_done)))
-		wrong(e, wc, lane, "receive", index, status, "wr_id");
+		compare_wrong(e, wc, lane, "receive", index, status, "wr_id");
 	if (slot >= e->r.recvs[e->side][0] + e->r.recvs[e->side][1])
-		wrong(e, wc, lane, "receive", index, status, "wr_id is none that was posted");
+		compare_wrong(
+			e, wc, lane, "receive", index, status, "wr_id is none that was posted");
 	if (wc->status != status)
-		wrong(e, wc, lane, "receive", index, status, "status");
+		compare_wrong(e, wc, lane, "receive", index, status, "status");
 	what = status ? NULL : wrong_recv(e, wc, &e->r.r[index]);
 	if (what)
-		wrong(e, wc, lane, "receive", index, status, what);
+		compare_wrong(e, wc, lane, "receive", index, status, what);
 	apply_receive(e, wc, slot, &e->r.r[index]);
+	broken_note_slot(e, slot);
 	l->recvs_done++;
+	l->recvs_good++;
 	l->next_recv[poster]++;
 }
 
@@ -425,6 +450,8 @@ void compare_completion(struct end *e, const struct ibv_wc *wc, bool is_send)
 {
 	unsigned lane = lane_of(e, wc, is_send);
 
+	if (broken_completion(e, wc, lane, is_send))
+		return;
 	if (is_send)
 		check_send(e, wc, lane);
 	else
@@ -438,7 +465,9 @@ static unsigned missing_of(
 	uint32_t at = recv ? l->next_recv[poster] : l->next_send[poster];
 	unsigned n = 0;
 
-	for (; recv ? next_recv(e, lane, poster, &at) : next_send(e, lane, poster, &at); at++) {
+	for (; recv ? compare_next_recv(e, lane, poster, &at)
+		    : compare_next_send(e, lane, poster, &at);
+		at++) {
 		const struct request *q = &e->r.r[at];
 
 		if (!n++ && text)
@@ -463,13 +492,25 @@ unsigned compare_missing(struct end *e, char *text, size_t size)
 	return n;
 }
 
+void compare_patience(struct end *e, uint64_t since)
+{
+	char first[160] = "";
+	unsigned n;
+
+	if (now_ns() - since < PATIENCE_S * 1000000000ull)
+		return;
+	n = compare_missing(e, first, sizeof first);
+	end_fail(e, "nothing has completed for %d s; %u completions are missing, the first %s",
+		PATIENCE_S, n, first);
+}
+
 void compare_arrived(struct end *e)
 {
 	uint32_t at;
 
 	for (unsigned lane = 0; lane < e->e.lanes; lane++) {
 		at = e->lane[lane].next_recv[0];
-		if (e->e.type != IBV_QPT_UD || !next_recv(e, lane, 0, &at))
+		if (e->e.type != IBV_QPT_UD || !compare_next_recv(e, lane, 0, &at))
 			continue;
 		if (!may_lose(e))
 			end_fail(e, "a datagram was lost: request %u of lane %u, %s of %u bytes",
@@ -535,25 +576,22 @@ static void differs(struct end *e, const uint8_t *is)
 		(void *)e->mem.at, n, at, last, got, want, owner);
 }
 
-void compare_memory(struct end *e)
+void compare_shadow(struct end *e)
 {
-	uint8_t *copy;
+	uint8_t *copy = malloc(e->mem.len);
 
-	for (unsigned i = 0; i < e->r.n; i++) {
-		const struct request *q = &e->r.r[i];
-
-		if (!takes_place(e, i))
-			continue;
-		if (q->from == e->side)
-			apply_brought(e, q);
-		else
-			apply_here(e, q);
-	}
-	copy = malloc(e->mem.len);
 	if (!copy)
 		end_fail(e, "no memory");
 	memory_get(&e->mem, 0, copy, e->mem.len);
 	if (memcmp(copy, e->shadow, e->mem.len))
 		differs(e, copy);
 	free(copy);
+}
+
+void compare_memory(struct end *e)
+{
+	for (unsigned i = 0; i < e->r.n; i++)
+		if (compare_takes_place(e, i))
+			compare_apply(e, &e->r.r[i]);
+	compare_shadow(e);
 }

@@ -18,7 +18,8 @@ enum {
 	GID_INDEX = 1,
 	QP_DEPTH = 64,
 	CQ_DEPTH = 512,
-	ACK_TIMEOUT = 19, /* 2.1 s, eight times: no CPU is taken away for so long */
+	ACK_TIMEOUT = 19,  /* 2.1 s, eight times: no CPU is taken away for so long */
+	KILL_TIMEOUT = 17, /* half a second: somebody waits for them */
 	RNR_TIMER = 1,
 	PAGES = 4096,
 	SHIFT_MAX = 64, /* of 64 bytes */
@@ -254,7 +255,7 @@ static struct ibv_qp_attr attr_of(const struct end *e)
 		.max_dest_rd_atomic = 16,
 		.max_rd_atomic = 16,
 		.min_rnr_timer = RNR_TIMER,
-		.timeout = ACK_TIMEOUT,
+		.timeout = board->without & DISTURB_KILLS ? ACK_TIMEOUT : KILL_TIMEOUT,
 		.retry_cnt = 7,
 		.rnr_retry = e->e.rnr_retry,
 		.ah_attr = {.is_global = 1,
@@ -328,7 +329,7 @@ static void connect_lane(struct end *e, unsigned lane)
  * What UC sends while the two ends have not found each other is lost, and they are told of each
  * other by weftd, which may be dead.  (RC waits.)
  */
-static void await_found(struct end *e, unsigned lane)
+static bool await_found(struct end *e, unsigned lane)
 {
 	struct ibv_wc wc;
 	unsigned access;
@@ -339,37 +340,75 @@ static void await_found(struct end *e, unsigned lane)
 		weft_rkey_access(e->lane[lane].qp, e->peer.rkey, &access) == EOPNOTSUPP; idle++) {
 		if (end_poll(e, &wc, &is_send))
 			end_fail(e, "a completion, and nothing was posted");
+		if (end_is_broken(e))
+			return false;
 		end_rest(e, idle);
 	}
+	return true;
 }
 
-static void connect_all(struct end *e)
+bool end_may_be_broken(const struct end *e)
+{
+	return atomic_load(&board->link[e->link].dying) != e->life;
+}
+
+bool end_is_broken(const struct end *e)
+{
+	return atomic_load(&board->link[e->link].dead) != e->life;
+}
+
+bool end_meet(struct end *e)
+{
+	return board_meet(e->link, e->side, e->life, &e->mine, &e->peer);
+}
+
+/* The words of another process begin anew. */
+static void know_words(struct end *e)
+{
+	if (e->peer_life != e->peer.life)
+		memset(e->word_floor, 0, sizeof e->word_floor);
+	e->peer_life = e->peer.life;
+}
+
+static bool connect_all(struct end *e)
 {
 	struct ibv_qp_attr a;
 
 	end_does(e, "meets the other to connect");
-	e->peer = board_meet(e->link, e->side, &e->mine);
+	if (!end_meet(e))
+		return false;
+	know_words(e);
 	end_does(e, "connects");
 	for (unsigned i = 0; i < e->e.lanes; i++)
 		connect_lane(e, i);
 	for (unsigned i = 0; e->e.type == IBV_QPT_UC && i < e->e.lanes; i++)
-		await_found(e, i);
+		if (!await_found(e, i))
+			return false;
 	if (e->e.type != IBV_QPT_UD || e->ah)
-		return;
+		return true;
 	a = attr_of(e);
 	e->ah = ibv_create_ah(e->pd, &a.ah_attr);
 	if (!e->ah)
 		end_fail(e, "ibv_create_ah: %m");
+	return true;
 }
 
-void end_reconnect(struct end *e)
+void end_wreck(struct end *e)
+{
+	e->wrecked = true;
+	for (unsigned i = 0; i < e->e.lanes; i++)
+		modify(e, i, IBV_QPS_ERR, 0);
+}
+
+bool end_reconnect(struct end *e)
 {
 	struct ibv_wc wc;
 	bool is_send;
 
 	/* The other end is through with the round, too, and has seen its errors. */
 	end_does(e, "meets the other before it connects anew");
-	board_meet(e->link, e->side, &e->mine);
+	if (!end_meet(e))
+		return false;
 	end_does(e, e->e.same_qp ? "resets its queue pairs" : "destroys its queue pairs");
 	if (e->e.same_qp)
 		for (unsigned i = 0; i < e->e.lanes; i++) {
@@ -384,15 +423,17 @@ void end_reconnect(struct end *e)
 			(unsigned long long)wc.wr_id, wc.status);
 	if (!e->e.same_qp)
 		make_qps(e);
-	connect_all(e);
+	return connect_all(e);
 }
 
-void end_begin(struct end *e)
+bool end_begin(struct end *e)
 {
 	end_does(e, "makes its objects");
 	e->rnd = rnd_of(e->seed, e->link, e->epoch, 0x454e4400 + e->side);
 	plan_epoch(&e->e, e->seed, e->link, e->epoch);
-	e->mine = (struct note){.qpn = {0}};
+	e->mine = (struct note){.life = words_life()};
+	e->begun = false;
+	e->wrecked = false;
 	e->mw = NULL;
 	e->words = NULL;
 	e->xrcd = NULL;
@@ -408,7 +449,7 @@ void end_begin(struct end *e)
 	make_regions(e);
 	make_queues(e);
 	make_qps(e);
-	connect_all(e);
+	return connect_all(e);
 }
 
 static void gone(struct end *e, int rc, const char *what)
@@ -419,9 +460,6 @@ static void gone(struct end *e, int rc, const char *what)
 
 void end_finish(struct end *e)
 {
-	/* The other end may still be at it. */
-	end_does(e, "meets the other at the end of the epoch");
-	board_meet(e->link, e->side, &e->mine);
 	end_does(e, "waits for who registers its memory");
 	disturb_remove(e);
 	end_does(e, "destroys its objects");

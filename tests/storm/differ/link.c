@@ -2,25 +2,21 @@
 #include "link.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "broken.h"
 #include "compare.h"
 #include "disturb.h"
 #include "post.h"
 #include "tests/storm/world.h"
 
-enum { PATIENCE_S = 40, STACK_BYTES = (768 << 10) + (80 << 10) };
+enum { EPOCHS = 1 << 12 /* of one life */, STACK_BYTES = (768 << 10) + (80 << 10) };
 
-static void lost(struct end *e)
-{
-	char first[160] = "";
-	unsigned n = compare_missing(e, first, sizeof first);
-
-	end_fail(e, "nothing has completed for %d s; %u completions are missing, the first %s",
-		PATIENCE_S, n, first);
-}
-
-/* Polls until all of the round has completed here; posts late receives as it goes. */
-static void complete_all(struct end *e)
+/*
+ * Polls until all of the round has completed here; posts late receives as it goes.  False: the
+ * other end was killed.
+ */
+static bool complete_all(struct end *e)
 {
 	uint64_t since = now_ns();
 	struct ibv_wc wc;
@@ -37,11 +33,14 @@ static void complete_all(struct end *e)
 		}
 		if (left)
 			left = post_receives(e, rnd_range(&e->rnd, 1, 4));
+		if (end_is_broken(e))
+			return false;
 		end_rest(e, idle++);
-		if (idle % 256 == 0 && now_ns() - since > PATIENCE_S * 1000000000ull)
-			lost(e);
+		if (idle % 256 == 0)
+			compare_patience(e, since);
 	}
 	post_receives(e, UINT32_MAX);
+	return true;
 }
 
 /* The other end is through, too: nothing more may come but datagrams. */
@@ -64,10 +63,22 @@ static unsigned early_receives(const struct end *e)
 	return n > e->r.late[e->side] ? n - e->r.late[e->side] : 0;
 }
 
-/* False: it was the last one. */
-static bool play_round(struct end *e)
+/* What the other end's requests of this round ask of our words; it has counted all before. */
+static void note_asked(struct end *e)
+{
+	memset(e->peer_asked, 0, sizeof e->peer_asked);
+	for (unsigned i = 0; i < e->r.n; i++)
+		if (e->r.r[i].common && e->r.r[i].from != e->side)
+			e->peer_asked[e->r.r[i].word]++;
+	e->peer_rounds = words_rounds(e->link, !e->side);
+}
+
+enum going { GOES_ON, WAS_LAST, BROKE_OFF };
+
+static enum going play_round(struct end *e)
 {
 	struct board_link *b = &board->link[e->link];
+	bool through;
 
 	plan_round(&e->r, &e->e, e->seed, e->link, e->epoch, e->round);
 	atomic_store(&b->round, e->round);
@@ -77,41 +88,74 @@ static bool play_round(struct end *e)
 	post_receives(e, early_receives(e));
 	e->mine.last = atomic_load(&board->stop);
 	end_does(e, "meets the other before it posts");
-	e->peer = board_meet(e->link, e->side, &e->mine);
+	if (!end_meet(e))
+		return BROKE_OFF;
+	e->begun = true;
+	note_asked(e);
 	end_does(e, "posts its requests");
 	post_requests(e);
 	end_does(e, "waits for completions");
 	disturb_polls(e, true);
-	complete_all(e);
+	through = complete_all(e);
 	disturb_polls(e, false);
 	end_does(e, "meets the other after the round");
-	board_meet(e->link, e->side, &e->mine);
+	if (!through || !end_meet(e))
+		return BROKE_OFF;
 	end_does(e, "compares");
 	take_rest(e);
 	compare_memory(e);
+	words_commit(e);
+	e->begun = false;
 	atomic_fetch_add(&board->rounds, 1);
-	return !(e->side ? e->peer.last : e->mine.last);
+	return (e->side ? e->peer.last : e->mine.last) ? WAS_LAST : GOES_ON;
 }
 
-static bool is_broken(const struct end *e)
+/* Both ends begin there. */
+static void enter_life(struct end *e, uint32_t life)
+{
+	e->life = life;
+	e->epoch = life * EPOCHS;
+	board_enter(e->link, e->side, life);
+}
+
+static bool has_fault(const struct end *e)
 {
 	return e->e.fault && e->round == e->e.fault_round;
 }
 
+/* All of an epoch but its end, where both meet once more: the other may still be at it. */
+static enum going play_rounds(struct end *e)
+{
+	enum going going = end_begin(e) ? GOES_ON : BROKE_OFF;
+
+	for (e->round = 0; going == GOES_ON && e->round < e->e.rounds; e->round++) {
+		going = play_round(e);
+		if (going == GOES_ON && e->round + 1 < e->e.rounds &&
+			(e->e.reconnects || has_fault(e)) && !end_reconnect(e))
+			going = BROKE_OFF;
+		if (going == BROKE_OFF)
+			return going;
+	}
+	end_does(e, "meets the other at the end of the epoch");
+	return going == BROKE_OFF || end_meet(e) ? going : BROKE_OFF;
+}
+
+/* False: it was the last one. */
 static bool play_epoch(struct end *e)
 {
-	bool more = true;
+	enum going going;
 
 	atomic_store(&board->link[e->link].epoch, e->epoch);
-	end_begin(e);
-	for (e->round = 0; more && e->round < e->e.rounds; e->round++) {
-		more = play_round(e);
-		if (more && e->round + 1 < e->e.rounds && (e->e.reconnects || is_broken(e)))
-			end_reconnect(e);
-	}
+	going = play_rounds(e);
+	if (going == BROKE_OFF)
+		broken_check(e);
 	end_finish(e);
-	atomic_fetch_add(&board->epochs, 1);
-	return more;
+	e->epoch++;
+	if (going == BROKE_OFF)
+		enter_life(e, atomic_load(&board->link[e->link].dead));
+	else
+		atomic_fetch_add(&board->epochs, 1);
+	return going != WAS_LAST;
 }
 
 struct ibv_context *link_device(void)
@@ -139,8 +183,9 @@ void *link_main(void *arg)
 		.seed = p->seed,
 		.stack = stack};
 	e->ctx = link_device();
+	enter_life(e, p->life);
 	while (play_epoch(e))
-		e->epoch++;
+		;
 	atomic_store(&board->link[e->link].over, true);
 	if (ibv_close_device(e->ctx))
 		board_fail("ibv_close_device: %m");

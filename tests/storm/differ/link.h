@@ -8,6 +8,7 @@ struct link_part {
 	unsigned link, side;
 	unsigned peer; /* the player at the other end */
 	uint64_t seed;
+	uint32_t life; /* of the link */
 };
 
 /* Opens the device, or ends the process. */

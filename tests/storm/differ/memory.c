@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -144,6 +145,41 @@ void memory_free(struct memory *m)
 	}
 	if (m->fd >= 0)
 		close(m->fd);
+}
+
+static void mop_up_sysv(pid_t dead)
+{
+	FILE *f = fopen("/proc/sysvipc/shm", "r");
+	char line[512];
+	int id, creator;
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "%*d %d %*o %*u %d", &id, &creator) == 2 && creator == dead)
+			shmctl(id, IPC_RMID, NULL);
+	if (f)
+		fclose(f);
+}
+
+static void mop_up_posix(pid_t dead)
+{
+	DIR *dir = opendir("/dev/shm");
+	const struct dirent *d;
+	char prefix[32], name[300];
+
+	snprintf(prefix, sizeof prefix, "differ-%d-", (int)dead);
+	while (dir && (d = readdir(dir)))
+		if (!strncmp(d->d_name, prefix, strlen(prefix))) {
+			snprintf(name, sizeof name, "/%s", d->d_name);
+			shm_unlink(name);
+		}
+	if (dir)
+		closedir(dir);
+}
+
+void memory_mop_up(pid_t dead)
+{
+	mop_up_sysv(dead);
+	mop_up_posix(dead);
 }
 
 /* The calls for device memory take whole words. */

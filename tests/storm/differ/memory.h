@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum memory_kind {
 	MEMORY_HEAP,
@@ -37,6 +38,8 @@ struct memory {
 void memory_make(struct memory *m, enum memory_kind kind, size_t len, size_t shift,
 	struct ibv_context *ctx, void *stack);
 void memory_free(struct memory *m);
+/* Takes away what a process that was killed had not given up yet: objects with names. */
+void memory_mop_up(pid_t dead);
 
 /* The bytes of it, by loads and stores or by the calls for device memory. */
 void memory_put(struct memory *m, size_t off, const void *from, size_t len);

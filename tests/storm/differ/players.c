@@ -13,6 +13,7 @@
 #include "board.h"
 #include "disturb.h"
 #include "link.h"
+#include "memory.h"
 #include "rnd.h"
 #include "tests/storm/world.h"
 #include "words.h"
@@ -25,6 +26,7 @@ enum {
 	STOP_US = 60000, /* until the next process is stopped */
 	STOPPED_US = 20000,
 	KILL_STEPS = 200, /* weftd is killed once in so many steps */
+	DEATH_MS = 2500,  /* until the next player is killed, at most */
 	/* 60 s at least: an end that misses completions says so before, and which. */
 	HANG_STEPS = 12000,
 };
@@ -39,7 +41,7 @@ _Static_assert(sizeof links / sizeof *links <= BOARD_LINKS, "places on the board
 
 /* ---- a player ---- */
 
-static void play(uint64_t seed, unsigned me)
+static void play(uint64_t seed, unsigned me, uint32_t life)
 {
 	struct link_part part[2 * LINKS];
 	pthread_t thread[2 * LINKS];
@@ -49,13 +51,14 @@ static void play(uint64_t seed, unsigned me)
 	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCKS);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
-	disturb_start(seed, me);
-	words_make(seed, me);
+	disturb_start(seed + life, me);
+	words_make(seed, me, life);
 	for (unsigned i = 0; i < LINKS; i++)
 		for (unsigned side = 0; side < 2; side++) {
 			if (links[i].player[side] != me)
 				continue;
-			part[n] = (struct link_part){i, side, links[i].player[!side], seed};
+			part[n] = (struct link_part){i, side, links[i].player[!side], seed,
+				atomic_load(&board->link[i].dead)};
 			if (pthread_create(&thread[n], &attr, link_main, &part[n]))
 				board_fail("pthread_create: %m");
 			n++;
@@ -67,7 +70,7 @@ static void play(uint64_t seed, unsigned me)
 	_exit(0);
 }
 
-static pid_t start_player(const struct setting *s, unsigned me)
+static pid_t start_player(const struct setting *s, unsigned me, uint32_t life)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -83,7 +86,7 @@ static pid_t start_player(const struct setting *s, unsigned me)
 		setenv("WEFT_MOVER", s->mover, 1);
 	else
 		unsetenv("WEFT_MOVER");
-	play(s->seed, me);
+	play(s->seed, me, life);
 	_exit(0);
 }
 
@@ -91,8 +94,10 @@ static pid_t start_player(const struct setting *s, unsigned me)
 
 struct game {
 	struct rnd rnd;
+	const struct setting *setting;
 	pid_t pid[PLAYERS];
-	uint64_t next_stop;
+	uint32_t lives[PLAYERS];
+	uint64_t next_stop, next_death;
 	uint32_t meetings[LINKS], steps[LINKS]; /* since the link last moved */
 };
 
@@ -114,6 +119,42 @@ static void kill_weftd(struct game *g)
 		return;
 	world_signal_daemons(SIGKILL);
 	atomic_fetch_add(&board->kills, 1);
+}
+
+static bool is_of(unsigned link, unsigned player)
+{
+	return links[link].player[0] == player || links[link].player[1] == player;
+}
+
+static void start(struct game *g, unsigned player)
+{
+	g->pid[player] = start_player(g->setting, player, ++g->lives[player]);
+}
+
+/* Another takes its place.  What it was at is unknown: it is not asked, nor waited for. */
+static void kill_player(struct game *g)
+{
+	unsigned player = rnd_below(&g->rnd, PLAYERS);
+
+	if (board->without & DISTURB_KILLS || now_ns() < g->next_death || g->pid[player] <= 0)
+		return;
+	for (unsigned i = 0; i < LINKS; i++)
+		if (is_of(i, player))
+			atomic_fetch_add(&board->link[i].dying, 1);
+	kill(g->pid[player], SIGKILL);
+	waitpid(g->pid[player], NULL, 0);
+	memory_mop_up(g->pid[player]);
+	for (unsigned i = 0; i < LINKS; i++)
+		if (is_of(i, player))
+			atomic_fetch_add(&board->link[i].dead, 1);
+	start(g, player);
+	atomic_fetch_add(&board->deaths, 1);
+	g->next_death = now_ns() + rnd_below(&g->rnd, DEATH_MS) * 1000000ull;
+}
+
+int players_at(unsigned link, unsigned side)
+{
+	return link < LINKS ? (int)links[link].player[side] : -1;
 }
 
 /* ---- watching ---- */
@@ -138,6 +179,26 @@ static unsigned reap(struct game *g)
 			board_tell("a process exited with %d", WEXITSTATUS(status));
 	}
 	return left;
+}
+
+static bool is_player(const struct game *g, pid_t pid)
+{
+	for (unsigned i = 0; i < PLAYERS; i++)
+		if (g->pid[i] == pid)
+			return true;
+	return false;
+}
+
+/* Children of players that were killed, and weftds, come to us. */
+static void reap_orphans(const struct game *g)
+{
+	siginfo_t ended = {.si_pid = 0};
+
+	while (!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid &&
+		!is_player(g, ended.si_pid)) {
+		waitpid(ended.si_pid, NULL, 0);
+		ended.si_pid = 0;
+	}
 }
 
 static const char *doing(struct board_link *l, unsigned end)
@@ -166,7 +227,8 @@ static void look_for_hang(struct game *g)
 {
 	for (unsigned i = 0; i < LINKS; i++) {
 		struct board_link *l = &board->link[i];
-		uint32_t sum = atomic_load(&l->at[0]) + atomic_load(&l->at[1]);
+		const struct room *r = &l->room[atomic_load(&l->dead) % ROOMS];
+		uint32_t sum = atomic_load(&r->at[0]) + atomic_load(&r->at[1]);
 
 		if (sum != g->meetings[i])
 			g->steps[i] = 0;
@@ -198,6 +260,8 @@ static void disturb_until(struct game *g, uint64_t end)
 	while (now_ns() < end && !atomic_load(&board->failed) && reap(g) == PLAYERS) {
 		stop_one(g);
 		kill_weftd(g);
+		kill_player(g);
+		reap_orphans(g);
 		look_for_hang(g);
 		nap_us(STEP_US);
 	}
@@ -205,11 +269,12 @@ static void disturb_until(struct game *g, uint64_t end)
 
 bool players_run(const struct setting *s, double seconds)
 {
-	struct game g = {.rnd = rnd_of(s->seed, 0, 0, 0x47414d45)};
+	struct game g = {.setting = s, .rnd = rnd_of(s->seed, 0, 0, 0x47414d45)};
 
 	board_clear(s->without);
 	for (unsigned i = 0; i < PLAYERS; i++)
-		g.pid[i] = start_player(s, i);
+		start(&g, i);
+	g.next_death = now_ns() + rnd_below(&g.rnd, DEATH_MS) * 1000000ull;
 	disturb_until(&g, now_ns() + (uint64_t)(seconds * 1e9));
 	atomic_store(&board->stop, 1);
 	while (!atomic_load(&board->failed) && reap(&g)) {

@@ -16,3 +16,6 @@ struct setting {
  * processes is left afterwards.
  */
 bool players_run(const struct setting *s, double seconds);
+
+/* The player at that end of a link; -1: there is no such link. */
+int players_at(unsigned link, unsigned side);
