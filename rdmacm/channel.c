@@ -392,6 +392,9 @@ int channel_take(struct event_channel *ch, struct cm_event *e)
 				return 0;
 			continue;
 		}
+		/* With its time limit recv(2) is not begun anew after a signal: see signal(7). */
+		if (errno == EINTR && restart_after_signal())
+			continue;
 		if (errno != EAGAIN)
 			return -errno;
 		flags = fcntl(ch->ch.fd, F_GETFL);

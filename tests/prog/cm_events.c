@@ -7,8 +7,11 @@
 #include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +44,57 @@ static void fd_is_real(void)
 	CHECK(cm_readable(ach, 0));
 	cm_end(id);
 	CHECK(!cm_readable(ach, 0));
+}
+
+static _Atomic int signals;
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* Lets some signals go by, then makes an event. */
+static void *event_after_signals(void *arg)
+{
+	sigset_t alarms;
+
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+	signals = 0;
+	while (signals < 50)
+		usleep(1000);
+	CHECK_EQ(rdma_resolve_addr(arg, NULL, cm_addr4(1), 100), 0);
+	return NULL;
+}
+
+/* A handler with SA_RESTART does not end the wait for an event, one without it does. */
+static void signalled(void)
+{
+	const struct itimerval each_ms = {{0, 1000}, {0, 1000}}, never = {0};
+	struct sigaction sa = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+	struct rdma_cm_id *id = cm_id(ach);
+	struct rdma_cm_event *e = NULL;
+	pthread_t t;
+
+	check_case("signals");
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &each_ms, NULL);
+	if (pthread_create(&t, NULL, event_after_signals, id))
+		die("pthread_create");
+	CHECK_EQ(rdma_get_cm_event(ach, &e), 0);
+	pthread_join(t, NULL);
+	if (!e)
+		cm_expect(ach, RDMA_CM_EVENT_ADDR_RESOLVED);
+	else
+		CHECK_EQ(rdma_ack_cm_event(e), 0);
+	sa.sa_flags = 0;
+	sigaction(SIGALRM, &sa, NULL);
+	CHECK_FAILS(rdma_get_cm_event(ach, &e), EINTR);
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL); /* children set an alarm */
+	cm_end(id);
 }
 
 /* A child need not acknowledge what its parent has not. */
@@ -563,6 +617,7 @@ int main(void)
 	ach = cm_channel();
 	pch = cm_channel();
 	fd_is_real();
+	signalled();
 	inherited();
 	life(true);
 	life(false);
