@@ -133,7 +133,7 @@ static char state_of(pid_t tid)
 	char path[64], line[512], *at = NULL;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
 	f = fopen(path, "re");
 	if (f && fgets(line, sizeof line, f))
 		at = strrchr(line, ')'); /* the name before it may hold anything */

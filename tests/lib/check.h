@@ -46,7 +46,9 @@ unsigned lines_with(const char *path, const char *text);
 /* Milliseconds of CLOCK_MONOTONIC. */
 double now_ms(void);
 
-/* Waits until thread tid of this process sleeps and goes on sleeping; ends the test if it does not.
+/*
+ * Waits until thread tid, of this process or another one, sleeps and goes on sleeping; ends the
+ * test if it does not.
  */
 void await_sleep(pid_t tid);
 

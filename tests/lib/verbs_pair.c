@@ -28,7 +28,7 @@ struct vp_opts vp_defaults(void)
 			     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 		.qp_access =
 			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
-		.timeout = 14,
+		.timeout = 18, /* a second, eight times: a peer may have to wait for a CPU */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.min_rnr_timer = 12,

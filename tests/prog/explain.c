@@ -179,9 +179,18 @@ static void to_nobody(void)
 
 /* ---- another process ---- */
 
-static void target(int fd, void *arg)
+/* Where another process may have to answer, as soon as it gets a CPU. */
+static struct vp_opts patient_options(void)
 {
 	struct vp_opts o = options();
+
+	o.timeout = 18; /* a second */
+	return o;
+}
+
+static void target(int fd, void *arg)
+{
+	struct vp_opts o = patient_options();
 	struct ibv_async_event ev;
 	struct vp_end e;
 
@@ -200,7 +209,7 @@ static void target(int fd, void *arg)
 
 static void processes(struct vp_child kid)
 {
-	struct vp_opts o = options();
+	struct vp_opts o = patient_options();
 
 	vp_make(&a, vp_open(), &o);
 	to_b = vp_meet(&a, kid.fd);
@@ -222,7 +231,7 @@ static void processes(struct vp_child kid)
 /* It dies while it is connected. */
 static void victim(int fd, void *arg)
 {
-	struct vp_opts o = options();
+	struct vp_opts o = patient_options();
 	struct vp_end e;
 
 	(void)arg;
@@ -234,7 +243,7 @@ static void victim(int fd, void *arg)
 
 static void to_the_dead(struct vp_child kid)
 {
-	struct vp_opts o = options();
+	struct vp_opts o = patient_options();
 	struct ibv_wc wc;
 
 	vp_make(&a, vp_open(), &o);

@@ -101,6 +101,7 @@ static void peer(int fd, void *arg)
 	/* It outlives an owner that is killed. */
 	prctl(PR_SET_PDEATHSIG, 0);
 	opts.len = SIZE;
+	opts.timeout = 16; /* a quarter of a second, eight times */
 	vp_make(&e, vp_open(), &opts);
 	vp_meet(&e, fd);
 	while (recv(fd, &o, sizeof o, MSG_WAITALL) == sizeof o && o.what != END) {

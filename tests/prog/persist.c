@@ -32,7 +32,7 @@ enum {
 	DIRTY_TRIES = 10,
 	LEN = 40 << 20,
 	PAGE = 4096,
-	SETTLE_MS = 50, /* from its order until the owner is in the call */
+	ACK_MS = 2 * 1074, /* vp_defaults(), with one retry */
 };
 
 /* ---- msync, as the libraries call it ---- */
@@ -148,8 +148,7 @@ static void make_end(struct vp_end *e, struct ibv_context *ctx, enum memory kind
 
 	o.len = PAGE;
 	o.mr_access = o.qp_access = ALL;
-	o.timeout = 14; /* 67 ms */
-	o.retry_cnt = 1;
+	o.retry_cnt = 1; /* so that nobody is given up for two seconds, ACK_MS */
 	vp_make(e, ctx, &o);
 	CHECK_EQ(ibv_dereg_mr(e->mr), 0);
 	CHECK_EQ(ibv_destroy_qp(e->qp), 0);
@@ -597,7 +596,7 @@ static void taken_away(void)
 	vp_tell(s.owner.fd, DEREG);
 	for (int i = 0; i < VP_DEADLINE_MS && disk->order != DEREG; i++)
 		usleep(1000);
-	usleep(SETTLE_MS * 1000);
+	await_sleep(s.owner.pid); /* in the call */
 	disk->held = 0;
 	CHECK_EQ(vp_hear(s.owner.fd), 0);
 	CHECK(vp_poll(s.me.scq, &wc, VP_DEADLINE_MS));
@@ -615,7 +614,7 @@ static void slow_disk(void)
 
 	check_case("a disk that is slower than the ACK timeout");
 	begin(&s, ON_DISK);
-	disk->slow_ms = 500;
+	disk->slow_ms = ACK_MS + 500;
 	CHECK_EQ(flush(&s.me, &s.there, 0, 8), IBV_WC_SUCCESS);
 	end(&s);
 }

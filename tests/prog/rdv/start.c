@@ -237,11 +237,11 @@ static int stay(void)
 
 	setenv("WEFT_IDLE_EXIT", "0.3", 1);
 	CHECK_EQ(rdv_shutdown(NULL), -ENOTCONN);
-	/* It leaves in between if we have to wait for a CPU. */
+	/* It leaves in between, or before we reach it, if we have to wait for a CPU. */
 	for (int i = 0; i < 10 && !(pid > 0 && pid == same); i++) {
 		rdv_shutdown(NULL);
-		CHECK_EQ(rdv_start(NULL, false, &pid), 0);
-		CHECK_EQ(rdv_start(NULL, true, &same), 0);
+		if (rdv_start(NULL, false, &pid) || rdv_start(NULL, true, &same))
+			pid = 0;
 	}
 	CHECK(pid > 0 && pid == same);
 	usleep(800000);
