@@ -8,8 +8,8 @@
  *
  * Common errors (negative errno): -ENOTCONN no weftd serves that fabric (not logged), -EINVAL a
  * bad fabric name, -EACCES runtime directory or daemon of another user, -EPROTO version
- * mismatch, -ETIMEDOUT weftd did not answer within 5 s (stopped?).  All but -ENOTCONN are
- * explained by one log line.
+ * mismatch, -ETIMEDOUT weftd did not answer within 5 s (stopped?) or was not ready 30 s after
+ * its start.  All but -ENOTCONN are explained by one log line.
  */
 #pragma once
 

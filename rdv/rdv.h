@@ -7,8 +7,8 @@
  *
  * Common errors of all calls (negative errno): -ENOTCONN no weftd and WEFT_AUTOSTART=0 (one log
  * line names the command to run), -EACCES runtime directory or daemon of another user,
- * -EPROTO version mismatch, -ETIMEDOUT weftd did not answer within 5 s (stopped?), -EMFILE,
- * -ENOMEM.
+ * -EPROTO version mismatch, -ETIMEDOUT weftd did not answer within 5 s (stopped?) or
+ * was not ready 30 s after its start, -EMFILE, -ENOMEM.
  */
 #pragma once
 

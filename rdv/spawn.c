@@ -27,6 +27,8 @@ enum {
 	STACK_SIZE = 64 << 10,
 	READY_FD = 3,
 	LOCK_POLL_NS = 2 * NSEC_PER_MSEC,
+	/* One that ends is noticed at once; one that takes so long waits for a CPU. */
+	START_MS = 30000,
 };
 
 extern char **environ;
@@ -220,10 +222,11 @@ static int await_ready(int fd, const char *path, char *reason)
 	int err;
 
 	do {
-		n = poll(&pfd, 1, PROTO_TIMEOUT_MS);
+		n = poll(&pfd, 1, START_MS);
 	} while (n < 0 && errno == EINTR);
 	if (n == 0) {
-		snprintf(reason, REASON_SIZE, "%s did not become ready within 5 s", path);
+		snprintf(reason, REASON_SIZE, "%s did not become ready within %d s", path,
+			START_MS / 1000);
 		return -ETIMEDOUT;
 	}
 	do {
@@ -270,7 +273,7 @@ static int start(const struct rdv_paths *p, bool stay, char *reason)
 /* Takes the start-up lock; another process that starts weftd holds it for a moment. */
 static int lock_startup(const struct rdv_paths *p)
 {
-	uint64_t until = clock_ns() + (uint64_t)PROTO_TIMEOUT_MS * NSEC_PER_MSEC;
+	uint64_t until = clock_ns() + (uint64_t)(START_MS + PROTO_TIMEOUT_MS) * NSEC_PER_MSEC;
 	int fd = rdv_open_file(p, "lock");
 
 	if (fd < 0) {

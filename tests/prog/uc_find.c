@@ -9,7 +9,7 @@
 #include "tests/lib/verbs_pair.h"
 #include "tests/lib/weftd_from_outside.h"
 
-enum { TRIES = 5, LEN = 100 };
+enum { TRIES = 20, LEN = 100 };
 
 static struct vp_opts options(void)
 {

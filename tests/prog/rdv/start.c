@@ -61,6 +61,33 @@ static int killed_at_start(void)
 	return 0;
 }
 
+/* A machine that is busy lets it start late: who started it waits, and so do others. */
+static int slow_start(void)
+{
+	const char *daemon = getenv("WEFT_DAEMON");
+	const struct rdv_attach *at;
+	int status = -1;
+	char path[128];
+	pid_t pid;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/slow", run_dir);
+	f = fopen(path, "we");
+	CHECK(f);
+	fprintf(f, "#!/bin/sh\nsleep 6\nexec %s \"$@\"\n", daemon);
+	fclose(f);
+	CHECK_EQ(chmod(path, 0700), 0);
+	setenv("WEFT_DAEMON", path, 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(rdv_attach(&at) ? 1 : 0);
+	CHECK_EQ(rdv_attach(&at), 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(weftd_pid(NULL) > 0, 1);
+	return 0;
+}
+
 static volatile sig_atomic_t sigchld_seen;
 
 static void on_sigchld(int sig)
@@ -307,6 +334,7 @@ const struct test_case start_cases[] = {
 	{"killed_at_start", killed_at_start},
 	{"autostart_unseen", autostart_unseen},
 	{"autostart_keeps_no_fd", autostart_keeps_no_fd},
+	{"slow_start", slow_start},
 	{"start_race", start_race},
 	{"two_fabrics", two_fabrics},
 	{"bad_names", bad_names},
