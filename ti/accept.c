@@ -7,6 +7,7 @@
 
 #include "ti/comp.h"
 #include "ti/drain.h"
+#include "ti/fork.h"
 #include "ti/msg.h"
 #include "ti/qp.h"
 
@@ -192,8 +193,7 @@ static ti_status_t make_ready(struct conn *c, const ti_comp_info_t *comp, uint32
 		return st;
 	bind_queues(c, comp, max_rdma_size);
 	if (list)
-		st = msg_post_first(c, list);
-	*posted = !st;
+		st = msg_post_first(c, list, posted);
 	return st ? st : qp_to_ready(c);
 }
 
@@ -279,6 +279,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 {
 	struct conn *c;
 	bool posted = false, mine;
+	unsigned forks = fork_count();
 	ti_status_t st = TI_INVALID_HANDLE;
 
 	if (!p_conn_req || !p_comp)
@@ -292,7 +293,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 		pthread_mutex_unlock(&c->lock);
 		if (st && posted)
 			flush(c);
-		if (mine)
+		if (mine && forks == fork_count())
 			leave(c);
 	}
 	if (st && !posted && p_recv_mlist)

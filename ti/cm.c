@@ -160,7 +160,6 @@ static int start(void)
 		return ret;
 	}
 	pthread_detach(thread);
-	cm.devices = rdma_get_devices(NULL);
 	cm.started = true;
 	return 0;
 }
@@ -172,13 +171,20 @@ int cm_start(void)
 	lock_take(&cm.lock);
 	if (!cm.started)
 		ret = start();
+	if (!ret && !cm.devices) /* or there was no file descriptor left for them last time */
+		cm.devices = rdma_get_devices(NULL);
 	lock_drop(&cm.lock);
 	return ret;
 }
 
 struct ibv_context *cm_first_device(void)
 {
-	return cm.devices ? cm.devices[0] : NULL;
+	struct ibv_context *first;
+
+	lock_take(&cm.lock);
+	first = cm.devices ? cm.devices[0] : NULL;
+	lock_drop(&cm.lock);
+	return first;
 }
 
 ti_status_t cm_make_id(struct conn *c)

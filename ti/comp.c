@@ -8,6 +8,7 @@
 
 #include "base/thread.h"
 #include "ti/drain.h"
+#include "ti/fork.h"
 
 enum { ROUND = 256, NAP_NS = 10000000 };
 
@@ -80,7 +81,9 @@ static void find(struct conn *c, struct found *f)
 
 static void call(const struct found *f)
 {
-	for (enum xfer x = 0; x < XFERS; x++)
+	unsigned forks = fork_count();
+
+	for (enum xfer x = 0; x < XFERS && forks == fork_count(); x++)
 		if (f->cb[x])
 			f->cb[x](f->cq[x], f->list[x]);
 }
@@ -111,6 +114,7 @@ static bool is_heard(const struct conn *c)
 /* True: there may be more. */
 static bool look(struct conn *c)
 {
+	unsigned forks = fork_count();
 	struct found f;
 	int n;
 
@@ -121,6 +125,7 @@ static bool look(struct conn *c)
 	find(c, &f);
 	drain_unlock(c);
 	call(&f);
+	fork_called_back(forks);
 	return n >= ROUND;
 }
 
@@ -186,6 +191,7 @@ static void *run(void *arg)
 {
 	struct comp *comp = arg;
 
+	fork_thread_is_ours();
 	for (;;) {
 		if (!comp->more || is_readable(comp))
 			take_event(comp);

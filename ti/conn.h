@@ -83,6 +83,7 @@ struct conn {
 	bool close_later;
 	ti_context_cb_t gone_cb;
 	void *gone_context;
+	_Atomic bool may_finish; /* CONN_CLOSING, and no accept() is at it any more */
 	_Atomic bool finishing;
 
 	/* completions: under the locks of both queues */

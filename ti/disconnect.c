@@ -4,6 +4,7 @@
 
 #include "ti/atomic.h"
 #include "ti/drain.h"
+#include "ti/fork.h"
 #include "ti/qp.h"
 
 /* ---- breaking ---- */
@@ -30,8 +31,10 @@ static void run_error(struct job *job)
 {
 	struct conn *c = CONN_OF(job, error_job);
 	ti_err_rec_t rec = {.code = c->result, .context = c->comp.p_err_context};
+	unsigned forks = fork_count();
 
 	c->comp.pfn_err_cb(&rec);
+	fork_called_back(forks);
 	conn_put(c);
 }
 
@@ -89,7 +92,7 @@ static void unbind_queues(struct conn *c)
 static void run_finish(struct job *job)
 {
 	struct conn *c = CONN_OF(job, finish_job);
-
+	unsigned forks = fork_count();
 	struct rdma_cm_id *id;
 
 	unbind_queues(c);
@@ -109,6 +112,7 @@ static void run_finish(struct job *job)
 	pthread_mutex_unlock(&c->lock);
 	if (c->gone_cb)
 		c->gone_cb(c->gone_context);
+	fork_called_back(forks);
 	service_conn_gone(c->m.ti);
 	conn_put(c);
 }
@@ -123,7 +127,8 @@ static void finish(struct conn *c)
 
 void conn_try_finish(struct conn *c)
 {
-	if (conn_state(c) == CONN_CLOSING && !flow_open(&c->in) && !flow_open(&c->out))
+	if (atomic_load_explicit(&c->may_finish, memory_order_acquire) && !flow_open(&c->in) &&
+		!flow_open(&c->out))
 		finish(c);
 }
 
@@ -171,6 +176,7 @@ static void run_close(struct job *job)
 	tell_peer(c, before);
 	if (later)
 		return;
+	atomic_store_explicit(&c->may_finish, true, memory_order_release);
 	/* an accept() that failed has brought all back itself */
 	if (!c->bound || c->mute || !flush(c))
 		finish(c);

@@ -64,12 +64,15 @@ static bool wants(const struct listener *l, const char *name, const char *old_na
 /* Under lock, which is not held during the call. */
 static void call(struct listener *l, ti_event_t event, const void *data)
 {
+	unsigned forks = fork_count();
+
 	l->refs++;
 	l->calls++;
 	pthread_mutex_unlock(&events.lock);
 	depth++;
 	l->cb(event, data, l->context);
-	depth--;
+	fork_called_back(forks);
+	depth -= forks == fork_count();
 	pthread_mutex_lock(&events.lock);
 	l->calls--;
 	put(l);

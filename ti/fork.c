@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ti/cm.h"
 #include "ti/comp.h"
@@ -12,11 +13,15 @@
 #include "ti/handle.h"
 #include "ti/system.h"
 
+static _Atomic unsigned forks;
+static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int result;
 
 static void child(void)
 {
+	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
 	handles_forked();
 	system_forked();
 	cm_forked();
@@ -33,4 +38,20 @@ int fork_watch(void)
 {
 	pthread_once(&once, watch);
 	return result;
+}
+
+unsigned fork_count(void)
+{
+	return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+void fork_thread_is_ours(void)
+{
+	ours = true;
+}
+
+void fork_called_back(unsigned before)
+{
+	if (ours && fork_count() != before)
+		pthread_exit(NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/lock.h"
+#include "ti/fork.h"
 
 /*
  * A handle is index + 1, kind and generation.  A slot's word is generation and references; its
@@ -103,6 +104,7 @@ int object_open(struct object *o, enum handle_kind kind, void (*release)(struct 
 	s = slot_at(index);
 	word = atomic_load_explicit(&s->word, memory_order_relaxed);
 	o->index = index;
+	o->forks = fork_count();
 	o->release = release;
 	o->handle = (void *)((uintptr_t)generation(word) << GEN_SHIFT |
 			     (uintptr_t)kind << INDEX_BITS | (index + 1));
@@ -152,6 +154,8 @@ void object_put(struct object *o)
 	uint32_t index = o->index;
 	struct slot *s = slot_at(index);
 
+	if (o->forks != fork_count())
+		return;
 	if (references(atomic_fetch_sub_explicit(&s->word, 1, memory_order_acq_rel)) > 1)
 		return;
 	o->release(o);

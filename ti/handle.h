@@ -21,6 +21,7 @@ enum handle_kind {
 /* The first member of every object with a handle. */
 struct object {
 	uint32_t index;
+	unsigned forks;                    /* fork_count() of its process */
 	void *handle;                      /* NULL: it has none */
 	void (*release)(struct object *o); /* called when the last reference goes; frees it */
 };
@@ -37,7 +38,7 @@ void *object_get(const void *handle, enum handle_kind kind);
 /* One more reference for who has one. */
 void object_hold(struct object *o);
 
-/* Gives a reference back; may release the object. */
+/* Gives a reference back; may release the object.  In a child, of the parent's: does nothing. */
 void object_put(struct object *o);
 
 /*

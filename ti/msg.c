@@ -95,7 +95,7 @@ static ti_status_t recv_list(struct conn *c, ti_data_element_t *list, ti_data_el
 	return TI_SUCCESS;
 }
 
-ti_status_t msg_post_first(struct conn *c, ti_data_element_t *list)
+ti_status_t msg_post_first(struct conn *c, ti_data_element_t *list, bool *taken)
 {
 	ti_data_element_t *rest = NULL;
 	ti_status_t st;
@@ -103,6 +103,7 @@ ti_status_t msg_post_first(struct conn *c, ti_data_element_t *list)
 	lock_take(&c->rq_lock);
 	st = recv_list(c, list, &rest);
 	lock_drop(&c->rq_lock);
+	*taken = !st;
 	if (rest)
 		give_back(c, rest);
 	return rest ? TI_INSUFFICIENT_RESOURCES : st;
@@ -122,6 +123,8 @@ ti_status_t op_msg_recv(ti_conn_handle_t h_conn, ti_data_element_t *p_delist)
 	lock_drop(&c->rq_lock);
 	if (rest)
 		give_back(c, rest);
+	if (rest)
+		conn_try_finish(c); /* its end may have waited for these alone */
 	conn_put(c);
 	return st;
 }

@@ -8,6 +8,7 @@
 /* A request of res_pool_get() with a callback that waits. */
 struct pool_wait {
 	struct pool_wait *next;
+	uint64_t number;
 	ti_res_pool_cb_t cb;
 	void *context1, *context2;
 	uint32_t missing;
@@ -36,6 +37,7 @@ struct pool {
 	ti_data_element_t *free;
 	uint32_t n_free;
 	struct pool_wait *waits, **waits_end;
+	uint64_t last_number;  /* of those */
 	bool serving;          /* a thread calls back those that wait */
 	uint32_t sleepers;     /* in blocking gets */
 	_Atomic uint32_t puts; /* they sleep on it */
@@ -54,6 +56,12 @@ static inline bool pool_owns(const struct pool *pool, const void *addr, uint64_t
 	uintptr_t at = (uintptr_t)addr - (uintptr_t)pool->buffers;
 
 	return pool->buffers && at < pool->buffers_len && len <= pool->buffers_len - at;
+}
+
+/* Has it as many descriptors as it says?  Where they are the program's own, that is believed. */
+static inline bool pool_has_descs(const struct element *el)
+{
+	return el->e.num_io_bufs <= el->pool->bufs || (const void *)el->e.local_data_desc != el + 1;
 }
 
 /* Sets the element's buffers to what the pool has for it. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/futex.h"
+#include "ti/fork.h"
 
 /* Takes n elements off the free list.  Under the lock; there are so many. */
 static ti_data_element_t *take(struct pool *pool, uint32_t n)
@@ -120,6 +121,7 @@ static struct pool_wait *serve_first(struct pool *pool, ti_pool_response_t *resp
 static void serve(struct pool *pool)
 {
 	ti_pool_response_t resp;
+	unsigned forks = fork_count();
 	struct pool_wait *w;
 
 	if (pool->serving)
@@ -131,6 +133,8 @@ static void serve(struct pool *pool)
 
 		lock_drop(&pool->lock);
 		cb(&resp);
+		if (forks != fork_count())
+			return; /* in a child the lock may be held for ever */
 		if (done)
 			free(w);
 		lock_take(&pool->lock);
@@ -138,12 +142,12 @@ static void serve(struct pool *pool)
 	pool->serving = false;
 }
 
-/* Whether w, the newest, was served altogether is known by its being gone. */
-static bool waits_still(const struct pool *pool, const struct pool_wait *w)
+/* What waits is known by its number: memory is used again.  Under the lock. */
+static bool waits_still(const struct pool *pool, uint64_t number)
 {
 	const struct pool_wait *at = pool->waits;
 
-	while (at && at != w)
+	while (at && at->number != number)
 		at = at->next;
 	return at;
 }
@@ -152,16 +156,18 @@ static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res
 	void *context1, void *context2)
 {
 	struct pool_wait *w = malloc(sizeof *w);
+	uint64_t number;
 	bool waits;
 
 	if (!w)
 		return TI_INSUFFICIENT_RESOURCES;
-	*w = (struct pool_wait){NULL, cb, context1, context2, n, partial};
 	lock_take(&pool->lock);
+	number = ++pool->last_number;
+	*w = (struct pool_wait){NULL, number, cb, context1, context2, n, partial};
 	*pool->waits_end = w;
 	pool->waits_end = &w->next;
 	serve(pool);
-	waits = waits_still(pool, w);
+	waits = waits_still(pool, number);
 	lock_drop(&pool->lock);
 	return waits ? TI_PENDING : TI_SUCCESS;
 }

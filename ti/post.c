@@ -37,7 +37,8 @@ ti_status_t post_claim_local(struct conn *c, struct element *el, uint32_t max_bu
 		return TI_RESOURCE_BUSY;
 	if (el->pool->buffers && !pool_lkey(el->pool, c->pd, el->pool->buffers, &key, &st))
 		; /* now they are registered, or cannot be */
-	else if (el->e.num_io_bufs > max_bufs || el->e.oob_data_len > sizeof el->e.oob_data ||
+	else if (el->e.num_io_bufs > max_bufs || !pool_has_descs(el) ||
+		 el->e.oob_data_len > sizeof el->e.oob_data ||
 		 (el->e.num_io_bufs && !el->e.local_data_desc))
 		st = TI_INVALID_PARAMETER;
 	else

@@ -8,7 +8,8 @@
 
 static ti_status_t claim_lead(struct conn *c, struct element *lead)
 {
-	if (!lead->e.num_io_bufs || !lead->e.rdma_data_desc || lead->pool->m.ti != c->m.ti)
+	if (!lead->e.num_io_bufs || !lead->e.rdma_data_desc || !pool_has_descs(lead) ||
+		lead->pool->m.ti != c->m.ti)
 		return TI_INVALID_PARAMETER;
 	return element_claim(lead) ? TI_SUCCESS : TI_RESOURCE_BUSY;
 }

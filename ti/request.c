@@ -3,6 +3,7 @@
 #include "ti/conn.h"
 
 #include "ti/cm.h"
+#include "ti/fork.h"
 
 /* On the system thread, so that a program which waits for the callback may look there meanwhile. */
 static void fill_request(struct conn *c)
@@ -31,8 +32,11 @@ static void run_request(struct job *job)
 {
 	struct conn *c = CONN_OF(job, request_job);
 
+	unsigned forks = fork_count();
+
 	fill_request(c);
 	c->request_cb(c->request);
+	fork_called_back(forks);
 	conn_put(c);
 }
 

@@ -179,6 +179,7 @@ static struct member *next_member(struct service *ti, enum handle_kind kind)
 static void run_end(struct job *job)
 {
 	struct service *ti = SERVICE_OF(job, end_job);
+	unsigned forks = fork_count();
 	struct member *m;
 
 	while ((m = next_member(ti, HANDLE_CQ)) != NULL) {
@@ -192,6 +193,7 @@ static void run_end(struct job *job)
 	}
 	if (ti->gone_cb)
 		ti->gone_cb(ti->gone_context);
+	fork_called_back(forks);
 	service_put(ti);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "ti/fork.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -44,6 +45,7 @@ static void *worker(void *arg)
 
 	(void)arg;
 	is_worker = true;
+	fork_thread_is_ours();
 	pthread_mutex_lock(&sys.lock);
 	for (;;) {
 		job = next_job();

@@ -454,6 +454,9 @@ static void elements(void)
 	m->num_io_bufs = 40;
 	m->local_data_desc = many;
 	refused(m, TI_INVALID_PARAMETER);
+	m->num_io_bufs = 2; /* the pool's elements have one */
+	m->local_data_desc = own;
+	refused(m, TI_INVALID_PARAMETER);
 	m->num_io_bufs = 1;
 	m->local_data_desc = NULL;
 	refused(m, TI_INVALID_PARAMETER);

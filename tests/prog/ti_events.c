@@ -145,6 +145,7 @@ static const struct {
 	{"add 10.95.0.0/16 via 10.98.0.2 proto redirect", TI_EVENT_RTF_DYNAMIC, "wt0 10.95.0.0"},
 	{"add unreachable 10.97.0.0/16", TI_EVENT_RTF_REJECT, "- 10.97.0.0"},
 	{"del 10.95.0.0/16", TI_EVENT_RTMSG_DELROUTE, "wt0 10.95.0.0"},
+	{"add 10.92.0.0/16 dev wt0 realm 7", TI_EVENT_RTF_FLOW, "wt0 10.92.0.0"},
 	{"add local 10.94.0.1 dev wt0 table local", TI_EVENT_RTF_LOCAL, "wt0 10.94.0.1"},
 };
 static const struct {

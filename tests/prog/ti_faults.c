@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What libweftti makes of events that weft0 gives rarely or never.  This program has a function of
- * librdmacm under its own name, so that libweftti calls it: it passes events on, changed.  It has
- * the clock, too, which can go ahead.
+ * What libweftti makes of what weft0 does rarely or never.  This program has functions of other
+ * libraries under their own names, so that libweftti calls them: events are passed on, changed, the
+ * clock can go ahead, a thread can be slow to notice.  And the adapter can refuse receives.
  */
 #pragma GCC visibility push(default)
 #include <dlfcn.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,6 +49,31 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 	ts->tv_sec += ahead_s;
 	return ret;
+}
+
+/* ---- a thread that is told late ---- */
+
+static _Thread_local bool is_slow;
+static atomic_bool gate; /* open: it goes on */
+
+static bool is_of_ti(void *address)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) && strstr(info.dli_fname, "libweftti");
+}
+
+/* May return early, so a thread that is slow to notice may as well. */
+int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	const struct timespec never = {.tv_sec = INT32_MAX};
+
+	if (!is_slow || !is_of_ti(__builtin_return_address(0)))
+		return pthread_cond_timedwait(cond, mutex, &never);
+	pthread_mutex_unlock(mutex);
+	while (!gate)
+		usleep(1000);
+	return pthread_mutex_lock(mutex);
 }
 #pragma GCC visibility pop
 
@@ -142,10 +168,218 @@ static void by_default(void)
 	count = 0;
 }
 
+/* ---- an end that comes before accept() has noticed that it succeeded ---- */
+
+struct kept {
+	struct tx_count n;
+	ti_conn_request_t req;
+};
+
+static void keep(ti_conn_request_t *req)
+{
+	struct kept *k = req->context;
+
+	k->req = *req;
+	tx_add(&k->n, 1);
+}
+
+static struct tx_count received, broken;
+static atomic_bool may_return;
+
+static void receives_slowly(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	(void)h;
+	tx_put(w.pool, list);
+	tx_add(&received, 1);
+	while (!may_return)
+		usleep(1000);
+}
+
+static void broke(ti_err_rec_t *rec)
+{
+	(void)rec;
+	tx_add(&broken, 1);
+}
+
+static struct tx_end late;
+
+static void *accept_slowly(void *arg)
+{
+	struct kept *k = arg;
+
+	is_slow = true;
+	k->req.context = &late;
+	tx_accept(&k->req);
+	return NULL;
+}
+
+static void listen_and_call(struct tx_end *a, struct kept *k, ti_conn_handle_t *listener)
+{
+	ti_conn_info_t up = {
+		.src_ep = w.any, .dst_ep = w.ep, .pdh = w.pd, .conn_request_cb = tx_accept};
+	ti_conn_info_t down = {.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = keep, .context = k};
+	ti_conn_handle_t h;
+
+	up.context = a;
+	TX_IS(tx->listen(w.ti, &a->attr, &down, NULL, listener), TI_SUCCESS);
+	TX_IS(tx->connect(w.ti, &a->attr, &up, NULL, &h), TI_SUCCESS);
+	tx_await(&k->n, 1);
+}
+
+static void close_handle(ti_conn_handle_t h)
+{
+	struct tx_count gone = TX_COUNT;
+
+	TX_IS(tx->disconnect(h, tx_told, &gone), TI_SUCCESS);
+	tx_await(&gone, 1);
+}
+
+static void await_established(ti_conn_handle_t h)
+{
+	ti_conn_profile_t profile = {.conn = h};
+	uint32_t bytes = sizeof profile;
+
+	for (int i = 0; profile.state != TI_CONN_ESTABLISHED && i < TX_WAIT_MS; i++) {
+		TX_IS(tx->io_ctl(w.ti, TI_GET_CONN_PROFILE, &bytes, &profile), TI_SUCCESS);
+		usleep(1000);
+	}
+	CHECK_EQ(profile.state, TI_CONN_ESTABLISHED);
+}
+
+static void ended_before_noticed(void)
+{
+	struct kept k = {TX_COUNT, {0}};
+	struct tx_count gone = TX_COUNT;
+	ti_conn_handle_t listener;
+	struct tx_end a;
+	pthread_t thread;
+
+	check_case("ended before noticed");
+	received = broken = (struct tx_count)TX_COUNT;
+	tx_defaults(&a, &w, cq);
+	a.comp.pfn_err_cb = broke;
+	tx_defaults(&late, &w, cq);
+	late.comp.pfn_recv_cb = receives_slowly;
+	late.receives = 1;
+	listen_and_call(&a, &k, &listener);
+	pthread_create(&thread, NULL, accept_slowly, &k);
+	tx_await(&a.done, 1);
+	TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
+	tx_await(&received, 1);
+	await_established(k.req.conn_handle);
+	TX_IS(tx->disconnect(k.req.conn_handle, tx_told, &gone), TI_SUCCESS);
+	tx_await(&broken, 1); /* the peer was told: it is being closed */
+	may_return = true;    /* nothing is under way any more */
+	for (int i = 0; i < 100 && !tx_now(&gone); i++)
+		usleep(1000);
+	CHECK_EQ(tx_now(&gone), 0); /* but accept() */
+	gate = true;
+	pthread_join(thread, NULL);
+	tx_await(&gone, 1);
+	tx_disconnect(&a);
+	tx_put(w.pool, tx_one(cq, TI_SUCCESS));
+	close_handle(listener);
+}
+
+/* ---- an adapter that refuses receives ---- */
+
+static int (*real_post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+static atomic_int until_refused; /* receives; below 0: it takes all */
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	if (until_refused >= 0 && until_refused-- == 0) {
+		*bad = wr;
+		return ENOMEM;
+	}
+	return real_post_recv(qp, wr, bad);
+}
+
+static struct ibv_context **refuse_receives(void)
+{
+	struct ibv_context **devices = rdma_get_devices(NULL);
+
+	if (!devices || !devices[0])
+		die("no device");
+	until_refused = -1;
+	real_post_recv = devices[0]->ops.post_recv;
+	devices[0]->ops.post_recv = post_recv;
+	return devices;
+}
+
+static struct tx_count back;
+
+static void comes_back(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	unsigned n = 0;
+
+	(void)h;
+	for (ti_data_element_t *e = list; e; e = e->p_next_msg, n++)
+		CHECK(e->status != TI_SUCCESS);
+	tx_put(w.pool, list);
+	tx_add(&back, n);
+}
+
+/* accept() fails, and each element comes back once. */
+static void refused_by_accept(void)
+{
+	struct kept k = {TX_COUNT, {0}};
+	ti_conn_handle_t listener;
+	struct tx_end a, p;
+
+	check_case("refused by accept");
+	back = (struct tx_count)TX_COUNT;
+	tx_defaults(&a, &w, cq);
+	tx_defaults(&p, &w, cq);
+	p.comp.pfn_recv_cb = comes_back;
+	listen_and_call(&a, &k, &listener);
+	until_refused = 2;
+	TX_IS(tx->accept(&k.req, 0, &p.comp, tx_get(w.pool, 4)), TI_INSUFFICIENT_RESOURCES);
+	until_refused = -1;
+	CHECK_EQ(tx_now(&back), 4);
+	close_handle(k.req.conn_handle);
+	CHECK_EQ(tx_now(&back), 4);
+	tx_await(&a.done, 1);
+	CHECK(a.status != TI_SUCCESS);
+	close_handle(listener);
+}
+
+/* A receive that is refused breaks the connection; those before and behind it come back, too. */
+static void refused_later(void)
+{
+	struct tx_end a, p;
+
+	check_case("refused later");
+	broken.n = 0;
+	tx_defaults(&a, &w, cq);
+	tx_defaults(&p, &w, cq);
+	p.comp.pfn_err_cb = broke;
+	tx_connect(&a, &p);
+	until_refused = 1;
+	TX_IS(tx->msg_recv(p.conn, tx_get(w.pool, 3)), TI_SUCCESS);
+	until_refused = -1;
+	tx_await(&broken, 1);
+	tx_put(w.pool, tx_poll(cq, 3));
+	tx_disconnect(&p);
+	tx_disconnect(&a);
+}
+
+static void refused_receives(void)
+{
+	struct ibv_context **devices = refuse_receives();
+
+	refused_by_accept();
+	refused_later();
+	devices[0]->ops.post_recv = real_post_recv;
+	rdma_free_devices(devices);
+}
+
 int main(void)
 {
 	tx_begin(&w);
 	cq = tx_cq(&w, 64);
+	ended_before_noticed();
+	refused_receives();
 	never();
 	limited();
 	by_default();

@@ -234,6 +234,21 @@ static void ended_while_connecting(void)
 	}
 }
 
+/* A message that finds no receive breaks a connection that was asked for without flow control. */
+static void without_flow_control(void)
+{
+	check_case("without flow control");
+	tx_begin(&w);
+	acq = tx_cq(&w, 64);
+	tx_defaults(&a, &w, acq);
+	a.attr.msg_flow_control = FALSE;
+	p = a;
+	tx_connect(&a, &p);
+	TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
+	tx_put(w.pool, tx_one(acq, TI_TIMEOUT));
+	tx_end(&w);
+}
+
 int main(void)
 {
 	calls = came = (struct tx_count)TX_COUNT;
@@ -242,6 +257,7 @@ int main(void)
 	scattered();
 	oob();
 	unsignaled();
+	without_flow_control();
 	ended_full();
 	ended_while_connecting();
 	return check_result();

@@ -183,6 +183,32 @@ static void chained(struct tx_world *w)
 	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
 }
 
+/* One that asks for the next one, as often as it is told to. */
+struct eager {
+	ti_res_pool_handle_t pool;
+	int left, got;
+};
+
+static void asks_again(ti_pool_response_t *r)
+{
+	struct eager *e = r->p_context1;
+
+	e->got += r->element_count;
+	if (e->left-- > 0)
+		TX_IS(tx->res_pool_get(e->pool, 1, FALSE, asks_again, e, NULL, NULL), TI_PENDING);
+}
+
+/* The first request was served at once, whatever its callback asked for since. */
+static void asked_again(struct tx_world *w)
+{
+	ti_res_pool_handle_t pool = make(w, TI_RES_POOL_MSG, 2);
+	struct eager e = {pool, 2, 0};
+
+	check_case("asked again");
+	TX_IS(tx->res_pool_get(pool, 1, FALSE, asks_again, &e, NULL, NULL), TI_SUCCESS);
+	CHECK_EQ(e.got, 2); /* the third one waits, and destroy_ti() takes all */
+}
+
 /* ---- waiting, by a switch ---- */
 
 static void *put_later(void *arg)
@@ -265,6 +291,7 @@ int main(void)
 	synchronous(&w);
 	asynchronous(&w);
 	chained(&w);
+	asked_again(&w);
 	blocking(&w);
 	refused(&w); /* and destroy_ti() takes what is out */
 	tx_end(&w);

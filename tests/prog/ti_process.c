@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Peers that are killed, and children of fork. */
+/* Peers that are killed or stopped. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,45 +240,58 @@ static void killed_before_accept(void)
 	tx_end(&w);
 }
 
-/* ---- fork ---- */
+/* ---- a peer that is stopped ---- */
 
-static void hear(const ti_event_t event, const void *data, const void *count)
+/* Nothing waits for one that is: what was posted comes back, and the end comes. */
+static void stopped_while_connected(void)
 {
-	(void)data;
-	if (event == TI_EVENT_NETDEV_ONLINE)
-		tx_add((struct tx_count *)count, 1);
+	start_peer(accepting_peer);
+	begin();
+	check_case("stopped while connected");
+	hears('l');
+	begin_conn(false, tx_accept);
+	tx_await(&e.done, 1);
+	hears('c');
+	kill(peer, SIGSTOP);
+	for (int i = 0; i < 2 * RECEIVES; i++)
+		TX_IS(tx->msg_send(e.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
+	tx_disconnect(&e);
+	tx_put(w.pool, tx_poll(cq, RECEIVES + 2 * RECEIVES));
+	tx_end(&w);
+	kill_peer();
 }
 
-/* The parent's handles are stale in a child, which begins anew; the parent's are as they were. */
-static void forked(void)
+static void stopped_before_the_answer(void)
 {
-	struct tx_count online = TX_COUNT;
-	pid_t pid;
-	int status;
-
-	check_case("fork");
+	start_peer(silent_peer);
 	begin();
-	TX_IS(tx->events_register(&online, hear), TI_SUCCESS);
-	tx_await(&online, 1);
-	pid = fork();
-	if (!pid) {
-		struct tx_world mine;
-
-		TX_IS(tx->destroy_ti(w.ti, NULL, NULL), TI_INVALID_HANDLE);
-		TX_IS(tx->destroy_cq(cq), TI_INVALID_PARAMETER);
-		TX_IS(tx->events_deregister(&online, hear), TI_FAILURE);
-		online = (struct tx_count)TX_COUNT;
-		TX_IS(tx->events_register(&online, hear), TI_SUCCESS);
-		tx_await(&online, 1);
-		tx_begin(&mine);
-		tx_end(&mine);
-		_exit(check_failures() > 0);
-	}
-	waitpid(pid, &status, 0);
-	CHECK_EQ(status, 0);
-	TX_IS(tx->destroy_cq(cq), TI_SUCCESS);
-	TX_IS(tx->events_deregister(&online, hear), TI_SUCCESS);
+	check_case("stopped before the answer");
+	hears('l');
+	kill(peer, SIGSTOP);
+	e.attr.connect_request_timeout = 100;
+	begin_conn(false, tx_accept);
+	tx_await(&e.done, 1);
+	TX_IS(e.status, TI_TIMEOUT);
 	tx_end(&w);
+	kill_peer();
+}
+
+/* accept() waits for the other side's, and no longer than the program says. */
+static void stopped_before_accept(void)
+{
+	begin();
+	check_case("stopped before accept()");
+	asked.n.n = 0;
+	e.attr.connect_request_timeout = 500;
+	begin_conn(true, keep);
+	start_peer(calling_peer);
+	hears('l');
+	tx_await(&asked.n, 1);
+	kill(peer, SIGSTOP);
+	TX_IS(tx->accept(&asked.req, 0, &e.comp, tx_get(w.pool, RECEIVES)), TI_TIMEOUT);
+	tx_put(w.pool, tx_poll(cq, RECEIVES));
+	tx_end(&w);
+	kill_peer();
 }
 
 int main(void)
@@ -287,6 +300,8 @@ int main(void)
 	killed_while_sent_to();
 	killed_before_the_answer();
 	killed_before_accept();
-	forked();
+	stopped_while_connected();
+	stopped_before_the_answer();
+	stopped_before_accept();
 	return check_result();
 }

@@ -14,6 +14,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 
 # Of all samples in their order, as lines of tokens.
 DOCUMENT = "72497a436b113ade453a5c5561ca953baae68e720ed7fffc3dfe7fd49a30693d"
@@ -136,9 +137,25 @@ def run(build):
             client.stdout == "".join(size + " bytes there and back\n" for size in SIZES))
 
 
+def run_echo(build):
+    """The listener says nothing when it is ready: the sender comes until it does."""
+    echo = [os.path.join(build, "examples/ti/ti_echo"), "127.0.0.1", "7472"]
+    listener = subprocess.Popen(echo, stdout=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 60
+        while subprocess.run(echo + ["a few words"], stderr=subprocess.DEVNULL, timeout=90).returncode:
+            if time.monotonic() > until:
+                return False
+        told = listener.communicate(timeout=90)[0]
+    finally:
+        listener.kill()
+    print("echo: " + told, end="")
+    return listener.returncode == 0 and told == "a few words\n"
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "--update":
         update(sys.argv[2], sys.argv[3])
     else:
         check_list(sys.argv[2])
-        sys.exit(not run(sys.argv[1]))
+        sys.exit(not (run(sys.argv[1]) and run_echo(sys.argv[1])))
