@@ -18,7 +18,8 @@
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 
-enum { SOON_MS = 3000 }; /* a refusal that got lost comes after 4 s */
+/* A refusal that got lost comes after 4 s, each time; one may wait for a CPU so long. */
+enum { SOON_MS = 3000, TRIES = 5 };
 
 static struct rdma_event_channel *ach, *pch;
 
@@ -234,19 +235,30 @@ static void given_up(void)
 	cm_end(listener);
 }
 
-static void unreachable(void)
+/* How long it takes to be refused by a port where nobody listens, in ms. */
+static double call_nobody(void)
 {
 	struct rdma_cm_id *id = cm_resolved(ach, cm_addr4(9), true);
-	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
-	double start;
+	double took = now_ms();
 
-	check_case("nobody there");
 	CHECK_EQ(rdma_connect(id, NULL), 0);
-	start = now_ms();
 	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_REJECTED), 8);
-	CHECK_RANGE(now_ms() - start, 0, SOON_MS);
+	took = now_ms() - took;
 	CHECK(!cm_readable(ach, 20));
 	cm_end(id);
+	return took;
+}
+
+static void unreachable(void)
+{
+	struct rdma_cm_id *id;
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
+	int tries = 1;
+
+	check_case("nobody there");
+	while (call_nobody() > SOON_MS && tries < TRIES)
+		tries++;
+	CHECK_RANGE(tries, 1, TRIES - 1);
 
 	far.sin_addr.s_addr = htonl(0xc6336401); /* 198.51.100.1, of a documentation network */
 	id = cm_id(ach);
