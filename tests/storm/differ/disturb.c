@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "disturb.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,8 +26,9 @@ enum {
 	LOOK_US = 200,
 	GLANCE = 40,
 	FORK_PAUSE_US = 40000,
-	FORK_ONCE_IN = 8, /* while regions are held */
-	CALL_CPU_S = 1,   /* a call takes microseconds of CPU */
+	FORK_ONCE_IN = 8,         /* while regions are held */
+	CALL_CPU_NS = 1000000000, /* a call takes microseconds of CPU */
+	LOOK_CALLS_US = 10000,
 };
 
 /* The memory of one end, or what all have in common. */
@@ -44,8 +46,11 @@ static struct {
 	struct target target[TARGETS];
 	pthread_t thread[THREADS];
 	struct rnd rnd[THREADS];
+	_Atomic uint64_t began[THREADS]; /* a call: its thread's CPU time then; 0: none */
 	_Atomic bool over;
 } disturb;
+
+static _Thread_local unsigned self; /* place in these lists */
 
 static void add(struct target *t, const struct memory *m, struct ibv_pd *pd)
 {
@@ -171,23 +176,33 @@ static void register_anew(const struct target *t, struct ibv_mr *mr, struct rnd 
 		board_fail("a disturber's ibv_rereg_mr: %d, %m", rc);
 }
 
-static double thread_cpu_s(void)
+static uint64_t cpu_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
+	return clock_gettime(clock, &t) ? 0 : t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* It may wait, but not go round and round: who polls waits for it. */
 static void deregister(struct ibv_mr *mr)
 {
-	double since = thread_cpu_s();
-
+	atomic_store(&disturb.began[self], cpu_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (ibv_dereg_mr(mr))
 		board_fail("a disturber's ibv_dereg_mr: %m");
-	if (thread_cpu_s() - since > CALL_CPU_S)
-		board_fail("an ibv_dereg_mr took %.1f s of CPU", thread_cpu_s() - since);
+	atomic_store(&disturb.began[self], 0);
+}
+
+/* A call may wait, but not go round and round: who polls waits for it. */
+static void look_at_calls(void)
+{
+	clockid_t clock;
+
+	for (unsigned i = 0; i < FORKER; i++) {
+		uint64_t began = atomic_load(&disturb.began[i]);
+
+		if (began && !pthread_getcpuclockid(disturb.thread[i], &clock) &&
+			cpu_ns(clock) > began + CALL_CPU_NS)
+			board_fail("an ibv_dereg_mr has taken a second of CPU");
+	}
 }
 
 static void pause_a_little(struct rnd *r, unsigned most)
@@ -248,6 +263,7 @@ static void *registrar(void *arg)
 		come_and_go, burst_some, churn};
 	struct rnd *r = arg;
 
+	self = r - disturb.rnd;
 	while (!atomic_load(&disturb.over)) {
 		struct target *t = &disturb.target[rnd_below(r, TARGETS)];
 
@@ -283,6 +299,7 @@ static void *lander(void *arg)
 {
 	struct rnd *r = arg;
 
+	self = r - disturb.rnd;
 	while (!atomic_load(&disturb.over)) {
 		struct target *t = board->without & DISTURB_REGIONS ? NULL : take_polled(r);
 
@@ -301,6 +318,7 @@ static void *forker(void *arg)
 
 	while (!atomic_load(&disturb.over)) {
 		usleep(rnd_below(r, FORK_PAUSE_US));
+		look_at_calls();
 		if (!(board->without & DISTURB_FORKS))
 			fork_once(rnd_once_in(r, 2));
 	}
@@ -326,5 +344,8 @@ void disturb_stop(void)
 {
 	atomic_store(&disturb.over, true);
 	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(disturb.thread[i], NULL);
+		while (pthread_tryjoin_np(disturb.thread[i], NULL) == EBUSY) {
+			usleep(LOOK_CALLS_US);
+			look_at_calls();
+		}
 }
