@@ -387,6 +387,8 @@ static bool withdraw_soon(struct hca_mr *mr)
 
 	atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
 	quiesce_but_late(&late);
+	if (late.n)
+		pd_land_all(mr->pd); /* in quarantine its key finds nothing */
 	parted = late.n && share_dereg_late(mr, &late);
 	if (late.n)
 		quiesce();

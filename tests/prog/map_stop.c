@@ -23,6 +23,8 @@
 enum {
 	SIZE = 8 << 20,
 	PAGE = 4096,
+	MESSAGE = 8,
+	MESSAGE_AT = SIZE / 2,
 	TRIES = 500,
 	RECEIVES = 16,
 	SOON_MS = 20000, /* dereg that waits for nobody takes 100 ms, and a busy machine's time */
@@ -248,6 +250,63 @@ static void check_passed(int fd, void *arg)
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
 
+/* ---- what came before ---- */
+
+static void sender_then_poster(int fd, void *arg)
+{
+	struct vp_opts o = options();
+	struct vp_addr to;
+	struct vp_end e;
+	struct ibv_wc wc;
+
+	(void)arg;
+	vp_make(&e, vp_open(), &o);
+	to = vp_meet(&e, fd);
+	vp_sync(fd);
+	pattern_fill(e.buf, MESSAGE, 5);
+	CHECK_EQ(vp_post_send(&e, 0, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, MESSAGE, NULL, 0), 0);
+	for (unsigned n = 0; vp_want(e.scq, &wc, IBV_WC_SUCCESS, n);) {
+		memset(e.buf, ++n, SIZE);
+		CHECK_EQ(vp_post_send(&e, n, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, SIZE, &to, 0),
+			0);
+	}
+}
+
+/* A message waits to be polled: its bytes are in place when ibv_dereg_mr returns. */
+static void check_message(int fd, void *arg)
+{
+	struct vp_opts o = options();
+	struct vp_child c;
+	struct ibv_wc wc;
+	struct vp_end e;
+
+	(void)fd;
+	(void)arg;
+	setenv("WEFT_SHARE", "auto", 1);
+	c = vp_fork(sender_then_poster, NULL);
+	vp_make(&e, vp_open(), &o);
+	vp_meet(&e, c.fd);
+	CHECK_EQ(vp_post_recv(&e, 1, MESSAGE_AT, MESSAGE), 0);
+	vp_sync(c.fd);
+	check_case("a message that waits, and a peer that is stopped");
+	for (int i = 0; i == 0 || !is_torn(&e); i++) {
+		if (i == TRIES)
+			die("the peer was never stopped in the middle of a message");
+		kill(c.pid, SIGCONT);
+		usleep(1000 + i * 37 % 3000);
+		vp_stop(&c);
+	}
+	CHECK_EQ(ibv_dereg_mr(e.mr), 0);
+	CHECK_RANGE(share_count("quarantined_bytes"), SIZE, INT64_MAX);
+	CHECK(pattern_filled(e.buf + MESSAGE_AT, MESSAGE, 5));
+	vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 1);
+	vp_kill_join(&c);
+	CHECK(wait_until_given_back(&e));
+	e.mr = ibv_reg_mr(e.pd, e.buf, SIZE, IBV_ACCESS_LOCAL_WRITE);
+	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
+}
+
 /* ---- those that are waited for ---- */
 
 struct dereg {
@@ -354,6 +413,8 @@ int main(void)
 		c = vp_fork(check_passed, (void *)&passed[i]);
 		vp_join(&c);
 	}
+	c = vp_fork(check_message, NULL);
+	vp_join(&c);
 	for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++) {
 		if (strcmp(waited_for[i].share, "never") == 0 && !can_copy()) {
 			printf("%s: the kernel refuses it\n", waited_for[i].name);
