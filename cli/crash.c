@@ -3,8 +3,10 @@
 #include "cli/crash.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -23,14 +25,41 @@ int crash_open(struct journal *j, const char *path, bool writable)
 		return cli_fail("%s is damaged: it has %llu bytes, and its head (from byte 0 on) "
 				"does not fit that; was it cut short?  Record it again",
 			path, (unsigned long long)j->size);
+	if (rc == -EOWNERDEAD)
+		return cli_fail("%s was not saved: %s before it could do that; record it again",
+			path, journal_error(rc));
 	if (rc)
 		return cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
-			strerror(-rc));
+			journal_error(rc));
 	if (writable || !journal_verify(j, &d))
 		return EXIT_OK;
 	journal_close(j);
 	return cli_fail("%s is damaged at byte %llu: %s; record it again", path,
 		(unsigned long long)d.at, d.what);
+}
+
+/*
+ * Until this process ends or becomes a program nobody else begins or ends to keep the journal, so
+ * that what is written into its file is not written over.
+ */
+static int lock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
+
+	if (fd < 0)
+		return EXIT_OK; /* to open it fails, too, and says so */
+	do
+		rc = flock(fd, LOCK_EX);
+	while (rc && errno == EINTR);
+	return rc ? cli_fail("cannot lock %s: %s; choose another place", path, strerror(errno))
+		  : EXIT_OK;
+}
+
+static int open_to_change(struct journal *j, const char *path)
+{
+	int rc = lock(path);
+
+	return rc ? rc : crash_open(j, path, true);
 }
 
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
@@ -90,29 +119,6 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int make_journal(const struct run *run)
-{
-	struct journal j;
-	int rc;
-
-	if (!run->add) {
-		rc = journal_create(run->journal, run->mib * MIB);
-		if (rc == -EEXIST)
-			return cli_fail(
-				"%s exists; remove it, or add to it with --add", run->journal);
-		if (rc)
-			return cli_fail("cannot make %s of %llu MiB: %s; choose another place or "
-					"--size",
-				run->journal, (unsigned long long)run->mib, strerror(-rc));
-	}
-	rc = crash_open(&j, run->journal, true);
-	if (!rc && journal_ended(&j))
-		rc = cli_fail("%s has ended: it is full, or the power failed; begin a new one",
-			run->journal);
-	journal_close(&j);
-	return rc;
-}
-
 /* It was made for a program that could not be started; another one may use it already. */
 static void remove_unused(const char *path)
 {
@@ -127,14 +133,51 @@ static void remove_unused(const char *path)
 		unlink(path);
 }
 
+static int create(const struct run *run)
+{
+	int rc = journal_create(run->journal, run->mib * MIB);
+
+	if (rc == -EEXIST)
+		return cli_fail("%s exists; remove it, or add to it with --add", run->journal);
+	if (rc)
+		return cli_fail("cannot make %s of %llu MiB: %s; choose another place or --size",
+			run->journal, (unsigned long long)run->mib, strerror(-rc));
+	return EXIT_OK;
+}
+
+/* Sees to it that the journal is live. */
+static int begin(const char *path)
+{
+	struct journal j;
+	int rc = open_to_change(&j, path);
+
+	if (rc)
+		return rc;
+	if (journal_ended(&j))
+		rc = cli_fail(
+			"%s has ended: it is full, or the power failed; begin a new one", path);
+	journal_close(&j);
+	if (rc || journal_is_live(&j.live))
+		return rc;
+	rc = crash_keep(path);
+	return rc ? cli_fail("cannot keep %s in memory: %s; make room for it, or choose a smaller "
+			     "--size",
+			    path, strerror(-rc))
+		  : EXIT_OK;
+}
+
 /* Becomes the program; returns only if that fails. */
 static int become(struct run *run)
 {
 	char path[PATH_MAX];
+	int rc;
 
 	if (!realpath(run->journal, path))
-		return cli_fail("cannot find %s: %s; is its directory there?", run->journal,
-			strerror(errno));
+		return cli_fail("cannot find %s: %s; give the file that weft crash run made",
+			run->journal, strerror(errno));
+	rc = begin(path);
+	if (rc)
+		return rc;
 	setenv(JOURNAL_ENV, path, 1);
 	if (run->all)
 		setenv(CRASH_REGIONS_ENV, "all", 1);
@@ -164,7 +207,7 @@ static int cmd_run_crash(int argc, char **argv)
 	int rc;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &run);
-	rc = make_journal(&run);
+	rc = run.add ? EXIT_OK : create(&run);
 	if (rc)
 		return rc;
 	rc = become(&run);
@@ -187,7 +230,7 @@ static int cmd_now(int argc, char **argv)
 		cli_fail("weft crash now takes the journal alone; see --help");
 		return EXIT_USAGE;
 	}
-	rc = crash_open(&j, argv[arg], true);
+	rc = open_to_change(&j, argv[arg]);
 	if (rc)
 		return rc;
 	atomic_fetch_or_explicit(&j.head->flags, JOURNAL_STOPPED, memory_order_acq_rel);
@@ -208,7 +251,7 @@ static int cmd_mark(int argc, char **argv)
 		cli_fail("weft crash mark takes the journal and a text; see --help");
 		return EXIT_USAGE;
 	}
-	rc = crash_open(&j, argv[arg], true);
+	rc = open_to_change(&j, argv[arg]);
 	if (rc)
 		return rc;
 	rc = journal_mark(&j, argv[arg + 1]);

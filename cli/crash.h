@@ -19,6 +19,13 @@ int crash_cmd_check(int argc, char **argv);
  */
 int crash_open(struct journal *j, const char *path, bool writable);
 
+/*
+ * Lets a process keep the journal (crash/keep.h) until this one has ended, and all that have `path`
+ * as JOURNAL_ENV in their environment.  The caller holds the file's lock (flock(2)) and goes on
+ * holding it until it becomes the program, so that there is but one.  0 or a negative errno.
+ */
+int crash_keep(const char *path);
+
 /* Parses a number from 0 to max, or ends the program with a usage error. */
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max);
 /* The same from 1 on. */

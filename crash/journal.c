@@ -3,17 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "base/hash.h"
 
-enum { DATA_ALIGN = 64 };
+enum { DATA_ALIGN = 64, OPEN_TRIES = 8 };
 
 /* ---- the file ---- */
 
@@ -56,6 +58,11 @@ int journal_create(const char *path, uint64_t size)
 	return rc;
 }
 
+bool journal_is_live(const struct journal_live *live)
+{
+	return live->pid || live->fd || live->id;
+}
+
 static bool head_valid(const struct journal_head *h, uint64_t size)
 {
 	struct journal_head want;
@@ -66,54 +73,178 @@ static bool head_valid(const struct journal_head *h, uint64_t size)
 	return h->records_max == want.records_max && h->data_off == want.data_off;
 }
 
-static int check_magic(int fd)
+int journal_read_head(int fd, struct journal_head *head, uint64_t *size)
 {
-	uint64_t magic;
+	struct stat st;
+	ssize_t n;
 
-	if (pread(fd, &magic, sizeof magic, 0) != (ssize_t)sizeof magic)
+	*size = 0;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
 		return -EPROTO;
-	return magic == JOURNAL_MAGIC ? 0 : -EPROTO;
+	*size = st.st_size;
+	n = pread(fd, head, sizeof *head, 0);
+	if (n < 0)
+		return -errno;
+	if (n < (ssize_t)sizeof head->magic || head->magic != JOURNAL_MAGIC)
+		return -EPROTO;
+	if (n < (ssize_t)sizeof *head)
+		return -EBADMSG;
+	return head_valid(head, journal_is_live(&head->live) ? head->size : *size) ? 0 : -EBADMSG;
 }
 
-static uint64_t id_of(const struct stat *st)
+static uint64_t id_of(int fd)
 {
-	uint64_t id = hash_mix(hash_mix(st->st_dev) ^ st->st_ino);
+	struct stat st;
+	uint64_t id = fstat(fd, &st) ? 0 : hash_mix(hash_mix(st.st_dev) ^ st.st_ino);
 
 	return id ? id : 1;
 }
 
-int journal_open(struct journal *j, const char *path, bool writable)
+/* ---- opening ---- */
+
+/* To open whatever a head names would do things to it: only what is called like a memfd of ours. */
+static int check_name(const char *fd_path)
+{
+	static const char name[] = "/memfd:" JOURNAL_MEMFD " ";
+	char target[sizeof name + 16];
+	ssize_t n = readlink(fd_path, target, sizeof target);
+
+	if (n < 0)
+		return errno == ENOENT ? -EOWNERDEAD : -errno;
+	return n >= (ssize_t)sizeof name - 1 && !memcmp(target, name, sizeof name - 1)
+		       ? 0
+		       : -EOWNERDEAD;
+}
+
+static int check_memory(int fd, const struct journal_head *want)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct journal_head head;
+	uint64_t size;
+
+	if (seals < 0 || (seals & JOURNAL_SEALS) != JOURNAL_SEALS ||
+		journal_read_head(fd, &head, &size) || size != want->size ||
+		memcmp(&head.live, &want->live, sizeof head.live))
+		return -EOWNERDEAD;
+	return 0;
+}
+
+/* Nobody may look at a process that is over and not yet waited for, but for root. */
+static bool is_over(uint32_t pid)
+{
+	struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0), .events = POLLIN};
+	bool over = p.fd < 0 ? errno == ESRCH : poll(&p, 1, 0) == 1;
+
+	if (p.fd >= 0)
+		close(p.fd);
+	return over;
+}
+
+/* The memory of a live journal: an fd, -EOWNERDEAD, another negative errno. */
+static int open_memory(const struct journal_head *head, bool writable)
+{
+	char path[48];
+	int fd, rc;
+
+	snprintf(path, sizeof path, "/proc/%u/fd/%u", head->live.pid, head->live.fd);
+	rc = check_name(path);
+	if (rc)
+		return rc == -EACCES && is_over(head->live.pid) ? -EOWNERDEAD : rc;
+	fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? -EOWNERDEAD : -errno;
+	rc = check_memory(fd, head);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static int map(struct journal *j, int fd, const struct journal_head *head, bool writable)
+{
+	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *at = mmap(NULL, head->size, prot, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	j->head = at;
+	j->size = head->size;
+	j->records_max = head->records_max;
+	j->data_off = head->data_off;
+	j->live = head->live;
+	return 0;
+}
+
+/* Has another one taken over, or the file, since its head was read? */
+static bool has_moved(int fd, const struct journal_head *head)
+{
+	struct journal_head now;
+	uint64_t size;
+
+	return !journal_read_head(fd, &now, &size) &&
+	       memcmp(&now.live, &head->live, sizeof now.live);
+}
+
+/* -EAGAIN: it was saved meanwhile, or is kept by another one. */
+static int open_once(struct journal *j, int fd, bool writable, bool join)
+{
+	struct journal_head head;
+	int rc = journal_read_head(fd, &head, &j->size), memory;
+
+	if (rc)
+		return rc;
+	if (!journal_is_live(&head.live))
+		return join ? -ENOLINK : map(j, fd, &head, writable);
+	memory = open_memory(&head, writable);
+	if (memory < 0)
+		return has_moved(fd, &head) ? -EAGAIN : memory;
+	rc = map(j, memory, &head, writable);
+	close(memory);
+	return rc;
+}
+
+static int open_as(struct journal *j, const char *path, bool writable, bool join)
 {
 	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	struct stat st;
-	int rc;
+	int rc = -EAGAIN;
 
 	*j = (struct journal){0};
 	if (fd < 0)
 		return -errno;
-	rc = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? check_magic(fd) : -EPROTO;
-	if (!rc) {
-		j->size = st.st_size;
-		rc = j->size < JOURNAL_SIZE_MIN ? -EBADMSG : 0;
-	}
-	if (!rc) {
-		void *at = mmap(NULL, j->size, prot, MAP_SHARED, fd, 0);
-
-		rc = at == MAP_FAILED ? -errno : 0;
-		j->head = rc ? NULL : at;
-	}
+	for (unsigned i = 0; rc == -EAGAIN && i < OPEN_TRIES; i++)
+		rc = open_once(j, fd, writable, join);
+	j->id = id_of(fd);
 	close(fd);
-	if (!rc && !head_valid(j->head, j->size)) {
-		journal_close(j);
-		rc = -EBADMSG;
+	return rc;
+}
+
+int journal_open(struct journal *j, const char *path, bool writable)
+{
+	return open_as(j, path, writable, false);
+}
+
+int journal_join(struct journal *j, const char *path)
+{
+	return open_as(j, path, true, true);
+}
+
+const char *journal_error(int rc)
+{
+	switch (rc) {
+	case -EPROTO:
+		return "it is no journal";
+	case -EBADMSG:
+		return "it was cut short, or its head is damaged";
+	case -EOWNERDEAD:
+		return "the process that kept it was killed";
+	case -ENOLINK:
+		return "weft crash run took all programs under it for ended";
+	default:
+		return strerror(-rc);
 	}
-	if (rc)
-		return rc;
-	j->records_max = j->head->records_max;
-	j->data_off = j->head->data_off;
-	j->id = id_of(&st);
-	return 0;
 }
 
 void journal_close(struct journal *j)

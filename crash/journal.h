@@ -10,6 +10,10 @@
  * one size: when it is full, JOURNAL_FULL is set and nothing more is written, so that what it holds
  * has no holes.
  *
+ * Who cut a file would end by SIGBUS whoever has it mapped.  So while programs write, the journal
+ * is live: it lies in a sealed memfd that a process keeps (crash/keep.h), the head of the file says
+ * which, and whoever opens the file maps that.  When all have ended it is saved into the file.
+ *
  * A record has a sum of itself and one of its bytes, so that a reader notices if the file was
  * changed by accident.  Else he trusts nothing that it says, for who writes may be hostile.
  */
@@ -31,6 +35,10 @@ enum {
 	JOURNAL_NAME = 16,
 	JOURNAL_TEXT_MAX = 256, /* of a mark */
 };
+
+/* The memfd of a live journal: its name, and what it is sealed against at least. */
+#define JOURNAL_MEMFD "weft-journal"
+#define JOURNAL_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* Of several bits each, and so are the states: a byte that was changed makes none of another. */
 enum journal_flags {
@@ -87,12 +95,19 @@ struct journal_record {
 
 _Static_assert(sizeof(struct journal_record) == 128, "two lines");
 
+/* Where a live journal lies; all zero: in its file.  The memfd's own head says the same. */
+struct journal_live {
+	uint32_t pid, fd; /* of who keeps it */
+	uint64_t id;      /* random: pid and fd may be somebody else's by now */
+};
+
 struct journal_head {
 	uint64_t magic;
 	uint64_t size;     /* of the file */
 	uint64_t data_off; /* records end, bytes begin */
 	uint32_t records_max;
-	_Atomic uint32_t flags;                        /* enum journal_flags */
+	_Atomic uint32_t flags; /* enum journal_flags */
+	struct journal_live live;
 	_Alignas(CACHE_LINE) _Atomic uint64_t records; /* reserved */
 	_Alignas(CACHE_LINE) _Atomic uint64_t data;    /* end of what is reserved of the bytes */
 };
@@ -102,7 +117,8 @@ struct journal {
 	struct journal_head *head;
 	uint64_t size, data_off;
 	uint32_t records_max;
-	uint64_t id; /* of the file, by device and inode; never 0 */
+	uint64_t id;              /* of the file, by device and inode; never 0 */
+	struct journal_live live; /* as its head says */
 };
 
 /*
@@ -112,12 +128,31 @@ struct journal {
 int journal_create(const char *path, uint64_t size);
 
 /*
- * Maps a journal, to add to it or to read it.  -EPROTO: it is none; -EBADMSG: one that was cut
- * short or whose head is damaged, and j->size is the size of the file; another negative errno.
- * journal_close() unmaps it.
+ * Maps a journal, to add to it or to read it: the memory of one that is live, else the file.
+ * -EPROTO: it is none; -EBADMSG: one that was cut short or whose head is damaged, and j->size is
+ * the size of the file; -EOWNERDEAD: it is live, and what its head names is not this journal, for
+ * who kept it is gone; another negative errno.  Never blocks.  journal_close() unmaps it.
  */
 int journal_open(struct journal *j, const char *path, bool writable);
 void journal_close(struct journal *j);
+
+/*
+ * The same, to add to it from a program, which must not die by what becomes of the file: one that
+ * is not live is -ENOLINK.
+ */
+int journal_join(struct journal *j, const char *path);
+
+/* What an error of these means, in words. */
+const char *journal_error(int rc);
+
+/* Does a head say that? */
+bool journal_is_live(const struct journal_live *live);
+
+/*
+ * Reads the head of a file and checks it: -EPROTO, -EBADMSG as above, and *size is that of the
+ * file; another negative errno.  One that says it is live may have been cut behind its head.
+ */
+int journal_read_head(int fd, struct journal_head *head, uint64_t *size);
 
 /* Is there an end to it: full, or the power failed?  Then nothing can be added. */
 bool journal_ended(const struct journal *j);

@@ -59,14 +59,14 @@ int crash_journal(const struct view *v, struct journal **j)
 
 static bool open_own(const char *path)
 {
-	int rc = path[0] == '/' ? journal_open(&own, path, true) : -EINVAL;
+	int rc = path[0] == '/' ? journal_join(&own, path) : -EINVAL;
 
 	if (rc == -EINVAL)
 		log_line(LOG_LVL_ERROR, JOURNAL_ENV "=%.80s is no absolute path; nothing is noted",
 			path);
 	else if (rc)
 		log_line(LOG_LVL_ERROR, "cannot open the journal %.200s: %s; nothing is noted",
-			path, strerror(-rc));
+			path, journal_error(rc));
 	return !rc;
 }
 

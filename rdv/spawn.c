@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "crash/journal.h"
 
 enum {
 	STACK_SIZE = 64 << 10,
@@ -90,9 +91,17 @@ static int find_weftd(char *path, size_t size)
 	return -ENOENT;
 }
 
+/* Is it the program's alone? */
+static bool is_not_for_weftd(const char *var)
+{
+	return !strncmp(var, "LD_PRELOAD=", 11) ||
+	       !strncmp(var, JOURNAL_ENV "=", sizeof JOURNAL_ENV);
+}
+
 /*
- * The environment without LD_PRELOAD: weftd wants none of the program's interposers.  Of a program
- * with privileges of its file it gets nothing, for others chose it, and weftd need not see that.
+ * The environment without LD_PRELOAD: weftd wants none of the program's interposers.  Without the
+ * journal, too, for who has that is waited for.  Of a program with privileges of its file it gets
+ * nothing, for others chose it, and weftd need not see that.
  */
 static char **daemon_env(bool privileged)
 {
@@ -105,7 +114,7 @@ static char **daemon_env(bool privileged)
 	if (!env)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+		if (!is_not_for_weftd(environ[i]))
 			env[k++] = environ[i];
 	env[k] = NULL;
 	return env;

@@ -44,7 +44,7 @@ static bool ready(void)
 	free(crash.owner.ranges);
 	memset(&crash.owner, 0, sizeof crash.owner);
 	crash.pid = getpid();
-	return path && *path && !journal_open(&crash.owner.j, path, true);
+	return path && *path && !journal_join(&crash.owner.j, path);
 }
 
 static void persisted(const void *addr, size_t len)

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -275,6 +276,7 @@ def flushes_by_read(t):
 
 def damaged(t, journal):
     """A journal that was cut short or changed by accident is refused, and where is told."""
+    saved(t, journal)
     with open(journal, "rb") as f:
         whole = f.read()
     bad = t.path("damaged")
@@ -290,7 +292,137 @@ def damaged(t, journal):
                    told in got.stderr, got.stderr)
 
 
+WRITER = """
+import ctypes, sys
+note = ctypes.CDLL(None).weft_crash_note_mark
+for line in sys.stdin:
+    print(note(line.strip().encode()), flush=True)
+"""
+
+
+class Writer:
+    """A program that marks what it is told, and says when it has."""
+
+    def __init__(self, t, journal, *options):
+        self.t = t
+        self.p = subprocess.Popen([t.weft, "crash", "run", "-j", journal, *options, "--",
+                                   sys.executable, "-c", WRITER], text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def mark(self, text):
+        self.p.stdin.write(text + "\n")
+        self.p.stdin.flush()
+        got = self.p.stdout.readline()
+        self.t.want(f"the mark {text}", got == "0\n", got)
+
+    def end(self):
+        self.p.stdin.close()
+        self.t.want("the writer ends", self.p.wait(timeout=SECONDS) == 0, self.p.returncode)
+
+
+def keeper_of(journal):
+    """The process that keeps a journal; 0: it is saved."""
+    with open(journal, "rb") as f:
+        return struct.unpack_from("=I", f.read(4096), 32)[0]
+
+
+def saved(t, journal):
+    """Soon it is, and who kept it is gone; what the commands show of it."""
+    until = time.time() + SECONDS
+    while time.time() < until:
+        got = t.crash("show", journal)
+        if got.returncode == 0 and not keeper_of(journal):
+            return got.stdout
+        time.sleep(0.02)
+    t.want("it is saved", False, got.stderr)
+    return ""
+
+
+def cut(t):
+    """A program lives on when its journal is cut, and all that it noted is there in the end."""
+    journal = t.path("cut")
+    writer = Writer(t, journal, "--size", "1")
+    writer.mark("one")
+    keeper = keeper_of(journal)
+    t.want("a live journal is shown", "one" in t.crash("show", journal).stdout)
+    os.truncate(journal, 4096)
+    writer.mark("two")
+    got = t.crash("show", journal)
+    t.want("its head is enough", "two" in got.stdout, got.stderr)
+    os.truncate(journal, 0)
+    writer.mark("three")
+    got = t.crash("show", journal)
+    t.want("without a head it is refused", got.returncode == 1 and "no journal" in got.stderr,
+           got.stderr)
+    writer.end()
+    shown = saved(t, journal)
+    t.want("all was saved", all(m in shown for m in ("one", "two", "three")), shown)
+    t.want("who kept it is gone", gone(keeper))
+    writer = Writer(t, journal, "--add")
+    writer.mark("four")
+    writer.end()
+    # Right away, wherever it is at that moment.
+    shown = t.crash("show", journal).stdout
+    t.want("added to", "three" in shown and "four" in shown, shown)
+    saved(t, journal)
+
+
+def unkept(t):
+    """Who keeps the journal is killed: that is told, and nobody hangs or dies."""
+    journal = t.path("unkept")
+    writer = Writer(t, journal, "--size", "1")
+    writer.mark("one")
+    keeper = keeper_of(journal)
+    with open(f"/proc/{keeper}/comm", encoding="ascii") as f:
+        t.want("it has a name", f.read() == "weft-journal\n")
+    for sig in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
+        os.kill(keeper, sig)
+    writer.mark("two")
+    t.want("other signals do not end it", "two" in t.crash("show", journal).stdout)
+    os.kill(keeper, signal.SIGKILL)
+    t.want("it is killed", gone(keeper))
+    writer.mark("three")
+    for args in (("show", journal), ("mark", journal, "four"), ("check", "--recover", "true {}",
+                 journal), ("run", "-j", journal, "--add", "--", "true")):
+        got = t.crash(*args)
+        t.want(f"unkept: {args[0]}", got.returncode == 1 and "was not saved" in got.stderr and
+               "killed" in got.stderr, got.stderr)
+    writer.end()
+
+
+def orphans(t):
+    """What a program leaves behind goes on noting, and is waited for."""
+    journal, fifo, told = t.path("orphans"), t.path("fifo"), t.path("told")
+    os.mkfifo(fifo)
+    got = t.crash("run", "-j", journal, "--size", "1", "--", "sh", "-c",
+                  '(exec >"$3" 2>&1; exec <"$2"; exec "$0" -c "$1") &', sys.executable, WRITER, fifo, told)
+    t.want("a shell leaves it", got.returncode == 0, got.stderr)
+    keeper = keeper_of(journal)
+    t.want("it is kept", keeper != 0)
+    with open(fifo, "w", encoding="ascii") as f:
+        f.write("late\n")
+    shown = saved(t, journal)
+    t.want("it was waited for", "late" in shown, shown)
+    t.want("and nobody is left", gone(keeper))
+
+
+def as_before(t):
+    """What keeps the journal is not seen by the program."""
+    journal = t.path("as-before")
+    got = t.crash("run", "-j", journal, "--size", "1", "--", "sh", "-c",
+                  'echo $$; ls /proc/$$/fd; kill -9 $$')
+    out = got.stdout.split()
+    t.want("its fds", out[1:] == ["0", "1", "2"], out)
+    t.want("its end", got.returncode == -signal.SIGKILL, got.returncode)
+    saved(t, journal)
+    got = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", t.weft, "crash", "run", "-j",
+                          journal, "--add", "--", "true"], check=False, timeout=SECONDS)
+    t.want("without stdio", got.returncode == 0, got.returncode)
+    saved(t, journal)
+
+
 def ends(t, journal):
+    saved(t, journal)
     got = t.crash("mark", journal, "the end")
     t.want("mark", got.returncode == 0, got.stderr)
     got = t.crash("now", journal)
@@ -335,6 +467,10 @@ def main():
         correct(t)
         by_owner(t)
         not_started(t)
+        cut(t)
+        unkept(t)
+        orphans(t)
+        as_before(t)
         flushes_by_read(t)
         ends(t, mutants(t))
     print(f"{t.failed} failed")

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "crash/journal.h"
+#include "crash/keep.h"
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
@@ -264,10 +265,12 @@ static void connect_ends(void)
 int main(void)
 {
 	struct vp_opts opts = vp_defaults();
+	struct journal_keep keep;
 	char path[256];
 
 	snprintf(path, sizeof path, "%s/journal", getenv("WEFT_RUNTIME_DIR"));
 	CHECK_EQ(journal_create(path, SIZE), 0);
+	CHECK_EQ(journal_keep(&keep, path), 0);
 	CHECK_EQ(journal_open(&j, path, true), 0);
 	setenv(JOURNAL_ENV, path, 1);
 	opts.len = LEN;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "crash/journal.h"
+#include "crash/keep.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
@@ -156,11 +157,14 @@ int main(void)
 	struct vp_child children[CLIENTS];
 	struct ibv_context *ctx;
 	char path[256], other[256];
+	struct journal_keep keep[2];
 	struct journal j;
 	uint8_t *mem;
 
 	CHECK_EQ(journal_create(in_dir(path, "journal"), SIZE), 0);
 	CHECK_EQ(journal_create(in_dir(other, "other"), SIZE), 0);
+	CHECK_EQ(journal_keep(&keep[0], path), 0);
+	CHECK_EQ(journal_keep(&keep[1], other), 0);
 	CHECK_EQ(journal_open(&j, path, false), 0);
 	strcpy(clients[1].journal, other);
 	strcpy(clients[2].journal, path);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The power-failure simulator: the file, full, cut, damaged or nonsense. */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "crash/keep.h"
 #include "tests/unit/crash_journals.h"
 
 static void a_full_journal_ends(void **state)
@@ -232,6 +236,145 @@ static void nonsense_is_passed_over(void **state)
 	assert_int_equal(pending_at_end(&direct), before);
 }
 
+/* ---- live ---- */
+
+static struct journal_live live_of(const char *file)
+{
+	struct journal_head head;
+	uint64_t size;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(journal_read_head(fd, &head, &size), 0);
+	close(fd);
+	return head.live;
+}
+
+static void say_live(struct journal_live live)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(
+		pwrite(fd, &live, sizeof live, offsetof(struct journal_head, live)), sizeof live);
+	close(fd);
+}
+
+/* Who writes a live journal is not touched by what becomes of the file, and it is saved whole. */
+static void a_live_journal_survives_its_file(void **state)
+{
+	struct journal writer, reader;
+	struct journal_damage d;
+	struct journal_keep k;
+
+	(void)state;
+	assert_int_equal(journal_join(&writer, path), -ENOLINK);
+	region();
+	assert_int_equal(journal_keep(&k, path), 0);
+	assert_int_equal(journal_join(&writer, path), 0);
+	assert_int_equal(journal_open(&reader, path, false), 0);
+	assert_int_equal(writer.id, j.id);
+	assert_int_equal(journal_mark(&writer, "before"), 0);
+	assert_int_equal(journal_count(&reader), 2);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(journal_mark(&writer, "behind"), 0);
+	assert_int_equal(journal_keep_end(&k), -EBUSY);
+	journal_close(&writer);
+	assert_int_equal(journal_keep_end(&k), 0);
+	assert_int_equal(journal_count(&reader), 3);
+	journal_close(&reader);
+	assert_int_equal(journal_open(&reader, path, false), 0);
+	assert_int_equal(journal_count(&reader), 3);
+	assert_int_equal(journal_verify(&reader, &d), 0);
+	journal_close(&reader);
+}
+
+/* A file of which all but the head was cut off still leads to the journal. */
+static void a_head_is_enough(void **state)
+{
+	struct journal writer;
+	struct journal_keep k;
+
+	(void)state;
+	assert_int_equal(journal_keep(&k, path), 0);
+	assert_int_equal(journal_keep(&k, path), -EBUSY);
+	assert_int_equal(truncate(path, sizeof(struct journal_head)), 0);
+	assert_int_equal(journal_join(&writer, path), 0);
+	assert_int_equal(writer.size, JOURNAL_SIZE_MIN);
+	journal_close(&writer);
+	assert_int_equal(truncate(path, JOURNAL_SIZE_MIN), 0);
+}
+
+static int memory_named(const char *name, int seals, const struct journal_live *live, uint64_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	assert_int_equal(pwrite(fd, j.head, sizeof *j.head, 0), sizeof *j.head);
+	assert_int_equal(
+		pwrite(fd, live, sizeof *live, offsetof(struct journal_head, live)), sizeof *live);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* What a head names is believed only if it is this very journal, in memory that cannot be cut. */
+static void no_stranger_is_mapped(void **state)
+{
+	const struct {
+		const char *name;
+		int seals;
+		uint64_t id, size;
+		int rc;
+	} cases[] = {
+		{"weft-journal", JOURNAL_SEALS, 7, JOURNAL_SIZE_MIN, 0},
+		{"weft-journal", JOURNAL_SEALS | F_SEAL_SEAL, 7, JOURNAL_SIZE_MIN, 0},
+		{"weft-segment", JOURNAL_SEALS, 7, JOURNAL_SIZE_MIN, -EOWNERDEAD},
+		{"weft-journal", F_SEAL_GROW, 7, JOURNAL_SIZE_MIN, -EOWNERDEAD},
+		{"weft-journal", F_SEAL_SHRINK, 7, JOURNAL_SIZE_MIN, -EOWNERDEAD},
+		{"weft-journal", JOURNAL_SEALS, 8, JOURNAL_SIZE_MIN, -EOWNERDEAD},
+		{"weft-journal", JOURNAL_SEALS, 7, 2 * JOURNAL_SIZE_MIN, -EOWNERDEAD},
+		{"weft-journal", JOURNAL_SEALS, 7, 4096, -EOWNERDEAD},
+	};
+	struct journal other;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct journal_live live = {.pid = getpid(), .id = cases[i].id};
+
+		/* Each is at a number that is free now. */
+		live.fd = dup(STDERR_FILENO);
+		close((int)live.fd);
+		assert_int_equal(
+			memory_named(cases[i].name, cases[i].seals, &live, cases[i].size), live.fd);
+		live.id = 7;
+		say_live(live);
+		assert_int_equal(journal_join(&other, path), cases[i].rc);
+		assert_int_equal(journal_open(&other, path, false), cases[i].rc);
+		journal_close(&other);
+		close((int)live.fd);
+		assert_int_equal(journal_open(&other, path, false), -EOWNERDEAD);
+	}
+	say_live((struct journal_live){.pid = 0x7fffffff, .id = 7});
+	assert_int_equal(journal_open(&other, path, false), -EOWNERDEAD);
+	say_live((struct journal_live){0});
+	assert_int_equal(journal_open(&other, path, false), 0);
+	journal_close(&other);
+}
+
+/* Whose keeper died without saving is neither read nor written; nor if that were kept anew. */
+static void one_that_was_not_saved_is_refused(void **state)
+{
+	struct journal other;
+	struct journal_keep k;
+
+	(void)state;
+	assert_int_equal(journal_keep(&k, path), 0);
+	assert_int_equal(live_of(path).pid, getpid());
+	journal_keep_close(&k);
+	assert_int_equal(journal_open(&other, path, false), -EOWNERDEAD);
+	assert_int_equal(journal_join(&other, path), -EOWNERDEAD);
+	assert_int_equal(journal_keep(&k, path), -EBUSY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +385,10 @@ int main(void)
 		RULE(a_claim_of_the_dead_is_passed_over),
 		RULE(damage_has_a_place),
 		RULE(nonsense_is_passed_over),
+		RULE(a_live_journal_survives_its_file),
+		RULE(a_head_is_enough),
+		RULE(no_stranger_is_mapped),
+		RULE(one_that_was_not_saved_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
