@@ -2,7 +2,7 @@
 /*
  * What libweftti makes of what weft0 does rarely or never.  This program has functions of other
  * libraries under their own names, so that libweftti calls them: events are passed on, changed, the
- * clock can go ahead, a thread can be slow to notice.  And the adapter can refuse receives.
+ * clock can go ahead, a thread can be slow to notice.  And the adapter can refuse what it is given.
  */
 #pragma GCC visibility push(default)
 #include <dlfcn.h>
@@ -364,12 +364,57 @@ static void refused_later(void)
 	tx_disconnect(&a);
 }
 
-static void refused_receives(void)
+/* ---- an adapter whose completions cannot be read ---- */
+
+static int (*real_poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
+static atomic_bool poll_fails; /* once */
+
+static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
+{
+	return atomic_exchange(&poll_fails, false) ? -1 : real_poll_cq(q, n, wc);
+}
+
+static struct {
+	struct tx_count n;
+	ti_status_t code;
+} cq_broken = {TX_COUNT, TI_SUCCESS};
+
+static void cq_broke(ti_err_rec_t *rec)
+{
+	cq_broken.code = rec->code;
+	tx_add(&cq_broken.n, 1);
+}
+
+static void cq_error(struct ibv_context *device)
+{
+	ti_cq_handle_t own = tx_cq(&w, 64);
+	ti_data_element_t *list;
+	struct tx_end a, p;
+
+	check_case("CQ error");
+	real_poll_cq = device->ops.poll_cq;
+	device->ops.poll_cq = poll_cq;
+	tx_defaults(&a, &w, own);
+	a.comp.pfn_err_cb = cq_broke;
+	tx_defaults(&p, &w, cq);
+	tx_connect(&a, &p);
+	poll_fails = true;
+	TX_IS(tx->poll_cq(own, &list), TI_SUCCESS);
+	tx_await(&cq_broken.n, 1);
+	TX_IS(cq_broken.code, TI_CQ_ERROR);
+	tx_disconnect(&a);
+	tx_disconnect(&p);
+	TX_IS(tx->destroy_cq(own), TI_SUCCESS);
+	device->ops.poll_cq = real_poll_cq;
+}
+
+static void broken_adapter(void)
 {
 	struct ibv_context **devices = refuse_receives();
 
 	refused_by_accept();
 	refused_later();
+	cq_error(devices[0]);
 	devices[0]->ops.post_recv = real_post_recv;
 	rdma_free_devices(devices);
 }
@@ -379,7 +424,7 @@ int main(void)
 	tx_begin(&w);
 	cq = tx_cq(&w, 64);
 	ended_before_noticed();
-	refused_receives();
+	broken_adapter();
 	never();
 	limited();
 	by_default();
