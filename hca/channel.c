@@ -244,7 +244,8 @@ static bool take_event(struct hca_channel *ch, void **cookie)
 /*
  * For a count too many that was there before the program called: poll(2) may have shown it to the
  * program, which then does not expect to wait.  It gets an event of a CQ that may have nothing, as
- * it does where it has polled a CQ before it takes the event.  False: there is no CQ.
+ * it does where it has polled a CQ before it takes the event; not of one that it has never armed,
+ * for which it need not be ready.  False: there is no such CQ.
  */
 static bool make_up_event(struct hca_channel *ch, void **cookie)
 {
@@ -252,6 +253,8 @@ static bool make_up_event(struct hca_channel *ch, void **cookie)
 
 	lock_take(&ch->lock);
 	cq = ch->last ? ch->last : ch->cqs;
+	while (cq && !atomic_load_explicit(&cq->armed, memory_order_relaxed))
+		cq = cq->next;
 	if (cq)
 		*cookie = cq->cookie;
 	lock_drop(&ch->lock);

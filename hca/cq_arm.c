@@ -83,6 +83,7 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	agent_look();
 	if (!cq->channel)
 		return 0;
+	atomic_store_explicit(&cq->armed, true, memory_order_relaxed);
 	arm_set(&cq->s->arm, solicited_only);
 	if (cq_looks_empty(cq) || was_told(cq) || (solicited_only && !solicited_waits(cq)))
 		return 0;

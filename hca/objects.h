@@ -134,6 +134,7 @@ struct hca_cq {
 	struct hca_cq *next;  /* on the channel */
 	struct hca_cq **link; /* what points to us, NULL: on none */
 	uint32_t fired_seen;  /* of seg_cq.fired: events that the program got, or lost */
+	_Atomic bool armed;   /* once at least: events of it may come */
 	/* Position + 1 of the only completion that waited when the program took the last event. */
 	_Atomic uint64_t told_alone;
 };

@@ -351,10 +351,14 @@ static void count_too_many(void)
 {
 	struct vp_opts o = vp_defaults();
 	const uint64_t one = 1;
+	struct ibv_cq *never_armed;
 
 	check_case("readable without an event");
 	o.channel = true;
 	vp_pair(&a, &b, &o);
+	never_armed = ibv_create_cq(b.ctx, 1, NULL, b.channel, 0);
+	CHECK(never_armed);
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ(write(b.channel->fd, &one, sizeof one), sizeof one);
 		take(b.channel, b.rcq);
@@ -365,6 +369,7 @@ static void count_too_many(void)
 		drain();
 	}
 	CHECK(!readable(b.channel, 0));
+	CHECK_EQ(ibv_destroy_cq(never_armed), 0);
 	vp_pair_free(&a, &b);
 }
 
