@@ -677,3 +677,26 @@ void pd_land_all(struct hca_pd *pd)
 	}
 	lock_drop(&pd->lock);
 }
+
+static void pass(struct lock *l)
+{
+	lock_take(l);
+	lock_drop(l);
+}
+
+void pd_pass_landers(struct hca_pd *pd)
+{
+	lock_take(&pd->lock);
+	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next) {
+		if (qp->rx.ref.ring.slots)
+			pass(&qp->rx.land);
+		if (qp->me.rq)
+			pass(&qp->recv_cq->lock);
+	}
+	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next) {
+		pass(&srq->rx.land);
+		if (srq->tm)
+			pass(&tm_rxq(srq->tm)->land);
+	}
+	lock_drop(&pd->lock);
+}

@@ -407,6 +407,7 @@ int hca_mr_dereg(struct hca_mr *mr)
 			return -EBUSY;
 		if (!withdraw_soon(mr))
 			table_del_mr(mr->index);
+		pd_pass_landers(mr->pd);
 		peers_sweep();
 		mr->key = 0;
 		if (mr->dm)

@@ -276,6 +276,12 @@ void cq_purge(struct hca_cq *cq, uint32_t index);
 /* Copies out everything that has arrived for QPs of this PD (before memory of it goes). */
 void pd_land_all(struct hca_pd *pd);
 
+/*
+ * After a region of this PD left its table: returns when nobody who found it there, to bring what
+ * came to its place, is still at it.
+ */
+void pd_pass_landers(struct hca_pd *pd);
+
 /* Runs our own direction, or the one towards us, as far as it goes now. */
 void qp_run_out(struct hca_qp *qp);
 void qp_run_in(struct hca_qp *qp);
