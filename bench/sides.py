@@ -158,7 +158,7 @@ class Ti:
         n = str(iterations(size) // (10 if self.what == "event" else 1))
         out = own_program(world, "ti_lat", self.what, str(size), n)
         # The median, as perftest gives.
-        return float(out.split()[0 if self.what == "write_bw" else 1])
+        return float(out.split()[0 if self.what.endswith("_bw") else 1])
 
 
 class Scif:

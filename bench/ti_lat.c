@@ -2,9 +2,9 @@
 /*
  * ti_lat send|event SIZE COUNT: a message of libweftti each way between two processes, polled for
  * or called back; prints half the round trip in microseconds: average, median, 99.9th percentile.
- * ti_lat write_bw SIZE COUNT: RDMA writes, 16 under way; prints GB/s.
- * ti_lat pool SIZE COUNT: prints the nanoseconds of a res_pool_get() and _put() of one element, of
- * a msg_send(), and their ratio.
+ * ti_lat write_bw|write1_bw SIZE COUNT: RDMA writes, 16 under way, posted by lists as they come
+ * from poll_cq(), or one by one; prints GB/s. ti_lat pool SIZE COUNT: prints the nanoseconds of a
+ * res_pool_get() and _put() of one element, of a msg_send(), and their ratio.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -209,38 +209,48 @@ static void report(void)
 
 /* ---- writes ---- */
 
-static void write_one(ti_data_element_t *e)
+static void aim(ti_data_element_t *e)
 {
-	e->p_next_msg = NULL;
 	e->local_data_desc[0] =
 		(ti_local_data_desc_t){(void *)(uintptr_t)memory.vaddr, memory.rkey, size};
 	e->msg_opt = TI_OPT_SIGNALED;
 	need(ti_rdma_set_remote(e, &remote), "address");
-	need(tx->rdma_write(conn, e), "write");
+}
+
+/* What poll_cq() gives goes back as the list that it is; one: an element at a time. */
+static void write_list(ti_data_element_t *list, bool one)
+{
+	ti_data_element_t *e = list, *next;
+
+	for (; e; e = next) {
+		next = e->p_next_msg;
+		aim(e);
+		if (!one)
+			continue;
+		e->p_next_msg = NULL;
+		need(tx->rdma_write(conn, e), "write");
+	}
+	if (!one && list)
+		need(tx->rdma_write(conn, list), "write");
 }
 
 /*
  * From the first half of our memory into the second of the peer's: perftest's lie so, too, and
  * halves of the same name can be at addresses that caches confuse.
  */
-static void write_all(void)
+static void write_all(bool one)
 {
-	ti_data_element_t *e, *list, *next;
+	ti_data_element_t *e, *list;
 	size_t done = 0;
 
 	remote.vaddr += size;
-	for (e = idle; e; e = next) {
-		next = e->p_next_msg;
-		write_one(e);
-	}
+	write_list(idle, one);
 	from = clock_ns();
 	while (done < wanted) {
 		need(tx->poll_cq(send_cq, &list), "poll");
-		for (e = list; e; e = next, done++) {
-			next = e->p_next_msg;
+		for (e = list; e; e = e->p_next_msg, done++)
 			need(e->status, "write");
-			write_one(e);
-		}
+		write_list(list, one);
 	}
 	printf("%.3f\n", (double)size * (double)done / (double)(clock_ns() - from));
 }
@@ -296,6 +306,11 @@ static bool is(const char *what, const char *name)
 	return !strcmp(what, name);
 }
 
+static bool is_write(const char *what)
+{
+	return is(what, "write_bw") || is(what, "write1_bw");
+}
+
 static void serve(int ready, const char *what)
 {
 	ti_conn_handle_t listener;
@@ -342,8 +357,8 @@ static void measure(const char *what)
 	need(tx->connect(ti, &attr, &i, NULL, &h), "connect");
 	while (!conn)
 		usleep(1000);
-	if (is(what, "write_bw")) {
-		write_all();
+	if (is_write(what)) {
+		write_all(is(what, "write1_bw"));
 	} else if (is(what, "pool")) {
 		compare_costs();
 	} else {
@@ -365,8 +380,8 @@ int main(int argc, char **argv)
 	pool_size = size;
 	ns = calloc(wanted + 1, sizeof *ns);
 	if (!size || !wanted || !ns ||
-		!(event || is(what, "send") || is(what, "write_bw") || is(what, "pool"))) {
-		fprintf(stderr, "usage: ti_lat send|event|write_bw|pool SIZE COUNT\n");
+		!(event || is(what, "send") || is_write(what) || is(what, "pool"))) {
+		fprintf(stderr, "usage: ti_lat send|event|write_bw|write1_bw|pool SIZE COUNT\n");
 		return 2;
 	}
 	if (pipe(ready))

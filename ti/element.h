@@ -52,6 +52,12 @@ static inline struct element *element_of(ti_data_element_t *e)
 	return e && e->otd == e ? (struct element *)e : NULL;
 }
 
+/* Is it the program's, to change as it likes? */
+static inline bool element_is_out(const struct element *el)
+{
+	return atomic_load_explicit(&el->state, memory_order_acquire) == ELEMENT_OUT;
+}
+
 /* From the program to the library; false: it is not the program's. */
 static inline bool element_claim(struct element *el)
 {

@@ -331,10 +331,9 @@ ti_status_t ti_rdma_set_remote(ti_data_element_t *p_element, const ti_rdma_desc_
 {
 	struct element *el = element_of(p_element);
 
-	if (!el || !p_remote || el->e.pool_type != TI_RES_POOL_MSG || !element_claim(el))
+	if (!el || !p_remote || el->e.pool_type != TI_RES_POOL_MSG || !element_is_out(el))
 		return TI_INVALID_PARAMETER;
 	el->remote = *p_remote;
 	el->has_remote = true;
-	element_unclaim(el);
 	return TI_SUCCESS;
 }
