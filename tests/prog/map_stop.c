@@ -26,7 +26,7 @@ enum {
 	MESSAGE = 8,
 	MESSAGE_AT = SIZE / 2,
 	TRIES = 500,
-	RECEIVES = 16,
+	RECEIVES = 1000, /* never used up: else we bring the next message ourselves, not the peer */
 	SOON_MS = 20000, /* dereg that waits for nobody takes 100 ms, and a busy machine's time */
 	WAITS_MS = 400,  /* one that waits has not returned after so long */
 	GIVEN_BACK_MS = 20000
@@ -55,6 +55,8 @@ static struct vp_opts options(void)
 	struct vp_opts o = vp_defaults();
 
 	o.len = SIZE;
+	o.recv_wr = RECEIVES;
+	o.cqe = 2 * RECEIVES;
 	o.timeout = 18; /* no request may fail for want of an answer */
 	return o;
 }
