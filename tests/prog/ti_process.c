@@ -134,15 +134,11 @@ static void broke(ti_err_rec_t *rec)
 	tx_add(&broken.n, 1);
 }
 
-/* A connection whose peer is killed: the error callback, all elements, and nothing works but
- * disconnect(). */
-static void killed_while_connected(void)
+static void meet_peer(const char *name)
 {
-	ti_data_element_t *list, *m;
-
 	start_peer(accepting_peer);
 	begin();
-	check_case("killed while connected");
+	check_case("%s", name);
 	hears('l');
 	broken.n.n = 0;
 	e.comp.pfn_err_cb = broke;
@@ -150,6 +146,15 @@ static void killed_while_connected(void)
 	tx_await(&e.done, 1);
 	TX_IS(e.status, TI_SUCCESS);
 	hears('c');
+}
+
+/* A connection whose peer is killed: the error callback, all elements, and nothing works but
+ * disconnect(). */
+static void killed_while_connected(void)
+{
+	ti_data_element_t *list, *m;
+
+	meet_peer("killed while connected");
 	kill_peer();
 	tx_await(&broken.n, 1);
 	TX_IS(broken.code, TI_CANCELED);
@@ -169,15 +174,7 @@ static void killed_while_sent_to(void)
 {
 	ti_data_element_t *list;
 
-	start_peer(accepting_peer);
-	begin();
-	check_case("killed while sent to");
-	hears('l');
-	broken.n.n = 0;
-	e.comp.pfn_err_cb = broke;
-	begin_conn(false, tx_accept);
-	tx_await(&e.done, 1);
-	hears('c');
+	meet_peer("killed while sent to");
 	for (int i = 0; i < 2 * RECEIVES; i++)
 		TX_IS(tx->msg_send(e.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
 	kill_peer();
@@ -242,17 +239,21 @@ static void killed_before_accept(void)
 
 /* ---- a peer that is stopped ---- */
 
+/* Until all of its threads are: one that is not takes what comes next. */
+static void stop_peer(void)
+{
+	int status = 0;
+
+	kill(peer, SIGSTOP);
+	if (waitpid(peer, &status, WUNTRACED) != peer || !WIFSTOPPED(status))
+		die("the peer does not stop");
+}
+
 /* Nothing waits for one that is: what was posted comes back, and the end comes. */
 static void stopped_while_connected(void)
 {
-	start_peer(accepting_peer);
-	begin();
-	check_case("stopped while connected");
-	hears('l');
-	begin_conn(false, tx_accept);
-	tx_await(&e.done, 1);
-	hears('c');
-	kill(peer, SIGSTOP);
+	meet_peer("stopped while connected");
+	stop_peer();
 	for (int i = 0; i < 2 * RECEIVES; i++)
 		TX_IS(tx->msg_send(e.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
 	tx_disconnect(&e);
@@ -267,7 +268,7 @@ static void stopped_before_the_answer(void)
 	begin();
 	check_case("stopped before the answer");
 	hears('l');
-	kill(peer, SIGSTOP);
+	stop_peer();
 	e.attr.connect_request_timeout = 100;
 	begin_conn(false, tx_accept);
 	tx_await(&e.done, 1);
@@ -287,7 +288,7 @@ static void stopped_before_accept(void)
 	start_peer(calling_peer);
 	hears('l');
 	tx_await(&asked.n, 1);
-	kill(peer, SIGSTOP);
+	stop_peer();
 	TX_IS(tx->accept(&asked.req, 0, &e.comp, tx_get(w.pool, RECEIVES)), TI_TIMEOUT);
 	tx_put(w.pool, tx_poll(cq, RECEIVES));
 	tx_end(&w);
