@@ -100,7 +100,7 @@ static ti_status_t connect_to(struct setup *s, const ti_conn_attr_t *attr,
 	struct conn *c;
 	ti_status_t st;
 
-	if (info->private_data_len > PRIV_REQ_MAX)
+	if (!s->dst || s->dst->any || info->private_data_len > PRIV_REQ_MAX)
 		return TI_INVALID_PARAMETER;
 	st = add(s, attr, info, req, &c);
 	if (st)
@@ -120,25 +120,6 @@ static ti_status_t connect_to(struct setup *s, const ti_conn_attr_t *attr,
 	if (st) /* so that nobody is told */
 		conn_set_state(c, CONN_NEW);
 	return added(c, st, ph);
-}
-
-ti_status_t op_connect(ti_handle_t h_ti, ti_conn_attr_t *p_conn_attr, ti_conn_info_t *p_conn_info,
-	ti_conn_request_t *p_conn_req, ti_conn_handle_t *ph_conn)
-{
-	struct setup s;
-	ti_status_t st;
-
-	if (ph_conn)
-		*ph_conn = NULL;
-	st = setup(&s, h_ti, p_conn_info);
-	if (st)
-		return st;
-	if (!ph_conn || !p_conn_attr || !s.dst || s.dst->any)
-		st = TI_INVALID_PARAMETER;
-	else
-		st = connect_to(&s, p_conn_attr, p_conn_info, p_conn_req, ph_conn);
-	setup_end(&s);
-	return st;
 }
 
 /* ---- listen() ---- */
@@ -162,21 +143,35 @@ static ti_status_t listen_at(struct setup *s, const ti_conn_attr_t *attr,
 	return added(c, st, ph);
 }
 
-ti_status_t op_listen(ti_handle_t h_ti, ti_conn_attr_t *p_conn_attr, ti_conn_info_t *p_conn_info,
-	ti_conn_request_t *p_conn_req, ti_conn_handle_t *ph_conn)
+/* ---- the operations ---- */
+
+typedef ti_status_t (*start_fn)(struct setup *s, const ti_conn_attr_t *attr,
+	const ti_conn_info_t *info, ti_conn_request_t *req, ti_conn_handle_t *ph);
+
+static ti_status_t start(ti_handle_t h_ti, const ti_conn_attr_t *attr, ti_conn_info_t *info,
+	ti_conn_request_t *req, ti_conn_handle_t *ph, start_fn fn)
 {
 	struct setup s;
 	ti_status_t st;
 
-	if (ph_conn)
-		*ph_conn = NULL;
-	st = setup(&s, h_ti, p_conn_info);
+	if (ph)
+		*ph = NULL;
+	st = setup(&s, h_ti, info);
 	if (st)
 		return st;
-	if (!ph_conn || !p_conn_attr)
-		st = TI_INVALID_PARAMETER;
-	else
-		st = listen_at(&s, p_conn_attr, p_conn_info, p_conn_req, ph_conn);
+	st = ph && attr ? fn(&s, attr, info, req, ph) : TI_INVALID_PARAMETER;
 	setup_end(&s);
 	return st;
+}
+
+ti_status_t op_connect(ti_handle_t h_ti, ti_conn_attr_t *p_conn_attr, ti_conn_info_t *p_conn_info,
+	ti_conn_request_t *p_conn_req, ti_conn_handle_t *ph_conn)
+{
+	return start(h_ti, p_conn_attr, p_conn_info, p_conn_req, ph_conn, connect_to);
+}
+
+ti_status_t op_listen(ti_handle_t h_ti, ti_conn_attr_t *p_conn_attr, ti_conn_info_t *p_conn_info,
+	ti_conn_request_t *p_conn_req, ti_conn_handle_t *ph_conn)
+{
+	return start(h_ti, p_conn_attr, p_conn_info, p_conn_req, ph_conn, listen_at);
 }
