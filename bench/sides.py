@@ -130,35 +130,37 @@ class Prim:
         return us if self.unit == "us" else size / us / 1000
 
 
-class Rpma:
+class Lat:
+    """A call of a library of ours, by its program of bench/, which prints a bandwidth first, or the
+    median behind the average, as perftest does."""
+
+    def __init__(self, name, what):
+        self.name = name
+        self.what = what
+        self.needs = None
+        self.is_weft = True
+
+    def count(self, size):
+        return iterations(size)
+
+    def measure(self, world, size):
+        out = own_program(world, self.program, self.what, str(size), str(self.count(size)))
+        return float(out.split()[0 if self.what.endswith("_bw") else 1])
+
+
+class Rpma(Lat):
     """bench/rpma_lat: what a call of librpma takes until its completion is there."""
 
-    def __init__(self, name, what):
-        self.name = name
-        self.what = what
-        self.needs = None
-        self.is_weft = True
-
-    def measure(self, world, size):
-        out = own_program(world, "rpma_lat", self.what, str(size), str(iterations(size)))
-        # The median, as perftest gives.
-        return float(out.split()[0 if self.what.endswith("_bw") else 1])
+    program = "rpma_lat"
 
 
-class Ti:
+class Ti(Lat):
     """bench/ti_lat: messages and RDMA writes of libweftti."""
 
-    def __init__(self, name, what):
-        self.name = name
-        self.what = what
-        self.needs = None
-        self.is_weft = True
+    program = "ti_lat"
 
-    def measure(self, world, size):
-        n = str(iterations(size) // (10 if self.what == "event" else 1))
-        out = own_program(world, "ti_lat", self.what, str(size), n)
-        # The median, as perftest gives.
-        return float(out.split()[0 if self.what.endswith("_bw") else 1])
+    def count(self, size):
+        return iterations(size) // (10 if self.what == "event" else 1)
 
 
 class Scif:

@@ -41,21 +41,28 @@ static int no_executable(void)
 	return 0;
 }
 
-/* Another one is started for a weftd that is killed as it starts. */
-static int killed_at_start(void)
+/* A script that is started in place of weftd, which is $WEFTD there. */
+static void replace_weftd(const char *script)
 {
-	const char *daemon = getenv("WEFT_DAEMON");
-	const struct rdv_attach *at;
 	char path[128];
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/killed", run_dir);
+	snprintf(path, sizeof path, "%s/in_place_of_weftd", run_dir);
 	f = fopen(path, "we");
 	CHECK(f);
-	fprintf(f, "#!/bin/sh\n[ -e $0.once ] && exec %s \"$@\"\n: >$0.once\nkill -9 $$\n", daemon);
+	fprintf(f, "#!/bin/sh\n%s\n", script);
 	fclose(f);
 	CHECK_EQ(chmod(path, 0700), 0);
+	setenv("WEFTD", getenv("WEFT_DAEMON"), 1);
 	setenv("WEFT_DAEMON", path, 1);
+}
+
+/* Another one is started for a weftd that is killed as it starts. */
+static int killed_at_start(void)
+{
+	const struct rdv_attach *at;
+
+	replace_weftd("[ -e $0.once ] && exec $WEFTD \"$@\"\n: >$0.once\nkill -9 $$");
 	CHECK_EQ(rdv_attach(&at), 0);
 	CHECK(!logged("ended without a word"));
 	return 0;
@@ -64,20 +71,11 @@ static int killed_at_start(void)
 /* A machine that is busy lets it start late: who started it waits, and so do others. */
 static int slow_start(void)
 {
-	const char *daemon = getenv("WEFT_DAEMON");
 	const struct rdv_attach *at;
 	int status = -1;
-	char path[128];
 	pid_t pid;
-	FILE *f;
 
-	snprintf(path, sizeof path, "%s/slow", run_dir);
-	f = fopen(path, "we");
-	CHECK(f);
-	fprintf(f, "#!/bin/sh\nsleep 6\nexec %s \"$@\"\n", daemon);
-	fclose(f);
-	CHECK_EQ(chmod(path, 0700), 0);
-	setenv("WEFT_DAEMON", path, 1);
+	replace_weftd("sleep 6\nexec $WEFTD \"$@\"");
 	pid = fork();
 	if (pid == 0)
 		_exit(rdv_attach(&at) ? 1 : 0);
