@@ -179,7 +179,7 @@ static ti_status_t answer(struct conn *c, const ti_conn_request_t *req)
 		return TI_ERROR;
 	while (conn_state(c) == CONN_ACCEPTING)
 		pthread_cond_wait(&c->changed, &c->lock);
-	return conn_state(c) == CONN_LIVE || conn_state(c) == CONN_BROKEN ? TI_SUCCESS : c->result;
+	return c->result;
 }
 
 static ti_status_t make_ready(struct conn *c, const ti_comp_info_t *comp, uint32_t max_rdma_size,

@@ -23,7 +23,7 @@ enum conn_state {
 	CONN_ACCEPTING,
 	CONN_LIVE,
 	CONN_BROKEN, /* was live; all that was posted comes back */
-	CONN_FAILED, /* never was, why is the result */
+	CONN_FAILED, /* never was, result says why */
 	CONN_CLOSING
 };
 
@@ -76,7 +76,8 @@ struct conn {
 	uint8_t rdma_depth, peer_reads; /* as asked for; as the peer's request has it */
 
 	/* the end */
-	ti_status_t result; /* why it failed or broke */
+	ti_status_t result; /* why it failed; under lock */
+	ti_status_t broken; /* what pfn_err_cb is told; conn_break()'s alone */
 	struct deadline due;
 	struct job request_job, error_job, close_job, finish_job;
 	bool accepting; /* a thread is in accept(), and posts close_job if told so: */

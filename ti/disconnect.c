@@ -30,7 +30,7 @@ static bool flush(struct conn *c)
 static void run_error(struct job *job)
 {
 	struct conn *c = CONN_OF(job, error_job);
-	ti_err_rec_t rec = {.code = c->result, .context = c->comp.p_err_context};
+	ti_err_rec_t rec = {.code = c->broken, .context = c->comp.p_err_context};
 	unsigned forks = fork_count();
 
 	c->comp.pfn_err_cb(&rec);
@@ -45,7 +45,7 @@ void conn_break(struct conn *c, ti_status_t why)
 	if (!atomic_compare_exchange_strong_explicit(
 		    &c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed))
 		return;
-	c->result = why;
+	c->broken = why;
 	(void)flush(c);
 	if (!c->comp.pfn_err_cb)
 		return;

@@ -215,13 +215,17 @@ static void *use_any(void *arg)
 	return NULL;
 }
 
+/* Several at once: each with an end of its own. */
 static void keep_handle(ti_conn_request_t *req)
 {
+	struct tx_end e;
+
+	tx_defaults(&e, &w, cq);
 	handles[3] = req->conn_handle;
 	if (req->status)
 		(void)tx->disconnect(req->conn_handle, NULL, NULL);
 	else
-		tx_accept(req);
+		(void)tx->accept(req, 0, &e.comp, NULL);
 }
 
 static void make_handles(void)
