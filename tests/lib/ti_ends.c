@@ -140,7 +140,7 @@ static ti_conn_info_t info_for(struct tx_end *e)
 	ti_conn_info_t info = {
 		.src_ep = e->w->any,
 		.pdh = e->w->pd,
-		.conn_request_cb = tx_accept,
+		.conn_request_cb = e->asked ? e->asked : tx_accept,
 		.context = e,
 	};
 

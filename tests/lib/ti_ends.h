@@ -57,6 +57,7 @@ struct tx_end {
 	ti_comp_info_t comp; /* h_recv_cq NULL: h_send_cq */
 	uint32_t receives;   /* elements of the pool posted by accept() */
 	uint32_t max_rdma;
+	ti_conn_req_cb_t asked; /* NULL: tx_accept(); it has to call that */
 	/* results */
 	ti_conn_handle_t conn;
 	ti_status_t status; /* of accept(), or of the request */

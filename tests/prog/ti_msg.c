@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Messages over a connection: polled, OOB data, lists, what is not signaled, the end of a service.
+/*
+ * Messages over a connection: polled, lists, buffers, OOB data, what is not signaled, flow control,
+ * the end of a service.
  */
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ti_ends.h"
 
-enum { RECEIVES = 16, ENDS = 20 };
+enum { RECEIVES = 16, ENDS = 20, CONNS = 8 };
 
 /* ---- polled ---- */
 
@@ -109,29 +111,114 @@ static void lists(void)
 	tx_end(&w);
 }
 
-/* Receives may have more buffers than what is sent. */
-static void scattered(void)
-{
-	uint32_t sizes[3] = {4, 4, 4};
-	ti_res_pool_handle_t pool;
-	struct tx_end from, to;
-	ti_data_element_t *r;
+/* ---- several buffers ---- */
 
-	check_case("scattered");
+/* a sends elements of that many buffers, p receives into as many; nothing is posted. */
+static void begin_with(uint32_t sent_bufs, uint32_t recv_bufs)
+{
 	tx_begin(&w);
 	acq = tx_cq(&w, 16);
 	pcq = tx_cq(&w, 16);
-	tx_defaults(&from, &w, acq);
-	tx_defaults(&to, &w, pcq);
-	to.attr.max_transfer_buffers = 1;
-	to.attr.max_recv_buffers = 3;
-	tx_connect(&from, &to);
-	TX_IS(tx->res_pool_create(w.ti, TI_RES_POOL_MSG, 1, 3, sizes, 0, &pool), TI_SUCCESS);
-	TX_IS(tx->msg_recv(to.conn, tx_get(pool, 1)), TI_SUCCESS);
-	TX_IS(tx->msg_send(from.conn, tx_message(&w, "0123456789a", 12)), TI_SUCCESS);
+	tx_defaults(&a, &w, acq);
+	tx_defaults(&p, &w, pcq);
+	a.attr.max_transfer_buffers = sent_bufs;
+	p.attr.max_recv_buffers = recv_bufs;
+	a.attr.max_recv_buffers = p.attr.max_transfer_buffers = 1;
+	tx_connect(&a, &p);
+}
+
+static ti_res_pool_handle_t pool_of(uint32_t count, uint32_t sizes[3])
+{
+	ti_res_pool_handle_t pool;
+
+	TX_IS(tx->res_pool_create(w.ti, TI_RES_POOL_MSG, count, 3, sizes, 0, &pool), TI_SUCCESS);
+	return pool;
+}
+
+/* Receives may have more buffers than what is sent. */
+static void scattered(void)
+{
+	ti_res_pool_handle_t pool;
+	ti_data_element_t *r;
+
+	check_case("scattered");
+	begin_with(1, 3);
+	pool = pool_of(1, (uint32_t[]){4, 4, 4});
+	TX_IS(tx->msg_recv(p.conn, tx_get(pool, 1)), TI_SUCCESS);
+	TX_IS(tx->msg_send(a.conn, tx_message(&w, "0123456789a", 12)), TI_SUCCESS);
 	r = tx_one(pcq, TI_SUCCESS);
 	CHECK_EQ(r->recv_byte_count, 12);
 	CHECK(!strcmp(r->local_data_desc[2].vaddr, "89a"));
+	tx_end(&w);
+}
+
+/* A head and a tail of the pool's, and between them len bytes of the program's own. */
+static void gather(ti_res_pool_handle_t pool, char *body, ti_region_key_t key, uint32_t len)
+{
+	ti_data_element_t *m = tx_get(pool, 1), *r;
+	ti_local_data_desc_t *d = m->local_data_desc;
+	const char *got;
+
+	memcpy(d[0].vaddr, "head", 4);
+	d[1] = (ti_local_data_desc_t){body, key, len};
+	memcpy(d[2].vaddr, "tail", 4);
+	m->msg_opt = TI_OPT_SIGNALED;
+	TX_IS(tx->msg_recv(p.conn, tx_get(w.pool, 1)), TI_SUCCESS);
+	TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
+	CHECK(tx_one(acq, TI_SUCCESS) == m);
+	r = tx_one(pcq, TI_SUCCESS);
+	got = r->local_data_desc->vaddr;
+	CHECK_EQ(r->recv_byte_count, 8 + len);
+	CHECK(!memcmp(got, "head", 4));
+	CHECK(!memcmp(got + 4, body, len));
+	CHECK(!memcmp(got + 4 + len, "tail", 4));
+	tx_put(w.pool, r);
+	tx_put(pool, m);
+}
+
+/* Into one buffer: of nothing, of little, of more than a request carries in itself. */
+static void gathered(void)
+{
+	static char body[2000];
+	ti_res_pool_handle_t pool;
+	ti_rdma_desc_t desc;
+	ti_mem_handle_t mem;
+
+	check_case("gathered");
+	for (size_t i = 0; i < sizeof body; i++)
+		body[i] = i * 7;
+	begin_with(3, 1);
+	pool = pool_of(1, (uint32_t[]){4, 0, 4});
+	TX_IS(tx->reg_virt_mem(w.ti, w.pd, body, sizeof body, TI_MEM_READ, &desc, &mem),
+		TI_SUCCESS);
+	gather(pool, body, desc.rkey, 0);
+	gather(pool, body + 1, desc.rkey, 20);
+	gather(pool, body + 3, desc.rkey, sizeof body - 3);
+	tx_end(&w);
+}
+
+/* One byte more than its receive has: nothing is written behind the buffers, both ends break. */
+static void too_long(void)
+{
+	ti_res_pool_handle_t pool;
+	ti_data_element_t *r, *m;
+
+	check_case("longer than its receive");
+	begin_with(1, 3);
+	pool = pool_of(2, (uint32_t[]){4, 4, 4});
+	TX_IS(tx->msg_recv(p.conn, tx_get(pool, 2)), TI_SUCCESS);
+	TX_IS(tx->msg_send(a.conn, tx_message(&w, "0123456789abc", 13)), TI_SUCCESS);
+	m = tx_one(acq, TI_ERROR);
+	r = tx_poll(pcq, 2);
+	TX_IS(r->status, TI_ERROR);
+	TX_IS(r->p_next_msg->status, TI_CANCELED);
+	for (uint32_t i = 0; i < r->num_io_bufs; i++)
+		CHECK_EQ(((char *)r->local_data_desc[i].vaddr)[4], 0);
+	tx_put(pool, r);
+	TX_IS(tx->msg_send(a.conn, m), TI_INVALID_OPERATION);
+	m->p_next_msg = NULL;
+	TX_IS(tx->msg_send(p.conn, m), TI_INVALID_OPERATION);
+	tx_put(w.pool, m);
 	tx_end(&w);
 }
 
@@ -234,18 +321,81 @@ static void ended_while_connecting(void)
 	}
 }
 
+/* ---- flow control ---- */
+
+static void begin_flow(ti_cq_handle_t *cq, struct tx_end *active, struct tx_end *passive, bool flow)
+{
+	*cq = tx_cq(&w, 64);
+	tx_defaults(active, &w, *cq);
+	active->attr.msg_flow_control = flow;
+	*passive = *active;
+}
+
 /* A message that finds no receive breaks a connection that was asked for without flow control. */
 static void without_flow_control(void)
 {
 	check_case("without flow control");
 	tx_begin(&w);
-	acq = tx_cq(&w, 64);
-	tx_defaults(&a, &w, acq);
-	a.attr.msg_flow_control = FALSE;
-	p = a;
+	begin_flow(&acq, &a, &p, false);
 	tx_connect(&a, &p);
 	TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
 	tx_put(w.pool, tx_one(acq, TI_TIMEOUT));
+	tx_end(&w);
+}
+
+/* With it, the message waits: longer than the adapter took to find that there is no receive. */
+static void with_flow_control(void)
+{
+	struct tx_end beside[2];
+	ti_data_element_t *m, *r, *list;
+
+	check_case("with flow control");
+	tx_begin(&w);
+	begin_flow(&acq, &a, &p, true);
+	tx_connect(&a, &p);
+	begin_flow(&pcq, &beside[0], &beside[1], false);
+	tx_connect(&beside[0], &beside[1]);
+	m = tx_message(&w, "waits", 6);
+	r = tx_get(w.pool, 1);
+	TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
+	TX_IS(tx->msg_send(beside[0].conn, tx_message(&w, "x", 1)), TI_SUCCESS);
+	tx_put(w.pool, tx_one(pcq, TI_TIMEOUT));
+	TX_IS(tx->poll_cq(acq, &list), TI_SUCCESS);
+	CHECK(!list);
+	TX_IS(tx->msg_recv(p.conn, r), TI_SUCCESS);
+	list = tx_poll(acq, 2);
+	CHECK(list == m || list->p_next_msg == m);
+	for (; list; list = list->p_next_msg)
+		TX_IS(list->status, TI_SUCCESS);
+	CHECK(!strcmp(r->local_data_desc->vaddr, "waits"));
+	tx_end(&w);
+}
+
+/* A ti_conn_req_cb_t: nobody can send earlier. */
+static void accept_and_send(ti_conn_request_t *req)
+{
+	struct tx_end *e = req->context;
+
+	tx_accept(req);
+	if (!e->status)
+		TX_IS(tx->msg_send(e->conn, tx_message(&w, "first", 6)), TI_SUCCESS);
+}
+
+/* accept() posts its receives before the peer can send: none of these finds no receive. */
+static void first_messages(void)
+{
+	check_case("first messages without flow control");
+	tx_begin(&w);
+	for (int i = 0; i < CONNS; i++) {
+		begin_flow(&acq, &a, &p, false);
+		a.receives = p.receives = 1;
+		a.asked = p.asked = accept_and_send;
+		tx_connect(&a, &p);
+		for (ti_data_element_t *e = tx_poll(acq, 4); e; e = e->p_next_msg)
+			TX_IS(e->status, TI_SUCCESS);
+		tx_disconnect(&a);
+		tx_disconnect(&p);
+	}
 	tx_end(&w);
 }
 
@@ -255,9 +405,13 @@ int main(void)
 	polled();
 	lists();
 	scattered();
+	gathered();
+	too_long();
 	oob();
 	unsignaled();
 	without_flow_control();
+	with_flow_control();
+	first_messages();
 	ended_full();
 	ended_while_connecting();
 	return check_result();
