@@ -610,8 +610,11 @@ static void land_if_of(struct hca_qp *qp, uint64_t ticket)
 		rx_land(&qp->rx, ticket);
 }
 
-/* Receives of UD get their bytes in the order in which they will complete. */
-static void land_waiting(struct hca_qp *qp)
+/*
+ * Receives of UD get their bytes in the order in which they will complete, that of the tickets.  A
+ * slot that has none yet has not arrived: whoever fills it has told nobody.
+ */
+static void land_datagrams(struct hca_qp *qp)
 {
 	struct hca_cq *cq = qp->recv_cq;
 	uint64_t pos, t;
@@ -623,21 +626,6 @@ static void land_waiting(struct hca_qp *qp)
 	for (; (t = cq_peek(cq, pos)); pos++)
 		land_if_of(qp, t);
 	lock_drop(&cq->lock);
-}
-
-/*
- * Then those without a ticket, which the dead have left.  Others come while the slots are looked at
- * one by one; what is found of those has its ticket soon after it was done, and so goes in order.
- */
-static void land_datagrams(struct hca_qp *qp)
-{
-	uint32_t behind = 0;
-
-	land_waiting(qp);
-	while (rx_waits(&qp->rx, &behind)) {
-		land_waiting(qp);
-		rx_land_slot(&qp->rx, behind - 1);
-	}
 }
 
 /* The word of the thread of ours that posted it is read, too: what it wrote is read next. */

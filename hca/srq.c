@@ -259,25 +259,6 @@ void rx_land_all(struct hca_rxq *rx)
 	lock_drop(&rx->land);
 }
 
-bool rx_waits(struct hca_rxq *rx, uint32_t *slot)
-{
-	bool found = false;
-
-	lock_take(&rx->land);
-	for (; *slot <= rx->ref.ring.mask && !found; ++*slot)
-		found = waits(rx, *slot);
-	lock_drop(&rx->land);
-	return found;
-}
-
-void rx_land_slot(struct hca_rxq *rx, uint32_t slot)
-{
-	lock_take(&rx->land);
-	if (waits(rx, slot))
-		land_early(rx, slot);
-	lock_drop(&rx->land);
-}
-
 /* The receive as which the slot completes; NULL: none was posted. */
 static const struct seg_rqe *receive_of(struct hca_rxq *rx, uint32_t slot)
 {

@@ -45,14 +45,6 @@ void rx_land(struct hca_rxq *rx, uint64_t ticket);
 void rx_land_all(struct hca_rxq *rx);
 
 /*
- * Looks from *slot on for one that is done and not copied out; *slot is behind it then.  False:
- * there is none.
- */
-bool rx_waits(struct hca_rxq *rx, uint32_t *slot);
-/* Copies that slot out, if it still waits. */
-void rx_land_slot(struct hca_rxq *rx, uint32_t slot);
-
-/*
  * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  more may
  * be NULL.
  */
