@@ -54,6 +54,20 @@ _Static_assert(sizeof(ti_transport_desc_t) == 32 && offsetof(ti_inet_route_event
 	"data of events");
 _Static_assert(sizeof(ti_ops_t) == 36 * sizeof(void *), "the vector");
 #endif
+AFTER(ti_conn_attr_t, connect_request_timeout, connect_request_retries);
+AFTER(ti_conn_attr_t, connect_request_retries, max_transfer_depth);
+AFTER(ti_conn_attr_t, max_transfer_depth, max_transfer_buffers);
+AFTER(ti_conn_attr_t, max_transfer_buffers, max_transfer_size);
+AFTER(ti_conn_attr_t, max_transfer_size, max_recv_depth);
+AFTER(ti_conn_attr_t, max_recv_depth, max_recv_buffers);
+AFTER(ti_conn_attr_t, max_recv_buffers, max_recv_size);
+AFTER(ti_conn_attr_t, max_recv_size, max_rdma_depth);
+AFTER(ti_conn_attr_t, max_rdma_depth, max_rdma_size);
+AFTER(ti_conn_attr_t, max_rdma_size, max_send_retries);
+AFTER(ti_conn_attr_t, max_send_retries, reliable);
+AFTER(ti_conn_attr_t, reliable, msg_flow_control);
+AFTER(ti_conn_attr_t, msg_flow_control, auto_path_migration);
+AFTER(ti_conn_attr_t, auto_path_migration, auto_cq_rearm);
 AFTER(ti_ops_t, transport_name, link_dev_name);
 AFTER(ti_ops_t, link_dev_name, ti_status_2_str);
 AFTER(ti_ops_t, ti_status_2_str, events_register);
@@ -171,6 +185,17 @@ static void strings(void)
 	CHECK(!ti_event_to_str(TI_EVENT_NONE, NULL, buf, 0));
 }
 
+/* Each status can be told from the others, and from one that the document does not have. */
+static void every_status(void)
+{
+	for (int s = TI_NO_STATUS; s <= TI_ERROR; s++) {
+		CHECK(*ti_status_2_str(s));
+		CHECK(!strcmp(ti_status_2_str(s), ti_status_to_str(s)));
+		for (int other = s + 1; other <= TI_ERROR + 1; other++)
+			CHECK(strcmp(ti_status_2_str(s), ti_status_2_str(other)));
+	}
+}
+
 static void no_entry_is_null(void)
 {
 	void *entries[36];
@@ -184,6 +209,7 @@ int main(void)
 {
 	providers();
 	strings();
+	every_status();
 	no_entry_is_null();
 	end();
 	return check_result();
