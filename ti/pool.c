@@ -233,8 +233,7 @@ bool pool_lkey(struct pool *pool, struct pd *pd, const void *addr, uint32_t *key
 	return reg;
 }
 
-/* The buffers in the service's PD, if there is but one: then elements show their keys. */
-static void register_early(struct pool *pool)
+void pool_register_early(struct pool *pool)
 {
 	struct pd *pd = NULL;
 	ti_status_t st;
@@ -273,7 +272,7 @@ static ti_status_t create(struct service *ti, const struct pool *what, const uin
 		return st;
 	}
 	if (pool->buffers)
-		register_early(pool);
+		pool_register_early(pool);
 	*ph_pool = pool->m.obj.handle;
 	return TI_SUCCESS;
 }

@@ -64,6 +64,12 @@ static inline bool pool_has_descs(const struct element *el)
 	return el->e.num_io_bufs <= el->pool->bufs || (const void *)el->e.local_data_desc != el + 1;
 }
 
+/*
+ * Registers the pool's buffers in its service's PD, if there is but one: then elements show their
+ * keys.
+ */
+void pool_register_early(struct pool *pool);
+
 /* Sets the element's buffers to what the pool has for it. */
 void pool_reset_element(struct pool *pool, struct element *el);
 

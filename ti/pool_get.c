@@ -172,6 +172,13 @@ static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res
 	return waits ? TI_PENDING : TI_SUCCESS;
 }
 
+/* Keys that a peer is told: nothing that is posted here would register the buffers. */
+static bool lacks_keys(const struct pool *pool)
+{
+	return pool->type == TI_RES_POOL_RDMA && pool->buffers &&
+	       !atomic_load_explicit(&pool->regs, memory_order_relaxed);
+}
+
 ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
 	boolean_t partial_allocation_OK, ti_res_pool_cb_t res_cb, void *p_context1,
 	void *p_context2, ti_pool_response_t *p_res_pool_resp)
@@ -181,6 +188,8 @@ ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
 
 	if (!pool)
 		return TI_INVALID_HANDLE;
+	if (lacks_keys(pool))
+		pool_register_early(pool);
 	if (!res_cb == !p_res_pool_resp || !element_count) {
 		st = TI_INVALID_SETTING;
 	} else if (res_cb) {

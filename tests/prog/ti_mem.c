@@ -116,6 +116,27 @@ static void pools(void)
 	pool_of_targets(pool);
 }
 
+/* A pool may be older than the domain that it is registered in. */
+static void early_pool(void)
+{
+	uint32_t sizes[2] = {100, PAGE};
+	ti_res_pool_handle_t pool;
+	ti_handle_t ti;
+	ti_endpoint_handle_t ep;
+	ti_pd_handle_t pd;
+	ti_data_element_t *e;
+
+	check_case("a pool that is older than its domain");
+	TX_IS(tx->create_ti(&ti), TI_SUCCESS);
+	TX_IS(tx->res_pool_create(ti, TI_RES_POOL_RDMA, 1, 2, sizes, 0, &pool), TI_SUCCESS);
+	ep = tx_endpoint(ti, "127.0.0.1", 0);
+	TX_IS(tx->create_pd(ti, ep, &pd), TI_SUCCESS);
+	e = tx_get(pool, 1);
+	CHECK(e->rdma_data_desc[0].rkey);
+	CHECK_EQ(e->rdma_data_desc[1].rkey, e->rdma_data_desc[0].rkey);
+	TX_IS(tx->destroy_ti(ti, NULL, NULL), TI_SUCCESS);
+}
+
 /* ---- what may be done with it; what may not ends a connection ---- */
 
 static void wrong_rights(void)
@@ -241,6 +262,7 @@ int main(void)
 	physical();
 	registration();
 	pools();
+	early_pool();
 	tx_rdma_end(&x);
 	wrong_rights();
 	write_only();
