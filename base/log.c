@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const level_names[] = {"fatal", "error", "warn", "info", "debug"};
 enum { HIGH_FD = 512 };
 
 static _Atomic enum log_level threshold = LOG_LVL_WARN;
@@ -32,7 +32,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int parse_level(const char *s, size_t n)
 {
-	for (int i = 0; i < 4; i++)
+	for (int i = LOG_LVL_ERROR; i <= LOG_LVL_DEBUG; i++)
 		if (strlen(level_names[i]) == n && memcmp(level_names[i], s, n) == 0)
 			return i;
 	return -1;

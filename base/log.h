@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The log: one line per message, to stderr or to the file of WEFT_LOG=level[:file].  Levels:
- * error, warn (default), info, debug.  Refusals that surface to the program as a bare errno or
- * completion status say here, in words, why.
+ * error, warn (default), info, debug; below them fatal, whose lines always come.  Refusals that
+ * surface to the program as a bare errno or completion status say here, in words, why.
  */
 #pragma once
 
-enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
+enum log_level { LOG_LVL_FATAL, LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG };
 
 /*
  * Writes one line "weft[pid]: level: text" if level is enabled, by a single write(2), with control

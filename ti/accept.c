@@ -10,6 +10,7 @@
 #include "ti/fork.h"
 #include "ti/msg.h"
 #include "ti/qp.h"
+#include "ti/trace.h"
 
 enum { NAP_NS = 20000, RNR_FOREVER = 7 };
 
@@ -261,6 +262,8 @@ static ti_status_t accept_conn(struct conn *c, ti_conn_request_t *req, uint32_t 
 		failed(c, st);
 	else
 		conn_clear_due(c);
+	if (!st)
+		log_line(LOG_LVL_INFO, "ti: connection %p is established", (void *)c->m.obj.handle);
 	return st;
 }
 

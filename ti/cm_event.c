@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ti/cm.h"
+#include "ti/trace.h"
 
 enum { ROUTE_MS = 2000, RNR_FOREVER = 7 };
 
@@ -113,6 +114,8 @@ static void requested(struct conn *listener, const struct rdma_cm_event *event)
 	id->context = NULL;
 	if (conn_state(listener) == CONN_LISTENING && matches(listener, event))
 		c = new_child(listener, id);
+	log_line(LOG_LVL_INFO, "ti: listener %p: a request, %s %p", (void *)listener->m.obj.handle,
+		c ? "connection" : "which is rejected", c ? (void *)c->m.obj.handle : NULL);
 	if (!c) {
 		(void)rdma_reject(id, NULL, 0);
 		(void)rdma_destroy_id(id);
@@ -173,6 +176,8 @@ void cm_try_again(struct conn *c)
 		(void)rdma_destroy_id(c->id); /* first: the new one may need its port */
 		c->id = NULL;
 		ok = !conn_resolve(c);
+		log_line(LOG_LVL_INFO, "ti: connection %p: no answer yet; asks again",
+			(void *)c->m.obj.handle);
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (!ok)
@@ -218,6 +223,7 @@ struct conn *cm_take_event(const struct rdma_cm_event *event)
 		gone(c, TI_CANCELED);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		log_line(LOG_LVL_FATAL, "ti: the adapter has gone");
 		gone(c, TI_ERROR);
 		break;
 	default:

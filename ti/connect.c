@@ -6,6 +6,7 @@
 
 #include "ti/cm.h"
 #include "ti/qp.h"
+#include "ti/trace.h"
 
 enum { RESOLVE_MS = 2000, BACKLOG = 128 };
 
@@ -115,6 +116,7 @@ static ti_status_t connect_to(struct setup *s, const ti_conn_attr_t *attr,
 	if (!st) {
 		conn_set_state(c, CONN_CONNECTING);
 		conn_set_due(c);
+		log_line(LOG_LVL_INFO, "ti: connection %p: connects", (void *)*ph);
 		st = conn_resolve(c);
 	}
 	if (st) /* so that nobody is told */
@@ -136,6 +138,7 @@ static ti_status_t listen_at(struct setup *s, const ti_conn_attr_t *attr,
 		req->caller = 1;
 	*ph = c->m.obj.handle;
 	conn_set_state(c, CONN_LISTENING);
+	log_line(LOG_LVL_INFO, "ti: connection %p: listens", (void *)*ph);
 	st = cm_make_id(c);
 	if (!st && (rdma_bind_addr(c->id, (struct sockaddr *)&s->src->addr) ||
 			   rdma_listen(c->id, BACKLOG)))

@@ -6,6 +6,7 @@
 #include "ti/drain.h"
 #include "ti/fork.h"
 #include "ti/qp.h"
+#include "ti/trace.h"
 
 /* ---- breaking ---- */
 
@@ -38,6 +39,14 @@ static void run_error(struct job *job)
 	conn_put(c);
 }
 
+/* A peer may go; a queue pair that cannot be used any more is an adapter's. */
+static enum log_level severity(ti_status_t why)
+{
+	return why == TI_CANCELED   ? LOG_LVL_INFO
+	       : why == TI_CQ_ERROR ? LOG_LVL_FATAL
+				    : LOG_LVL_ERROR;
+}
+
 void conn_break(struct conn *c, ti_status_t why)
 {
 	uint32_t live = CONN_LIVE;
@@ -46,6 +55,8 @@ void conn_break(struct conn *c, ti_status_t why)
 		    &c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed))
 		return;
 	c->broken = why;
+	log_line(severity(why), "ti: connection %p is broken: %s", (void *)c->m.obj.handle,
+		why == TI_CANCELED ? "the peer ended it" : ti_status_2_str(why));
 	(void)flush(c);
 	if (!c->comp.pfn_err_cb)
 		return;
@@ -110,6 +121,7 @@ static void run_finish(struct job *job)
 	pthread_mutex_lock(&c->lock);
 	conn_let_go(c); /* who is told may destroy them */
 	pthread_mutex_unlock(&c->lock);
+	log_line(LOG_LVL_INFO, "ti: connection %p has ended", (void *)c->m.obj.handle);
 	if (c->gone_cb)
 		c->gone_cb(c->gone_context);
 	fork_called_back(forks);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "ti/trace.h"
+
 int mem_access(ti_access_t rights)
 {
 	switch (rights) {
@@ -68,6 +70,8 @@ static ti_status_t reg(struct service *ti, struct pd *pd, void *addr, uint32_t l
 	}
 	desc->vaddr = (uintptr_t)addr;
 	desc->rkey = what.mr->rkey;
+	log_line(LOG_LVL_DEBUG, "ti: memory %p: %u bytes at %p, key %#x", (void *)*ph, len, addr,
+		desc->rkey);
 	return TI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "ti/mem.h"
+#include "ti/trace.h"
 
 enum { ALIGN = 64 }; /* a cache line */
 
@@ -317,6 +318,9 @@ ti_status_t op_res_pool_destroy(ti_res_pool_handle_t h_pool)
 	idle = pool->n_free == pool->count && !pool->waits && !pool->serving;
 	lock_drop(&pool->lock);
 	if (!idle) {
+		log_line(LOG_LVL_WARN,
+			"ti: pool %p is not destroyed: elements are out, or are waited for",
+			(void *)h_pool);
 		st = TI_RESOURCE_BUSY;
 	} else if (service_leave(&pool->m)) {
 		object_put(&pool->m.obj);

@@ -317,7 +317,7 @@ static void wait_last(struct conn *c, struct element *el)
 /* Pieces that the adapter refused complete when post_waiting() comes to them. */
 static void refuse(struct conn *c, struct element *el, int err)
 {
-	log_line(LOG_LVL_WARN, "ti: the adapter refuses a request: errno %d", -err);
+	log_line(LOG_LVL_ERROR, "ti: the adapter refuses a request: errno %d", -err);
 	el->refused = true;
 	wait_first(c, el);
 	conn_break(c, TI_ERROR);

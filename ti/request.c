@@ -4,6 +4,7 @@
 
 #include "ti/cm.h"
 #include "ti/fork.h"
+#include "ti/trace.h"
 
 /* On the system thread, so that a program which waits for the callback may look there meanwhile. */
 static void fill_request(struct conn *c)
@@ -47,6 +48,14 @@ void conn_tell(struct conn *c)
 	system_post(&c->request_job);
 }
 
+/* Peers may be away, or refuse; what else there is went wrong here. */
+static void log_failure(const struct conn *c, ti_status_t status)
+{
+	log_line(status == TI_ERROR ? LOG_LVL_ERROR : LOG_LVL_INFO,
+		"ti: connection %p is not made: %s", (void *)c->m.obj.handle,
+		ti_status_2_str(status));
+}
+
 /*
  * A connect() that is not answered is told; who may accept() or waits in it hears it from there.
  */
@@ -62,6 +71,7 @@ void conn_fail(struct conn *c, ti_status_t status)
 	case CONN_ASKED:
 	case CONN_ACCEPTING:
 		c->result = status;
+		log_failure(c, status);
 		conn_set_state(c, CONN_FAILED);
 		break;
 	default:

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "ti/cm.h"
 #include "ti/conn.h"
 #include "ti/fork.h"
+#include "ti/trace.h"
 
 #define SERVICE_OF(job_, field) ((struct service *)((char *)(job_)-offsetof(struct service, field)))
 
@@ -148,6 +148,7 @@ ti_status_t op_create_ti(ti_handle_t *ph_ti)
 	if (!ph_ti)
 		return TI_INVALID_PARAMETER;
 	*ph_ti = NULL;
+	trace_settle();
 	if (start_threads())
 		return TI_INSUFFICIENT_RESOURCES;
 	ti = calloc(1, sizeof *ti);
@@ -156,6 +157,7 @@ ti_status_t op_create_ti(ti_handle_t *ph_ti)
 		return TI_INSUFFICIENT_RESOURCES;
 	}
 	*ph_ti = ti->obj.handle;
+	log_line(LOG_LVL_INFO, "ti: service %p is there", *ph_ti);
 	return TI_SUCCESS;
 }
 
@@ -191,6 +193,7 @@ static void run_end(struct job *job)
 			object_put(&m->obj);
 		object_put(&m->obj);
 	}
+	log_line(LOG_LVL_INFO, "ti: service %p has ended", (void *)ti->obj.handle);
 	if (ti->gone_cb)
 		ti->gone_cb(ti->gone_context);
 	fork_called_back(forks);
@@ -241,26 +244,5 @@ ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_cont
 	ti->end_job.run = run_end;
 	system_post(&ti->close_job);
 	service_put(ti); /* the reference of the handle is the end's */
-	return TI_SUCCESS;
-}
-
-/* ---- debug messages ---- */
-
-ti_status_t op_debug_svc(ti_handle_t h_ti, ti_debug_level_t debug_level)
-{
-	static const enum log_level levels[] = {
-		[TI_DBG_OFF] = LOG_LVL_ERROR, /* there are none that are fatal */
-		[TI_DBG_STD] = LOG_LVL_ERROR,
-		[TI_DBG_VERBOSE] = LOG_LVL_INFO,
-		[TI_DBG_DEBUG] = LOG_LVL_DEBUG,
-	};
-	struct service *ti = service_get(h_ti);
-
-	if (!ti)
-		return TI_INVALID_HANDLE;
-	service_put(ti);
-	if ((unsigned)debug_level > TI_DBG_DEBUG)
-		return TI_INVALID_PARAMETER;
-	log_set_level(levels[debug_level]);
 	return TI_SUCCESS;
 }

@@ -65,4 +65,3 @@ static inline bool service_has(struct service *ti, uint32_t switches)
 
 ti_status_t op_create_ti(ti_handle_t *ph_ti);
 ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_context);
-ti_status_t op_debug_svc(ti_handle_t h_ti, ti_debug_level_t debug_level);

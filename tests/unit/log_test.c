@@ -101,6 +101,24 @@ static void bad_level(void **state)
 	assert_int_equal(lines(contents(err_path)), 3);
 }
 
+static void a_fatal_line(void)
+{
+	log_set_level(LOG_LVL_FATAL);
+	log_line(LOG_LVL_ERROR, "an error");
+	log_line(LOG_LVL_FATAL, "the end");
+}
+
+/* A program's choice, not one of WEFT_LOG. */
+static void fatal_always(void **state)
+{
+	(void)state;
+	assert_int_equal(run("debug", a_fatal_line), 0);
+	assert_int_equal(lines(contents(err_path)), 1);
+	assert_non_null(strstr(contents(err_path), "]: fatal: the end\n"));
+	assert_int_equal(run("fatal", two_lines), 0);
+	assert_non_null(strstr(contents(err_path), "no level 'fatal'"));
+}
+
 static void bad_file(void **state)
 {
 	(void)state;
@@ -181,7 +199,8 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(bad_level), cmocka_unit_test(bad_file),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(bad_level),
+		cmocka_unit_test(fatal_always), cmocka_unit_test(bad_file),
 		cmocka_unit_test(not_into_files_of_the_program), cmocka_unit_test(no_sigpipe),
 		cmocka_unit_test(one_line_whatever_the_value), cmocka_unit_test(links_of_others)};
 
