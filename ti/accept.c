@@ -290,6 +290,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 	c = conn_get(p_conn_req->conn_handle);
 	if (c) {
 		pthread_mutex_lock(&c->lock);
+		conn_check_time(c);
 		mine = conn_state(c) == CONN_ASKED;
 		st = accept_conn(c, p_conn_req, max_rdma_size, p_comp, p_recv_mlist, &posted);
 		mine &= c->accepting;
@@ -335,6 +336,7 @@ ti_status_t op_reject(ti_conn_request_t *p_conn_req)
 	if (!c)
 		return TI_INVALID_HANDLE;
 	pthread_mutex_lock(&c->lock);
+	conn_check_time(c);
 	st = check_state(c);
 	if (conn_state(c) == CONN_ASKED)
 		st = reject_conn(c, p_conn_req);

@@ -129,6 +129,15 @@ void conn_clear_due(struct conn *c)
 	cm_clear_deadline(&c->due);
 }
 
+/* What the deadline was is written under lock alone; 0: there is none. */
+void conn_check_time(struct conn *c)
+{
+	if (conn_state(c) != CONN_ASKED || !c->due.when || clock_ns() < c->due.when)
+		return;
+	c->result = TI_TIMEOUT;
+	conn_set_state(c, CONN_FAILED);
+}
+
 void conn_expired(struct conn *c)
 {
 	conn_fail(c, TI_TIMEOUT);

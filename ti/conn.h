@@ -163,6 +163,9 @@ void conn_clear_due(struct conn *c);
 /* Its time is up. */
 void conn_expired(struct conn *c);
 
+/* Under lock: fails a request that is not ended in time, also if nobody has noticed yet. */
+void conn_check_time(struct conn *c);
+
 /* ---- connect(): connect.c ---- */
 
 /* Begins to resolve dst, with an id of its own.  Under lock. */
@@ -170,7 +173,10 @@ ti_status_t conn_resolve(struct conn *c);
 
 /* ---- the request: request.c ---- */
 
-/* Calls request_cb on the system thread, once in a connection's life.  Under lock. */
+/*
+ * Calls request_cb on the system thread, once in a connection's life.  Under lock.  With another
+ * status than TI_SUCCESS nothing is left to do for the program: the handle is closed before.
+ */
 void conn_tell(struct conn *c);
 
 /* It will not come about: tells the program, unless it was told already.  Takes lock. */

@@ -6,12 +6,16 @@
 #include "ti/fork.h"
 #include "ti/trace.h"
 
-/* On the system thread, so that a program which waits for the callback may look there meanwhile. */
-static void fill_request(struct conn *c)
+/*
+ * On the system thread, so that a program which waits for the callback may look there meanwhile.
+ * True: accept() or reject() is to end it.
+ */
+static bool fill_request(struct conn *c)
 {
 	bool asked;
 
 	pthread_mutex_lock(&c->lock);
+	conn_check_time(c);
 	asked = conn_state(c) == CONN_ASKED;
 	*c->request = (ti_conn_request_t){
 		.conn_handle = c->m.obj.handle,
@@ -27,15 +31,16 @@ static void fill_request(struct conn *c)
 		.private_data_offset_len = c->offset_len,
 	};
 	pthread_mutex_unlock(&c->lock);
+	return asked;
 }
 
 static void run_request(struct job *job)
 {
 	struct conn *c = CONN_OF(job, request_job);
-
 	unsigned forks = fork_count();
 
-	fill_request(c);
+	if (!fill_request(c))
+		(void)conn_close(c, NULL, NULL);
 	c->request_cb(c->request);
 	fork_called_back(forks);
 	conn_put(c);
@@ -77,9 +82,7 @@ void conn_fail(struct conn *c, ti_status_t status)
 	default:
 		break;
 	}
-	if (tell) { /* who hears of it finds that its handle has gone */
-		(void)conn_close(c, NULL, NULL);
+	if (tell)
 		conn_tell(c);
-	}
 	pthread_mutex_unlock(&c->lock);
 }

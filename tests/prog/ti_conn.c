@@ -176,32 +176,56 @@ static void rejected_after_reply(void)
 
 /* ---- time ---- */
 
-static void timed_out(void)
+static void await_timeout(ti_conn_handle_t h)
 {
-	struct asked a = ASKED, p = ASKED;
-	struct tx_end e;
-	ti_conn_handle_t l;
+	ti_conn_profile_t prof = {.conn = h};
+	uint32_t bytes = sizeof prof;
 
-	check_case("timed out");
-	l = listen_for(&p, 100);
-	call(&a, 100, NULL);
-	tx_await(&p.n, 1);
-	tx_await(&a.n, 1);
-	TX_IS(a.req.status, TI_TIMEOUT);
-	tx_defaults(&e, &w, NULL);
-	for (;;) {
-		ti_conn_profile_t prof = {.conn = p.req.conn_handle};
-		uint32_t bytes = sizeof prof;
-
+	for (int i = 0; prof.state != TI_CONN_TIMED_OUT && i < TX_WAIT_MS; i++) {
 		TX_IS(tx->io_ctl(w.ti, TI_GET_CONN_PROFILE, &bytes, &prof), TI_SUCCESS);
-		if (prof.state == TI_CONN_TIMED_OUT || prof.state == TI_CONN_BROKEN)
-			break;
 		usleep(1000);
 	}
-	CHECK(tx->accept(&p.req, 0, &e.comp, tx_get(w.pool, 2)) != TI_SUCCESS);
-	put_all(tx_poll(cq, 2)); /* in the queue that listen() named */
-	CHECK(tx->reject(&p.req) != TI_INVALID_HANDLE);
-	TX_IS(tx->reject(&p.req), TI_INVALID_HANDLE);
+	CHECK_EQ(prof.state, TI_CONN_TIMED_OUT);
+}
+
+/* Nobody answers the side that connects. */
+static void timed_out(void)
+{
+	static struct asked p = ASKED; /* it may be asked after that */
+	struct asked a = ASKED;
+	ti_conn_handle_t l, h;
+
+	check_case("timed out");
+	l = listen_for(&p, 0);
+	h = call(&a, 50, NULL);
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_TIMEOUT);
+	CHECK(a.req.conn_handle == h);
+	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
+	end(l);
+}
+
+/* The side that listens answers too late. */
+static void answered_late(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_handle_t l;
+	struct tx_end e;
+
+	check_case("answered late");
+	l = listen_for(&p, 100);
+	call(&a, 0, NULL);
+	tx_await(&p.n, 1);
+	if (!p.req.status) { /* else its time was up before the callback's turn */
+		await_timeout(p.req.conn_handle);
+		tx_defaults(&e, &w, NULL);
+		TX_IS(tx->accept(&p.req, 0, &e.comp, tx_get(w.pool, 2)), TI_TIMEOUT);
+		put_all(tx_poll(cq, 2)); /* in the queue that listen() named */
+		TX_IS(tx->reject(&p.req), TI_TIMEOUT);
+		TX_IS(tx->reject(&p.req), TI_INVALID_HANDLE);
+	}
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_REJECTED);
 	end(l);
 }
 
@@ -351,6 +375,7 @@ int main(void)
 	rejected();
 	rejected_after_reply();
 	timed_out();
+	answered_late();
 	canceled();
 	compared();
 	callbacks();
