@@ -279,6 +279,35 @@ static void compared(void)
 	CHECK(!l);
 }
 
+/* ---- the listener's own request ---- */
+
+/* It is as listen() left it: each connection's callback gets another one. */
+static void own_request(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_attr_t at = attr(0);
+	ti_conn_info_t i = info(w.ep, NULL, &p);
+	ti_conn_request_t own, before;
+	ti_conn_handle_t l, first;
+
+	check_case("the listener's request");
+	TX_IS(tx->listen(w.ti, &at, &i, &own, &l), TI_SUCCESS);
+	CHECK(own.conn_handle == l && own.context == &p);
+	CHECK_EQ(own.caller, 1);
+	memcpy(&before, &own, sizeof own);
+	call(&a, 0, NULL);
+	tx_await(&p.n, 1);
+	first = p.req.conn_handle;
+	call(&a, 0, NULL);
+	tx_await(&p.n, 2);
+	CHECK(first != l && p.req.conn_handle != l && p.req.conn_handle != first);
+	CHECK(!memcmp(&own, &before, sizeof own));
+	end(first);
+	end(p.req.conn_handle);
+	tx_await(&a.n, 2);
+	end(l);
+}
+
 /* ---- callbacks, and the peer's end ---- */
 
 struct heard {
@@ -378,6 +407,7 @@ int main(void)
 	answered_late();
 	canceled();
 	compared();
+	own_request();
 	callbacks();
 	overrun();
 	tx_end(&w);

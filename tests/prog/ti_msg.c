@@ -123,6 +123,7 @@ static void begin_with(uint32_t sent_bufs, uint32_t recv_bufs)
 	tx_defaults(&p, &w, pcq);
 	a.attr.max_transfer_buffers = sent_bufs;
 	p.attr.max_recv_buffers = recv_bufs;
+	p.attr.max_recv_size = 1; /* a hint, which nothing enforces */
 	a.attr.max_recv_buffers = p.attr.max_transfer_buffers = 1;
 	tx_connect(&a, &p);
 }

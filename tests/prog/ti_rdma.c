@@ -412,7 +412,7 @@ static void unreliable(void)
 	tx_rdma_end(&x);
 }
 
-/* ---- fairness ---- */
+/* ---- callbacks ---- */
 
 enum { BUSY = 600 };
 static _Atomic bool served;
@@ -439,6 +439,54 @@ static void serve(ti_cq_handle_t h, ti_data_element_t *list)
 	(void)list;
 	served = true;
 	tx_add(&served_done, 1);
+}
+
+static struct tx_count of_messages = TX_COUNT, of_rdma = TX_COUNT;
+
+static unsigned put_back(ti_data_element_t *list)
+{
+	unsigned n = 0;
+
+	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
+		n++;
+	tx_put(x.users, list);
+	return n;
+}
+
+static void message_sent(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	CHECK(h == x.acq);
+	tx_add(&of_messages, put_back(list));
+}
+
+static void rdma_done(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	CHECK(h == x.acq);
+	tx_add(&of_rdma, put_back(list));
+}
+
+/* Of one queue, each kind of transfer has its callback. */
+static void each_its_own(void)
+{
+	struct tx_end b = x.a, q = x.p;
+
+	check_case("callbacks of their own");
+	b.comp.pfn_send_cb = message_sent;
+	b.comp.pfn_rdma_cb = rdma_done;
+	b.done = q.done = (struct tx_count)TX_COUNT;
+	tx_connect(&b, &q);
+	for (int i = 0; i < 3; i++)
+		TX_IS(tx->rdma_write(b.conn, tx_towards(&x, 0, 8, 0)), TI_SUCCESS);
+	TX_IS(tx->rdma_read(b.conn, tx_towards(&x, 0, 8, 0)), TI_SUCCESS);
+	TX_IS(tx->rdma_write_send(b.conn, tx_towards(&x, 0, 8, 0), tx_local(&x, 0, 8)), TI_SUCCESS);
+	TX_IS(tx->msg_send(b.conn, tx_local(&x, 0, 8)), TI_SUCCESS);
+	tx_await(&of_messages, 2);
+	tx_await(&of_rdma, 5);
+	tx_disconnect(&b); /* no more come */
+	CHECK_EQ(tx_now(&of_messages), 2);
+	CHECK_EQ(tx_now(&of_rdma), 5);
+	tx_disconnect(&q);
+	tx_put(x.w.pool, tx_poll(x.pcq, TX_RECEIVES));
 }
 
 /* A connection whose completions never end does not keep others from their callbacks. */
@@ -487,6 +535,7 @@ int main(void)
 	long_bundles();
 	limits();
 	atomics();
+	each_its_own();
 	fair();
 	tx_rdma_end(&x);
 	pieces_that_wait();
