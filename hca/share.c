@@ -16,6 +16,7 @@
 #include "hca/quarantine.h"
 #include "hca/quiesce.h"
 #include "hca/share_backing.h"
+#include "hca/share_child.h"
 #include "hca/share_range.h"
 
 enum {
@@ -42,6 +43,7 @@ static struct {
 	uint32_t unused; /* conversions that ended with few operations, less those that paid */
 	bool fork_watched;
 	bool left_behind;      /* something that no region needs any more stays shared */
+	bool child_copies;     /* at this fork other things do */
 	struct hca_mr *ghosts; /* exports that are closed, but that somebody still maps */
 } share;
 
@@ -406,7 +408,7 @@ static bool note_mapped(struct hca_mr *mr, void *arg)
 {
 	/* What others map stays where it is; the child makes a copy. */
 	mr->remap = mr->mapped && !mr->exported && !mr->second;
-	share.left_behind |= mr->mapped && !mr->remap;
+	share.child_copies |= mr->mapped && !mr->remap;
 	*(bool *)arg |= mr->remap;
 	return true;
 }
@@ -440,14 +442,14 @@ static bool range_of_one(struct hca_mr *mr, void *arg)
 	return true;
 }
 
-static void before_fork(void)
+/* Does anything in the arena stay there, for a child to copy? */
+static bool stays(void)
 {
-	bool any = false;
+	return share.left_behind || share.child_copies || share.ghosts;
+}
 
-	lock_take(&share.lock);
-	mr_set_each(&share.set, 0, UINT64_MAX, note_mapped, &any);
-	if (!any)
-		return;
+static void take_back(void)
+{
 	/* What a stopped peer keeps us from taking back the child copies by itself. */
 	if (change_begin(0, UINT64_MAX, true)) {
 		mr_set_each(&share.set, 0, UINT64_MAX, set_copied, NULL);
@@ -455,9 +457,22 @@ static void before_fork(void)
 		atomic_store_explicit(
 			&proc_seg()->hdr.mapped_bytes, bytes_mapped(), memory_order_relaxed);
 	} else {
-		share.left_behind = true;
+		share.child_copies = true;
 	}
 	change_end(0, UINT64_MAX);
+}
+
+static void before_fork(void)
+{
+	bool any = false;
+
+	lock_take(&share.lock);
+	share.child_copies = false;
+	mr_set_each(&share.set, 0, UINT64_MAX, note_mapped, &any);
+	if (any)
+		take_back();
+	if (stays())
+		share_child_expect();
 }
 
 static bool map_again(struct hca_mr *mr, void *arg)
@@ -476,6 +491,7 @@ static bool map_again(struct hca_mr *mr, void *arg)
 
 static void after_fork_parent(void)
 {
+	share_child_await();
 	if (share.set.root)
 		mr_set_each(&share.set, 0, UINT64_MAX, map_again, NULL);
 	lock_drop(&share.lock);
@@ -483,11 +499,12 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	range_forked_child(share.left_behind || share.ghosts);
+	range_forked_child(stays());
+	share_child_has_copied();
 	share_backing_forked_child();
 	share.set.root = NULL;
 	share.ghosts = NULL;
-	share.left_behind = false;
+	share.left_behind = share.child_copies = false;
 	share.mode = SHARE_UNSET;
 	share.unused = 0;
 	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);

@@ -2,8 +2,10 @@
 /*
  * A forked child has its own copy of memory that is mapped by peers, as it was at the fork: what
  * it writes the parent does not see, and what peers write it does not see.  With one thread and
- * with several, which go on allocating meanwhile.
+ * with several, which go on allocating meanwhile.  So too if the child is slow to copy what stayed
+ * in the arena, and the parent takes that back.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,12 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "include/weft/share.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { PAGE = 4096, SIZE = 64 * PAGE, FORKS = 60, BLOCKS = 50 };
+enum { PAGE = 4096, SIZE = 64 * PAGE, FORKS = 60, BLOCKS = 50, SLOW_MS = 300 };
 
 static _Atomic bool stop;
 
@@ -169,11 +172,57 @@ static void part(int fd, void *arg)
 	vp_free(&e);
 }
 
+/* ---- a child that is slow to copy ---- */
+
+static int taken_back[2] = {-1, -1}; /* a pipe: the parent says that it has taken its pages back */
+
+/* Runs in a child before the library's handler does, for it was registered before that one. */
+static void wait_for_parent(void)
+{
+	struct pollfd p = {.fd = taken_back[0], .events = POLLIN};
+
+	if (p.fd >= 0)
+		poll(&p, 1, SLOW_MS);
+}
+
+static void slow_child(int fd, void *arg)
+{
+	struct ibv_context *ctx;
+	struct weft_share_handle h;
+	struct weft_share *s;
+	uint8_t *p;
+	pid_t pid;
+	int st;
+
+	(void)fd;
+	(void)arg;
+	check_case("a child that is slow to copy");
+	pthread_atfork(NULL, NULL, wait_for_parent);
+	ctx = vp_open();
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(p, 7, SIZE);
+	s = weft_share_export(ctx, p, SIZE, PROT_READ | PROT_WRITE, &h);
+	CHECK(s != NULL);
+	CHECK_EQ(pipe(taken_back), 0);
+	pid = fork();
+	if (!pid)
+		_exit(!pattern_all(p, SIZE, 7));
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(write(taken_back[1], "", 1), 1);
+	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st));
+	CHECK_EQ(WEXITSTATUS(st), 0);
+	CHECK(pattern_all(p, SIZE, 7));
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
 int main(void)
 {
 	bool threads[] = {false, true};
+	struct vp_child slow;
 
 	setenv("WEFT_SHARE", "always", 1);
+	slow = vp_fork(slow_child, NULL);
+	vp_join(&slow);
 	for (int i = 0; i < 2; i++) {
 		struct vp_child c = vp_fork(part, &threads[i]);
 

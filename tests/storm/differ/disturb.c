@@ -91,26 +91,26 @@ void disturb_polls(const struct end *e, bool polls)
 /* ---- forks ---- */
 
 /* A child's memory is its own: what it finds is whole, and what it writes stays with it. */
-static bool use_copy(const struct target *t)
+static const char *use_copy(const struct target *t)
 {
 	if (!pattern_all(t->at, GUARD, GUARD_BYTE) ||
 		!pattern_all(t->at + t->len - GUARD, GUARD, GUARD_BYTE))
-		return false;
+		return "whole";
 	memset(t->at, 0x5a, t->len);
 	usleep(100);
-	return pattern_all(t->at, t->len, 0x5a);
+	return pattern_all(t->at, t->len, 0x5a) ? NULL : "its own";
 }
 
 static void child(bool uses)
 {
 	for (unsigned i = 0; uses && i < TARGETS; i++) {
 		const struct target *t = &disturb.target[i];
+		const char *lacks = t->used && memory_is_private(t->kind) ? use_copy(t) : NULL;
 
-		if (t->used && memory_is_private(t->kind) && !use_copy(t))
-			board_fail(
-				"a forked child: its copy of the %s memory of link %u, end %u is "
-				"not its own or not whole",
-				memory_name(t->kind), i / 2, i % 2);
+		if (lacks)
+			board_fail("a forked child: its copy of the %s memory of link %u, end %u "
+				   "is not %s",
+				memory_name(t->kind), i / 2, i % 2, lacks);
 	}
 	_exit(0);
 }
