@@ -41,23 +41,6 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	return ret;
 }
 
-/* How often each number of retries was given to a queue pair. */
-static atomic_int retries[8], rnr_retries[8];
-
-int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-	static int (*real)(struct ibv_qp *, struct ibv_qp_attr *, int);
-
-	if (!real)
-		real = (int (*)(struct ibv_qp *, struct ibv_qp_attr *, int))dlsym(
-			RTLD_NEXT, "ibv_modify_qp");
-	if (mask & IBV_QP_RETRY_CNT) {
-		retries[attr->retry_cnt % 8]++;
-		rnr_retries[attr->rnr_retry % 8]++;
-	}
-	return real(qp, attr, mask);
-}
-
 static atomic_int ahead_s;
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -102,42 +85,10 @@ static void change(enum rdma_cm_event_type what, enum rdma_cm_event_type into, i
 	count = n;
 }
 
+/* ---- patience ---- */
+
 static struct tx_world w;
 static ti_cq_handle_t cq;
-
-/* ---- retries of sends ---- */
-
-/* Two ends with different numbers; what their queue pairs get. */
-static void retry(uint32_t active, int as_active, uint32_t passive, int as_passive, boolean_t flow)
-{
-	struct tx_end a, p;
-
-	check_case("%u and %u retries", active, passive);
-	for (int i = 0; i < 8; i++)
-		retries[i] = rnr_retries[i] = 0;
-	tx_defaults(&a, &w, cq);
-	a.attr.msg_flow_control = flow;
-	p = a;
-	a.attr.max_send_retries = active;
-	p.attr.max_send_retries = passive;
-	tx_connect(&a, &p);
-	for (int i = 0; i < 8; i++) {
-		CHECK_EQ(retries[i], (i == as_active) + (i == as_passive));
-		CHECK_EQ(rnr_retries[i], i == (flow ? 7 : 0) ? 2 : 0); /* 7: without end */
-	}
-	tx_disconnect(&a);
-	tx_disconnect(&p);
-}
-
-/* As asked for; 0 and what is more than adapters have is as many as they have. */
-static void retried(void)
-{
-	retry(3, 3, 5, 5, TRUE);
-	retry(0, 7, 1, 1, FALSE);
-	retry(7, 7, 1000, 7, TRUE);
-}
-
-/* ---- patience ---- */
 
 /* rdma_cm gives up, in each of its ways; connect() does not, and comes about in the end. */
 static void never(void)
@@ -472,7 +423,6 @@ int main(void)
 {
 	tx_begin(&w);
 	cq = tx_cq(&w, 64);
-	retried();
 	ended_before_noticed();
 	broken_adapter();
 	never();
