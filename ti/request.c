@@ -12,11 +12,13 @@
  */
 static bool fill_request(struct conn *c)
 {
-	bool asked;
+	uint32_t end = c->offset + c->offset_len;
+	bool asked, reaches;
 
 	pthread_mutex_lock(&c->lock);
 	conn_check_time(c);
 	asked = conn_state(c) == CONN_ASKED;
+	reaches = end <= c->priv_in_len;
 	*c->request = (ti_conn_request_t){
 		.conn_handle = c->m.obj.handle,
 		.status = asked ? TI_SUCCESS : c->result,
@@ -27,8 +29,8 @@ static bool fill_request(struct conn *c)
 		.context = c->context,
 		.private_data_len = c->priv_in_len,
 		.private_data = c->priv_in_len ? c->priv_in : NULL,
-		.private_data_offset = c->offset,
-		.private_data_offset_len = c->offset_len,
+		.private_data_offset = reaches ? c->offset : 0,
+		.private_data_offset_len = reaches ? c->offset_len : 0,
 	};
 	pthread_mutex_unlock(&c->lock);
 	return asked;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Connections: accept, reject, deferral, timeouts, cancelling, private data, callbacks, ends. */
+/* Connections: accept, reject, deferral, timeouts, cancelling, private data. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +26,12 @@ static unsigned put_all(ti_data_element_t *list)
 /* A ti_conn_req_cb_t's context: keeps what came. */
 struct asked {
 	struct tx_count n;
-	ti_conn_request_t req;
+	ti_conn_request_t *at, req; /* where it lay; a copy */
 	char data[256];
 };
 #define ASKED                                                                                      \
 	{                                                                                          \
-		TX_COUNT, {0},                                                                     \
+		TX_COUNT, NULL, {0},                                                               \
 		{                                                                                  \
 			0                                                                          \
 		}                                                                                  \
@@ -41,6 +41,7 @@ static void keep(ti_conn_request_t *req)
 {
 	struct asked *a = req->context;
 
+	a->at = req;
 	a->req = *req;
 	if (req->private_data_len)
 		memcpy(a->data, req->private_data, req->private_data_len);
@@ -134,8 +135,11 @@ static void rejected(void)
 	p.req.private_data_len = 149;
 	TX_IS(tx->reject(&p.req), TI_INVALID_PARAMETER);
 	p.req.private_data_len = 3;
+	h = p.req.conn_handle;
 	TX_IS(tx->reject(&p.req), TI_SUCCESS);
 	TX_IS(tx->reject(&p.req), TI_INVALID_HANDLE);
+	CHECK(!p.req.conn_handle);
+	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_REJECTED);
 	CHECK(!strcmp(a.data, "no"));
@@ -150,7 +154,7 @@ static void rejected_after_reply(void)
 	ti_conn_attr_t at = attr(0);
 	ti_conn_info_t i = info(w.ep, NULL, NULL);
 	ti_data_element_t *list;
-	ti_conn_handle_t l;
+	ti_conn_handle_t l, h;
 
 	check_case("rejected after the reply");
 	tx_defaults(&p, &w, cq);
@@ -160,17 +164,162 @@ static void rejected_after_reply(void)
 	i.private_data = "reply";
 	i.private_data_len = 6;
 	TX_IS(tx->listen(w.ti, &at, &i, NULL, &l), TI_SUCCESS);
-	call(&a, 0, NULL);
+	h = call(&a, 0, NULL);
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_SUCCESS);
 	CHECK_EQ(a.req.cb_type, CN_REPLY);
 	TX_IS(tx->reject(&a.req), TI_SUCCESS);
+	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
 	tx_await(&p.done, 1);
 	TX_IS(p.status, TI_REJECTED);
 	list = tx_poll(cq, 4); /* what it posted */
 	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
 		CHECK(e->status != TI_SUCCESS);
 	put_all(list);
+	end(l);
+}
+
+/* ---- what callbacks are given ---- */
+
+/* connect() fills the caller's request, and the callback gets that one. */
+static void callers_request(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_attr_t at = attr(0);
+	ti_conn_info_t i = info(w.any, w.ep, &a);
+	ti_conn_request_t own;
+	ti_conn_handle_t l, h;
+
+	check_case("the caller's request");
+	l = listen_for(&p, 0);
+	memset(&own, 0xff, sizeof own);
+	TX_IS(tx->connect(w.ti, &at, &i, &own, &h), TI_SUCCESS);
+	CHECK(own.conn_handle == h);
+	CHECK(own.context == &a);
+	TX_IS(own.status, TI_NO_STATUS);
+	tx_await(&p.n, 1);
+	TX_IS(tx->reject(&p.req), TI_SUCCESS);
+	tx_await(&a.n, 1);
+	CHECK(a.at == &own);
+	CHECK(own.conn_handle == h);
+	CHECK(own.context == &a);
+	TX_IS(own.status, TI_REJECTED);
+	CHECK_EQ(own.cb_type, CN_REJECT);
+	CHECK_EQ(own.caller, 0);
+	end(l);
+}
+
+/* Where each side said that its own data begin, but only in data that came. */
+static void offsets(void)
+{
+	static struct asked p = ASKED; /* it may be asked after that */
+	struct asked a = ASKED;
+	ti_conn_attr_t at = attr(0);
+	ti_conn_info_t to = info(w.any, w.ep, &a), here = info(w.ep, NULL, &p);
+	ti_conn_handle_t l, h;
+
+	check_case("the offset of private data");
+	here.private_data = "xxSECRET";
+	to.private_data = "yySECRETzz";
+	here.private_data_len = 8;
+	to.private_data_len = 10;
+	here.private_data_offset = 2;
+	here.private_data_offset_len = 6;
+	to.private_data_offset = 8;
+	to.private_data_offset_len = 2;
+	TX_IS(tx->listen(w.ti, &at, &here, NULL, &l), TI_SUCCESS);
+	TX_IS(tx->connect(w.ti, &at, &to, NULL, &h), TI_SUCCESS);
+	tx_await(&p.n, 1);
+	CHECK_EQ(p.req.private_data_offset, 2);
+	CHECK_EQ(p.req.private_data_offset_len, 6);
+	CHECK(!memcmp(p.data, "yySECRETzz", 10));
+	p.req.private_data = "no SECRET:no";
+	p.req.private_data_len = 12;
+	TX_IS(tx->reject(&p.req), TI_SUCCESS);
+	tx_await(&a.n, 1);
+	CHECK_EQ(a.req.private_data_offset, 8);
+	CHECK_EQ(a.req.private_data_offset_len, 2);
+	CHECK(!memcmp(a.data, "no SECRET:no", 12));
+	TX_IS(tx->connect(w.ti, &at, &to, NULL, &h), TI_SUCCESS);
+	end(h);
+	tx_await(&a.n, 2);
+	TX_IS(a.req.status, TI_CANCELED);
+	CHECK(!a.req.private_data && !a.req.private_data_len);
+	CHECK_EQ(a.req.private_data_offset, 0);
+	CHECK_EQ(a.req.private_data_offset_len, 0);
+	end(l);
+}
+
+/* ---- handles that are not connected ---- */
+
+static void check_refused(ti_conn_handle_t h)
+{
+	ti_data_element_t *list = tx_get(w.pool, 2), *e = list, *msg = list->p_next_msg;
+	ti_rdma_desc_t there = {0};
+
+	e->p_next_msg = NULL;
+	e->local_data_desc->byte_count = 8;
+	TX_IS(ti_rdma_set_remote(e, &there), TI_SUCCESS);
+	TX_IS(tx->msg_send(h, msg), TI_INVALID_OPERATION);
+	TX_IS(tx->msg_recv(h, msg), TI_INVALID_OPERATION);
+	TX_IS(tx->rdma_read(h, e), TI_INVALID_OPERATION);
+	TX_IS(tx->rdma_write(h, e), TI_INVALID_OPERATION);
+	TX_IS(tx->rdma_read_send(h, e, msg), TI_INVALID_OPERATION);
+	TX_IS(tx->rdma_write_send(h, e, msg), TI_INVALID_OPERATION);
+	TX_IS(tx->atomic_op(h, TI_ATOMIC_FETCH_ADD, e), TI_INVALID_OPERATION);
+	tx_put(w.pool, e); /* they are the program's still */
+	tx_put(w.pool, msg);
+}
+
+/* Before accept() nothing is transferred, and by a listener's handle never. */
+static void not_connected(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_handle_t l, h;
+
+	check_case("not connected");
+	l = listen_for(&p, 0);
+	h = call(&a, 0, NULL);
+	tx_await(&p.n, 1);
+	check_refused(l);
+	check_refused(h);
+	check_refused(p.req.conn_handle);
+	TX_IS(tx->reject(&p.req), TI_SUCCESS);
+	tx_await(&a.n, 1);
+	end(l);
+}
+
+/* The side that connects accepts the reply when it likes, not in the callback. */
+static void kept_reply(void)
+{
+	struct asked a = ASKED;
+	struct tx_end p;
+	ti_conn_attr_t at = attr(0);
+	ti_conn_info_t i = info(w.ep, NULL, NULL);
+	ti_comp_info_t comp = {.h_send_cq = cq, .h_recv_cq = cq};
+	ti_conn_handle_t l, h;
+
+	check_case("a reply that is kept");
+	tx_defaults(&p, &w, cq);
+	p.receives = 1;
+	i.conn_request_cb = tx_accept;
+	i.context = &p;
+	TX_IS(tx->listen(w.ti, &at, &i, NULL, &l), TI_SUCCESS);
+	h = call(&a, 0, "echo");
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_SUCCESS);
+	CHECK_EQ(a.req.cb_type, CN_REPLY);
+	CHECK(!strcmp(a.data, "echo")); /* accept() was given the request as it came */
+	check_refused(h);
+	CHECK_EQ(tx_now(&p.done), 0); /* its accept() waits */
+	TX_IS(tx->accept(&a.req, 0, &comp, NULL), TI_SUCCESS);
+	CHECK(a.req.conn_handle == h);
+	tx_await(&p.done, 1);
+	TX_IS(p.status, TI_SUCCESS);
+	TX_IS(tx->msg_send(h, tx_message(&w, "x", 1)), TI_SUCCESS);
+	put_all(tx_poll(cq, 2));
+	end(h);
+	end(p.conn);
 	end(l);
 }
 
@@ -308,94 +457,6 @@ static void own_request(void)
 	end(l);
 }
 
-/* ---- callbacks, and the peer's end ---- */
-
-struct heard {
-	struct tx_count sends, recvs, errors;
-	ti_status_t code;
-};
-static struct heard heard = {TX_COUNT, TX_COUNT, TX_COUNT, 0};
-
-static void sent(ti_cq_handle_t h, ti_data_element_t *list)
-{
-	CHECK(h == cq);
-	tx_add(&heard.sends, put_all(list));
-}
-
-static void received(ti_cq_handle_t h, ti_data_element_t *list)
-{
-	CHECK(h == cq);
-	tx_add(&heard.recvs, put_all(list));
-}
-
-static void broke(ti_err_rec_t *rec)
-{
-	CHECK(rec->context == &heard);
-	heard.code = rec->code;
-	tx_add(&heard.errors, 1);
-}
-
-static void callbacks(void)
-{
-	struct tx_end a, p;
-	ti_data_element_t *m;
-
-	check_case("callbacks");
-	tx_defaults(&a, &w, cq);
-	a.comp.pfn_send_cb = sent;
-	a.comp.pfn_recv_cb = received;
-	a.comp.pfn_err_cb = broke;
-	a.comp.p_err_context = &heard;
-	p = a;
-	p.comp.pfn_err_cb = NULL;
-	p.done = a.done = (struct tx_count)TX_COUNT;
-	p.receives = 16;
-	tx_connect(&a, &p);
-	for (int i = 0; i < 8; i++) {
-		m = tx_message(&w, "x", 1);
-		TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
-		TX_IS(tx->msg_send(a.conn, m), TI_RESOURCE_BUSY);
-	}
-	tx_await(&heard.sends, 8);
-	tx_await(&heard.recvs, 8);
-	TX_IS(tx->destroy_cq(cq), TI_INVALID_OPERATION);
-	tx_disconnect(&p);
-	tx_await(&heard.errors, 1); /* the peer went */
-	TX_IS(heard.code, TI_CANCELED);
-	CHECK_EQ(tx_now(&heard.recvs), 16); /* canceled, before disconnect()'s callback */
-	m = tx_message(&w, "x", 1);
-	TX_IS(tx->msg_send(a.conn, m), TI_INVALID_OPERATION);
-	tx_put(w.pool, m);
-	tx_disconnect(&a);
-}
-
-/* ---- more completions than the queue holds ---- */
-
-static void overrun(void)
-{
-	ti_cq_handle_t small = tx_cq(&w, 4);
-	struct tx_end a, p;
-
-	check_case("overrun");
-	heard.errors.n = 0;
-	tx_defaults(&a, &w, cq);
-	tx_defaults(&p, &w, small);
-	p.comp.pfn_err_cb = broke;
-	p.comp.p_err_context = &heard;
-	p.receives = 8;
-	tx_connect(&a, &p);
-	for (int i = 0; i < 6; i++)
-		TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
-	tx_await(&heard.errors, 1);
-	TX_IS(heard.code, TI_CQ_OVERRUN_ERROR);
-	put_all(tx_poll(small, 8)); /* none is lost */
-	tx_disconnect(&p);
-	tx_disconnect(&a);
-	put_all(tx_poll(cq, 6));
-	TX_IS(tx->destroy_cq(small), TI_SUCCESS);
-	TX_IS(tx->destroy_cq(small), TI_INVALID_PARAMETER);
-}
-
 int main(void)
 {
 	tx_begin(&w);
@@ -403,13 +464,15 @@ int main(void)
 	nobody_listens();
 	rejected();
 	rejected_after_reply();
+	callers_request();
+	offsets();
+	not_connected();
+	kept_reply();
 	timed_out();
 	answered_late();
 	canceled();
 	compared();
 	own_request();
-	callbacks();
-	overrun();
 	tx_end(&w);
 	return check_result();
 }
