@@ -686,6 +686,9 @@ enum step work_execute(struct work *w)
 	}
 	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
 		w->mem = w->resp;
+		/* Whose death was noticed just now, he has no queues: he does not refuse. */
+		if (!responder_ready(w))
+			return STEP_NO_PEER;
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	}
 	switch (w->op->kind) {
