@@ -25,8 +25,9 @@ enum {
 	PAUSE_US = 1500,
 	LOOK_US = 200,
 	GLANCE = 40,
-	FORK_PAUSE_US = 40000,
-	FORK_ONCE_IN = 8,         /* while regions are held */
+	FORK_PAUSE_US = 200000,
+	FORK_ONCE_IN = 16, /* while regions are held */
+	TRIES = 2 * TARGETS,
 	CALL_CPU_NS = 1000000000, /* a call takes microseconds of CPU */
 	LOOK_CALLS_US = 10000,
 };
@@ -35,6 +36,8 @@ enum {
 struct target {
 	pthread_rwlock_t lock; /* held for writing while it changes */
 	bool used;
+	_Atomic bool gone;   /* who disturbs it is waited for */
+	_Atomic bool runs;   /* requests read or write it just now */
 	_Atomic bool polled; /* its end takes completions just now */
 	enum memory_kind kind;
 	uint8_t *at;
@@ -56,6 +59,7 @@ static void add(struct target *t, const struct memory *m, struct ibv_pd *pd)
 {
 	pthread_rwlock_wrlock(&t->lock);
 	t->used = true;
+	atomic_store(&t->gone, false);
 	t->kind = m->kind;
 	t->at = m->at;
 	t->len = m->len;
@@ -78,9 +82,15 @@ void disturb_remove(struct end *e)
 {
 	struct target *t = &disturb.target[2 * e->link + e->side];
 
+	atomic_store(&t->gone, true);
 	pthread_rwlock_wrlock(&t->lock);
 	t->used = false;
 	pthread_rwlock_unlock(&t->lock);
+}
+
+void disturb_runs(const struct end *e, bool runs)
+{
+	atomic_store(&disturb.target[2 * e->link + e->side].runs, runs);
 }
 
 void disturb_polls(const struct end *e, bool polls)
@@ -145,6 +155,11 @@ static void fork_once(bool uses)
 }
 
 /* ---- regions come and go ---- */
+
+static bool is_over(const struct target *t)
+{
+	return atomic_load(&disturb.over) || atomic_load(&t->gone);
+}
 
 static struct ibv_mr *register_part(const struct target *t, struct rnd *r, unsigned rights)
 {
@@ -234,7 +249,7 @@ static void burst(const struct target *t, unsigned n, bool polled)
 {
 	static uint8_t bytes[REGISTRARS * GUARD];
 
-	while (n-- && !atomic_load(&disturb.over) && (!polled || atomic_load(&t->polled))) {
+	while (n-- && !is_over(t) && (!polled || atomic_load(&t->polled))) {
 		struct ibv_mr *mr = ibv_reg_mr(t->pd, bytes, sizeof bytes, IBV_ACCESS_LOCAL_WRITE);
 
 		if (!mr)
@@ -253,8 +268,28 @@ static void churn(const struct target *t, struct rnd *r)
 {
 	unsigned n = rnd_range(r, 1, CHURN);
 
-	while (n-- && !atomic_load(&disturb.over))
-		deregister(register_part(t, r, RIGHTS));
+	while (n-- && !is_over(t))
+		deregister(register_part(t, r, IBV_ACCESS_REMOTE_WRITE | (rnd_next(r) & RIGHTS)));
+}
+
+/*
+ * A target, locked, mostly one that requests read and write at the moment: what goes on beside them
+ * is what may go wrong.  NULL: none was found.
+ */
+static struct target *take_some(struct rnd *r)
+{
+	bool runs = !rnd_once_in(r, 4);
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct target *t = &disturb.target[rnd_below(r, TARGETS)];
+
+		if ((runs && !atomic_load(&t->runs)) || pthread_rwlock_tryrdlock(&t->lock))
+			continue;
+		if (t->used)
+			return t;
+		pthread_rwlock_unlock(&t->lock);
+	}
+	return NULL;
 }
 
 static void *registrar(void *arg)
@@ -265,13 +300,12 @@ static void *registrar(void *arg)
 
 	self = r - disturb.rnd;
 	while (!atomic_load(&disturb.over)) {
-		struct target *t = &disturb.target[rnd_below(r, TARGETS)];
+		struct target *t = board->without & DISTURB_REGIONS ? NULL : take_some(r);
 
-		if (pthread_rwlock_tryrdlock(&t->lock))
-			continue;
-		if (t->used && !(board->without & DISTURB_REGIONS))
+		if (t) {
 			ways[rnd_below(r, 3)](t, r);
-		pthread_rwlock_unlock(&t->lock);
+			pthread_rwlock_unlock(&t->lock);
+		}
 		usleep(10);
 	}
 	return NULL;

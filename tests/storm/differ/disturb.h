@@ -16,6 +16,8 @@ struct memory;
 /* From now on, until the other call returns, e's memory and PD are disturbed. */
 void disturb_add(struct end *e);
 void disturb_remove(struct end *e);
+/* Requests of a round are under way between e and the other end, or no longer. */
+void disturb_runs(const struct end *e, bool runs);
 /* e waits for completions, or no longer: what comes is brought to its place from here, too. */
 void disturb_polls(const struct end *e, bool polls);
 /* The same of memory that stays until the end, after disturb_start(). */

@@ -43,7 +43,7 @@ void end_fail(struct end *e, const char *fmt, ...)
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
 	board_fail("link %u, end %u (process %d), epoch %u, round %u of %u (%s, %u lanes, %s; "
-		   "memory %s%s to %s, %s%s here, %s%s there)\n  %s",
+		   "memory %s%s to %s, %s%s here, %s%s there)%s\n  %s",
 		e->link, e->side, (int)getpid(), e->epoch, e->round, p->rounds,
 		p->type == IBV_QPT_RC         ? "RC"
 		: p->type == IBV_QPT_XRC_SEND ? "XRC"
@@ -53,6 +53,9 @@ void end_fail(struct end *e, const char *fmt, ...)
 		p->end[e->side].srq ? ", SRQ" : "", memory_name(p->end[!e->side].memory),
 		region_name(p->end[e->side].region), p->end[e->side].two_regions ? "+own" : "",
 		region_name(p->end[!e->side].region), p->end[!e->side].two_regions ? "+own" : "",
+		end_is_broken(e)       ? "; the other process is dead"
+		: end_may_be_broken(e) ? "; the other process is being killed"
+				       : "",
 		what);
 }
 
@@ -69,6 +72,8 @@ static struct ibv_mr *reg_for_peer(struct end *e)
 	unsigned access = IBV_ACCESS_LOCAL_WRITE | RIGHTS | IBV_ACCESS_FLUSH_GLOBAL;
 	uint8_t *at = e->mem.at;
 
+	if (e->e.end[e->side].no_atomics)
+		access &= ~IBV_ACCESS_REMOTE_ATOMIC;
 	if (e->mem.dm)
 		return ibv_reg_dm_mr(e->pd, e->mem.dm, 0, e->mem.len,
 			(access & ~IBV_ACCESS_FLUSH_GLOBAL) | IBV_ACCESS_ZERO_BASED);
@@ -90,6 +95,7 @@ static struct ibv_mr *reg_for_peer(struct end *e)
 
 static void make_regions(struct end *e)
 {
+	enum region_kind words = e->e.end[e->side].words;
 	bool muted;
 
 	e->mine.base = 0;
@@ -110,7 +116,8 @@ static void make_regions(struct end *e)
 	if (e->e.common)
 		e->words = words_register(e->pd,
 			IBV_ACCESS_LOCAL_WRITE | RIGHTS |
-				(e->e.end[e->side].words_on_demand ? IBV_ACCESS_ON_DEMAND : 0));
+				(words == REGION_PLAIN ? 0 : IBV_ACCESS_ON_DEMAND),
+			words == REGION_IMPLICIT);
 	for (unsigned i = 0; e->words && i < WORDS; i++)
 		e->mine.word[i] = words_address(i);
 	e->mine.words_rkey = e->words ? e->words->rkey : 0;
@@ -204,11 +211,12 @@ static void make_target(struct end *e, unsigned lane)
 
 static void make_qps(struct end *e)
 {
+	unsigned depth = e->e.crowds ? DEPTH : QP_DEPTH;
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = e->scq,
 		.recv_cq = e->rcq,
 		.srq = e->xrcd ? NULL : e->srq,
-		.cap = {.max_send_wr = QP_DEPTH,
+		.cap = {.max_send_wr = depth,
 			.max_recv_wr = QP_DEPTH,
 			.max_send_sge = PIECES,
 			.max_recv_sge = PIECES,

@@ -93,13 +93,16 @@ static enum going play_round(struct end *e)
 	e->begun = true;
 	note_asked(e);
 	end_does(e, "posts its requests");
+	disturb_runs(e, true);
 	post_requests(e);
 	end_does(e, "waits for completions");
 	disturb_polls(e, true);
 	through = complete_all(e);
 	disturb_polls(e, false);
 	end_does(e, "meets the other after the round");
-	if (!through || !end_meet(e))
+	through = through && end_meet(e);
+	disturb_runs(e, false);
+	if (!through)
 		return BROKE_OFF;
 	end_does(e, "compares");
 	take_rest(e);

@@ -5,7 +5,14 @@
 
 #include "tests/lib/pattern.h"
 
-enum { LONG_SIZE = 1536 << 10, GAP = 40, UD_MAX = 2048, DEVICE_MAX = 64 * 1024 };
+enum {
+	LONG_SIZE = 1536 << 10,
+	GAP = 40,
+	UD_MAX = 2048,
+	DEVICE_MAX = 64 * 1024,
+	CROWD_ROUNDS = 6,
+	FEW = 60, /* requests of a round where atomics do not crowd */
+};
 
 static const char *const ops[] = {"SEND", "SEND_WITH_IMM", "SEND_WITH_INV", "RDMA_WRITE",
 	"RDMA_WRITE_WITH_IMM", "RDMA_READ", "FETCH_AND_ADD", "CMP_AND_SWP", "ATOMIC_WRITE",
@@ -63,6 +70,17 @@ static bool is_window(enum region_kind kind)
 
 /* ---- epochs ---- */
 
+/*
+ * What a region on demand lets atomics at is not mapped for others, or they would be served in two
+ * ways; so that pages do move beneath such regions, most are without that right.
+ */
+static void plan_rights(struct epoch *e, unsigned end, struct rnd *r)
+{
+	enum region_kind kind = e->end[end].region;
+
+	e->end[end].no_atomics = is_on_demand(kind) && !rnd_once_in(r, 4);
+}
+
 static void plan_end(struct epoch *e, unsigned end, struct rnd *r)
 {
 	enum memory_kind kind = rnd_below(r, MEMORIES);
@@ -82,7 +100,10 @@ static void plan_end(struct epoch *e, unsigned end, struct rnd *r)
 		(rnd_once_in(r, 4) && e->type != IBV_QPT_UC) || e->type == IBV_QPT_XRC_SEND;
 	e->end[end].one_cq = rnd_once_in(r, 2);
 	e->end[end].sleeps = rnd_once_in(r, 3);
-	e->end[end].words_on_demand = rnd_once_in(r, 4);
+	e->end[end].words = rnd_once_in(r, 4)   ? REGION_ON_DEMAND
+			    : rnd_once_in(r, 5) ? REGION_IMPLICIT
+						: REGION_PLAIN;
+	plan_rights(e, end, r);
 }
 
 /* Long copies into pages that move meanwhile: private memory, where on-demand regions alone lie. */
@@ -95,9 +116,25 @@ static void plan_long_copies(struct epoch *e, struct rnd *r)
 	for (unsigned end = 0; end < 2; end++) {
 		e->end[end].srq |= rnd_once_in(r, 2);
 		e->end[end].memory = MEMORY_PRIVATE;
-		e->end[end].region = rnd_once_in(r, 3) ? REGION_IMPLICIT : REGION_ON_DEMAND;
+		e->end[end].region = rnd_once_in(r, 2) ? REGION_IMPLICIT : REGION_ON_DEMAND;
 		e->end[end].two_regions = false;
+		plan_rights(e, end, r);
 	}
+}
+
+/* Atomics on the same words by all who can, by loads and stores and by copies, as each may. */
+static void plan_crowd(struct epoch *e, struct rnd *r)
+{
+	static const enum region_kind kinds[] = {
+		REGION_PLAIN, REGION_PLAIN, REGION_ON_DEMAND, REGION_IMPLICIT};
+
+	if (!is_reliable(e))
+		return;
+	e->common = true;
+	e->crowds = true;
+	e->rounds = CROWD_ROUNDS;
+	for (unsigned end = 0; end < 2; end++)
+		e->end[end].words = kinds[rnd_below(r, 4)];
 }
 
 /* Can the link connect anew in the middle of an epoch?  Nothing else may be left of a round. */
@@ -154,8 +191,13 @@ void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number)
 	e->common = is_reliable(e) && rnd_once_in(&r, 2);
 	plan_end(e, 0, &r);
 	plan_end(e, 1, &r);
-	if (rnd_once_in(&r, 5))
+	switch (rnd_below(&r, 5)) {
+	case 0:
 		plan_long_copies(e, &r);
+		break;
+	case 1:
+		plan_crowd(e, &r);
+	}
 	plan_fault(e, &r);
 	e->fault_round = may_reconnect(e) ? rnd_below(&r, e->rounds) : e->rounds - 1;
 	e->reconnects = may_reconnect(e) && rnd_once_in(&r, 3);
@@ -230,7 +272,9 @@ static bool take_receive(struct zones *z, const struct request *q)
 
 static uint32_t pick_length(struct rnd *r, const struct epoch *e)
 {
-	uint32_t most = e->type == IBV_QPT_UD ? UD_MAX : e->size / 6;
+	uint32_t most = e->type == IBV_QPT_UD  ? UD_MAX
+			: e->size == LONG_SIZE ? e->size / 4
+					       : e->size / 6;
 
 	switch (e->size == LONG_SIZE ? rnd_range(r, 5, 12) : rnd_below(r, 8)) {
 	case 0:
@@ -260,13 +304,15 @@ static enum op pick_op(struct rnd *r, const struct epoch *e, unsigned to)
 	static const enum op any[] = {DO_SEND, DO_SEND, DO_SEND_IMM, DO_WRITE, DO_WRITE,
 		DO_WRITE_IMM, DO_READ, DO_READ, DO_ADD, DO_ADD, DO_SWAP, DO_ATOMIC_WRITE, DO_FLUSH};
 	static const enum op uc[] = {DO_SEND, DO_SEND_IMM, DO_WRITE, DO_WRITE_IMM};
+	enum op op;
 
 	if (e->type == IBV_QPT_UD)
 		return rnd_below(r, 2) ? DO_SEND : DO_SEND_IMM;
 	if (e->type == IBV_QPT_UC)
 		return uc[rnd_below(r, 4)];
 	/* Windows and device memory have no right to be flushed. */
-	return any[rnd_below(r, may_flush(e, to) ? 13 : 12)];
+	op = any[rnd_below(r, may_flush(e, to) ? 13 : 12)];
+	return op_is_atomic(op) && e->end[to].no_atomics ? DO_WRITE : op;
 }
 
 static bool op_may_be_inline(enum op op)
@@ -317,8 +363,10 @@ static void pick_word(struct request *q, struct rnd *r)
 static void plan_requests(struct zones *z, struct round *rd, bool faulty)
 {
 	struct rnd *r = z->rnd;
-	bool common = z->e->common && !faulty, alone = common && rnd_once_in(r, 2);
-	unsigned n = rnd_range(r, 2, alone || rnd_once_in(r, 3) ? REQUESTS - 4 : 16);
+	bool common = z->e->common && !faulty;
+	bool alone = common && (z->e->crowds || rnd_once_in(r, 2));
+	unsigned most = z->e->crowds && alone ? REQUESTS - 4 : FEW;
+	unsigned n = rnd_range(r, 2, alone || rnd_once_in(r, 3) ? most : 16);
 	unsigned per[2] = {0, 0};
 
 	for (unsigned i = 0; i < n; i++) {
@@ -331,7 +379,7 @@ static void plan_requests(struct zones *z, struct round *rd, bool faulty)
 		if (alone || (common && rnd_once_in(r, 4)))
 			pick_word(&q, r);
 		q.len = pick_length(r, z->e);
-		if (per[q.from] < DEPTH - 2 && add_request(z, rd, &q))
+		if (per[q.from] < most / 2 && add_request(z, rd, &q))
 			per[q.from]++;
 	}
 }

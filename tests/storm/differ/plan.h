@@ -16,8 +16,8 @@
 #include "words.h"
 
 enum {
-	LANES = 2,  /* queue pairs of a link */
-	DEPTH = 32, /* requests in one direction of a round, all lanes */
+	LANES = 2,   /* queue pairs of a link */
+	DEPTH = 128, /* requests in one direction of a round, all lanes, where atomics crowd */
 	REQUESTS = 2 * DEPTH,
 	POSTERS = 2, /* threads that post at once on the same queue pairs */
 	PIECES = 4,
@@ -99,12 +99,14 @@ struct epoch {
 	bool reconnects; /* after each round, not only after one with a fault */
 	bool same_qp;    /* the queue pairs are reset then; else destroyed and made anew */
 	bool common;     /* has atomics on common words */
+	bool crowds;     /* ... and nothing else, many */
 	struct {
 		enum memory_kind memory;
 		enum region_kind region;
 		bool two_regions; /* one more for its own keys */
 		bool srq, one_cq, sleeps;
-		bool words_on_demand; /* the region of its words */
+		bool no_atomics;        /* its region has not the right to them */
+		enum region_kind words; /* of its words: plain, on-demand or implicit */
 	} end[2];
 };
 

@@ -49,6 +49,7 @@ static void play(uint64_t seed, unsigned me, uint32_t life)
 	unsigned n = 0;
 
 	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCKS);
+	mallopt(M_TRIM_THRESHOLD, HEAP_BLOCKS);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	disturb_start(seed + life, me);

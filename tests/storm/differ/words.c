@@ -40,9 +40,9 @@ uint32_t words_life(void)
 	return my_life;
 }
 
-struct ibv_mr *words_register(struct ibv_pd *of, unsigned access)
+struct ibv_mr *words_register(struct ibv_pd *of, unsigned access, bool all)
 {
-	struct ibv_mr *mr = ibv_reg_mr(of, mem.at, SIZE, access);
+	struct ibv_mr *mr = ibv_reg_mr(of, all ? NULL : mem.at, all ? SIZE_MAX : SIZE, access);
 
 	if (!mr)
 		board_fail("registering the common words: %m");

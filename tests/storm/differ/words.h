@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WORDS = 4 };
@@ -38,8 +39,11 @@ struct tally {
  */
 void words_make(uint64_t seed, unsigned player, uint32_t life);
 uint32_t words_life(void);
-/* Registers them for the other end of a link; ends the process if that fails. */
-struct ibv_mr *words_register(struct ibv_pd *of, unsigned access);
+/*
+ * Registers them for the other end of a link, or all of memory, for which access has to be on
+ * demand; ends the process if that fails.
+ */
+struct ibv_mr *words_register(struct ibv_pd *of, unsigned access, bool all);
 /* The address of word number i under that. */
 uint64_t words_address(unsigned i);
 
