@@ -52,8 +52,11 @@ struct exec {
 	void *arg;
 	/* Executes a datagram; enum step.  NULL in weftd, which executes nothing. */
 	int (*datagram)(struct work *w);
-	/* The shared receive queue with that number, for XRC; NULL if there is none. */
-	const struct end *(*find_srq)(struct work *w, uint32_t srqn);
+	/*
+	 * The shared receive queue with that number, for XRC.  -ENOENT: there is none; -EXDEV: only
+	 * the requester can find it; others: it is not known yet.  NULL in weftd.
+	 */
+	int (*find_srq)(struct work *w, uint32_t srqn, const struct end **out);
 	const _Atomic uint64_t *restarted_ns; /* of the fabric page; NULL: none */
 	struct late_event *late;              /* where to put off events of others; NULL: not now */
 };

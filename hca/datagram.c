@@ -228,11 +228,12 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 /* STEP_BUSY: nothing was done, the receives are moving to a larger ring. */
 static enum step deliver(const struct datagram *d, uint32_t qpn)
 {
-	const struct end *to = route_find(d->w, d->from, qpn);
 	struct exec *x = d->w->x;
+	const struct end *to;
 	uint32_t pos;
 
-	if (!to || to->type != IBV_QPT_UD || !to->rx.ring.slots || !end_receives(to)) {
+	if (route_find(d->w, d->from, qpn, &to) || to->type != IBV_QPT_UD || !to->rx.ring.slots ||
+		!end_receives(to)) {
 		count_add(x, CTR_DROP_NO_QP, 1);
 		return STEP_DONE;
 	}

@@ -39,8 +39,7 @@ uint64_t rnr_timer_ns(unsigned code)
 	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
 }
 
-/* A new weftd knows only those who have come to it since. */
-static bool weftd_is_young(const struct exec *x)
+bool exec_weftd_is_young(const struct exec *x)
 {
 	uint64_t since =
 		x->restarted_ns ? atomic_load_explicit(x->restarted_ns, memory_order_relaxed) : 0;
@@ -62,7 +61,7 @@ static bool unbound(const struct work *w)
 /* Does weftd, being new, perhaps not know yet where the other end is? */
 static bool may_be_found(const struct work *w)
 {
-	return unbound(w) && weftd_is_young(w->x);
+	return (unbound(w) || w->req->type == IBV_QPT_XRC_SEND) && exec_weftd_is_young(w->x);
 }
 
 /* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
@@ -293,6 +292,8 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 			return RUN_BUSY;
 		case STEP_LATER:
 			return leave_to_another(w);
+		case STEP_NOT_OURS: /* it looks itself, too */
+			return RUN_PARKED;
 		}
 	}
 }

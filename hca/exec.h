@@ -37,6 +37,9 @@ enum run_end exec_run(
 /* For the guess in struct budget, off the hot path: is the request at the head one-sided? */
 bool exec_one_sided(const struct end *req);
 
+/* Is weftd new, so that it may know only some of those who are there? */
+bool exec_weftd_is_young(const struct exec *x);
+
 /* CLOCK_MONOTONIC ns a min_rnr_timer code stands for. */
 uint64_t rnr_timer_ns(unsigned code);
 

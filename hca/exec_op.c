@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec_op.h"
 
+#include <errno.h>
+
 #include "hca/atomic_op.h"
 #include "hca/carry.h"
 #include "hca/exec_agent.h"
@@ -664,12 +666,29 @@ static bool responder_ready(const struct work *w)
 	       (q->rq_psn == w->req->qp->sq_psn || w->req->type == IBV_QPT_UC);
 }
 
-/* XRC: memory and receives are those of the shared receive queue that the request names. */
-static bool find_memory(struct work *w)
+static bool is_in_domain(const struct end *srq, const struct end *resp)
 {
-	w->mem = w->x->find_srq ? w->x->find_srq(w, w->srqn) : NULL;
-	return w->mem && w->mem->type == SEG_TYPE_XRC_SRQ && rxq_live(&w->mem->rx) &&
-	       w->mem->qp->xrcd == w->resp->qp->xrcd;
+	return srq->type == SEG_TYPE_XRC_SRQ && rxq_live(&srq->rx) &&
+	       srq->qp->xrcd == resp->qp->xrcd;
+}
+
+/*
+ * XRC: memory and receives are those of the shared receive queue that the request names.
+ * STEP_DONE: it is found.
+ */
+static enum step find_memory(struct work *w)
+{
+	int rc = w->x->find_srq ? w->x->find_srq(w, w->srqn, &w->mem) : -EXDEV;
+
+	if (!rc && is_in_domain(w->mem, w->resp))
+		return STEP_DONE;
+	w->mem = w->resp;
+	if (rc == -EXDEV)
+		return STEP_NOT_OURS;
+	/* Whose death was noticed just now, he has no queues: he does not refuse. */
+	if ((rc && rc != -ENOENT) || !responder_ready(w))
+		return STEP_NO_PEER;
+	return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 enum step work_execute(struct work *w)
@@ -684,12 +703,11 @@ enum step work_execute(struct work *w)
 		cq_prefetch(&w->mem->recv_cq);
 		return work_send_plain(w);
 	}
-	if (w->req->type == IBV_QPT_XRC_SEND && !find_memory(w)) {
-		w->mem = w->resp;
-		/* Whose death was noticed just now, he has no queues: he does not refuse. */
-		if (!responder_ready(w))
-			return STEP_NO_PEER;
-		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	if (w->req->type == IBV_QPT_XRC_SEND) {
+		enum step s = find_memory(w);
+
+		if (s != STEP_DONE)
+			return s;
 	}
 	switch (w->op->kind) {
 	case OP_SEND:

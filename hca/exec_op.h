@@ -14,6 +14,7 @@ enum step {
 	STEP_NO_PEER, /* the responder is not there, or not ready */
 	STEP_BUSY,  /* atomics of the target are held by somebody else, or a region changes over */
 	STEP_LATER, /* only a thread of the requester that may sleep can do it */
+	STEP_NOT_OURS, /* only the requester knows where it goes */
 };
 
 /* A work request under execution. */

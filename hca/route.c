@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/route.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "hca/proc.h"
@@ -71,64 +72,85 @@ static bool is_fresh(const struct end *e)
 	return s & QPS_LIVE && s >> QPS_GEN_SHIFT == e->gen && !view_dead(&e->view);
 }
 
-/* A new route, or NULL.  Our slot names nobody else meanwhile: weftd may let us wait. */
-static struct route *look_up(struct work *w, uint32_t qpn)
+static int lead_to(struct route *r, uint32_t index)
+{
+	int rc;
+
+	if (!peer_greet(r->process))
+		return -EUSERS;
+	rc = end_init(&r->e, &r->process->view, index);
+	if (!rc && qp_prepare_channels(r->process, &r->e))
+		rc = -EAGAIN;
+	return rc;
+}
+
+/* A new route.  Our slot names nobody else meanwhile: weftd may let us wait. */
+static int look_up(struct work *w, uint32_t qpn, struct route **out)
 {
 	struct route *r = malloc(sizeof *r);
 	uint32_t index;
+	int rc = r ? 0 : -ENOMEM;
 
 	w->named = w->req->view.attach;
 	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
-	if (!r || peer_find(qpn, &r->process, &index)) {
+	if (!rc)
+		rc = peer_find(qpn, &r->process, &index);
+	if (rc) {
 		free(r);
-		return NULL;
+		return rc == -ENOENT && exec_weftd_is_young(w->x) ? -EAGAIN : rc;
 	}
-	if (!peer_greet(r->process) || end_init(&r->e, &r->process->view, index) ||
-		qp_prepare_channels(r->process, &r->e)) {
+	rc = lead_to(r, index);
+	if (rc) {
 		peer_put(r->process);
 		free(r);
-		return NULL;
+		return rc;
 	}
-	return r;
+	*out = r;
+	return 0;
 }
 
-const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn)
+int route_find(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out)
 {
 	struct route **at;
+	int rc;
 
 	if (!qp->routes)
-		return NULL;
+		return -ENOMEM;
 	at = place_of(qp->routes, qpn);
 	if (*at && (*at)->e.qpn == qpn) {
 		route_enter(w, &(*at)->e);
-		if (is_fresh(&(*at)->e))
-			return &(*at)->e;
+		*out = &(*at)->e;
+		if (is_fresh(*out))
+			return 0;
 	}
 	drop(at, true);
-	*at = look_up(w, qpn);
-	if (!*at)
-		return NULL;
-	route_enter(w, &(*at)->e);
-	return &(*at)->e;
+	rc = look_up(w, qpn, at);
+	if (rc)
+		return rc;
+	*out = &(*at)->e;
+	route_enter(w, *out);
+	return 0;
 }
 
-/*
- * Also run by who helps a peer: then only a queue of our own can be found, and what is not, waits
- * for the requester.
- */
-const struct end *route_srq(struct work *w, uint32_t srqn)
+/* By who helps a peer: only a queue of our own can be found. */
+static int own_srq(uint32_t srqn, const struct end **out)
 {
-	struct hca_srq *srq;
+	const struct view own = proc_view();
+	int64_t index = view_find_qpn(&own, srqn);
+	struct hca_srq *srq = index < 0 ? NULL : table_srq(index);
+
+	if (!srq)
+		return -EXDEV;
+	*out = &srq->me;
+	return 0;
+}
+
+int route_srq(struct work *w, uint32_t srqn, const struct end **out)
+{
 	struct hca_qp *qp;
-	int64_t index;
 
-	if (w->req->view.pid) {
-		const struct view own = proc_view();
-
-		index = view_find_qpn(&own, srqn);
-		srq = index < 0 ? NULL : table_srq(index);
-		return srq ? &srq->me : NULL;
-	}
+	if (w->req->view.pid)
+		return own_srq(srqn, out);
 	qp = table_qp(w->req->index);
-	return qp ? route_find(w, qp, srqn) : NULL;
+	return qp ? route_find(w, qp, srqn, out) : -ENOENT;
 }

@@ -17,10 +17,11 @@ struct routes *routes_new(void);
 void routes_free(struct routes *r, bool live);
 
 /*
- * The QP or SRQ with that number, as it is now; NULL if there is none.  Valid until the next call
- * for the same QP.  May ask weftd.  The caller holds qp's token and is in one of its exec slots.
+ * The QP or SRQ with that number, as it is now.  Valid until the next call for the same QP.  May
+ * ask weftd.  The caller holds qp's token and is in one of its exec slots.  -ENOENT: there is none;
+ * -EAGAIN: weftd, new itself, may not know it yet; others: it could not be reached now.
  */
-const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn);
+int route_find(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out);
 
 /*
  * Where datagrams to that number last went, which may have gone since: only to fetch lines of it.
@@ -29,7 +30,7 @@ const struct end *route_find(struct work *w, struct hca_qp *qp, uint32_t qpn);
 const struct end *route_guess(struct routes *r, uint32_t qpn);
 
 /* exec.find_srq */
-const struct end *route_srq(struct work *w, uint32_t srqn);
+int route_srq(struct work *w, uint32_t srqn, const struct end **out);
 
 /* Makes our exec slot name e's process before anything of it is read. */
 void route_enter(struct work *w, const struct end *e);
