@@ -67,11 +67,8 @@ static void ends(void)
 	p.done = a.done = (struct tx_count)TX_COUNT;
 	p.receives = 16;
 	tx_connect(&a, &p);
-	for (int i = 0; i < 8; i++) {
-		m = tx_message(&w, "x", 1);
-		TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
-		TX_IS(tx->msg_send(a.conn, m), TI_RESOURCE_BUSY);
-	}
+	for (int i = 0; i < 8; i++)
+		send_one(&a);
 	tx_await(&heard.sends, 8);
 	tx_await(&heard.recvs, 8);
 	TX_IS(tx->destroy_cq(cq), TI_INVALID_OPERATION);
@@ -83,6 +80,24 @@ static void ends(void)
 	TX_IS(tx->msg_send(a.conn, m), TI_INVALID_OPERATION);
 	tx_put(w.pool, m);
 	tx_disconnect(&a);
+}
+
+/* The message waits for a receive, so it is posted until the connection ends. */
+static void posted_twice(void)
+{
+	struct tx_end a, p;
+	ti_data_element_t *m = tx_message(&w, "x", 1);
+
+	check_case("posted twice");
+	tx_defaults(&a, &w, cq);
+	p = a;
+	tx_connect(&a, &p);
+	TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
+	TX_IS(tx->msg_send(a.conn, m), TI_RESOURCE_BUSY);
+	TX_IS(tx->msg_recv(a.conn, m), TI_RESOURCE_BUSY);
+	tx_disconnect(&a);
+	CHECK_EQ(put_all(tx_poll(cq, 1)), 1);
+	tx_disconnect(&p);
 }
 
 /* ---- more completions than the queue holds ---- */
@@ -310,6 +325,7 @@ int main(void)
 	tx_begin(&w);
 	cq = tx_cq(&w, 1024);
 	ends();
+	posted_twice();
 	overrun();
 	unarmed();
 	while_one_waits();
