@@ -42,7 +42,7 @@ static struct {
  * still lives, so the counter may not lie in what is freed with it, nor where peers can write.
  * What is never used of it takes no memory.
  */
-static _Atomic uint32_t own_maps[SEG_MRS];
+static _Alignas(PAGE_BYTES) _Atomic uint32_t own_maps[SEG_MRS];
 
 static _Atomic uint32_t *own_maps_of(uint32_t key)
 {
@@ -368,9 +368,12 @@ int hca_unimport(void *at, uint64_t length)
 
 void import_forked_child(void)
 {
-	for (const struct piece *p = imports.first; p; p = p->next)
-		if (p->of->owner->self)
-			atomic_store_explicit(own_maps_of(p->of->record), 0, memory_order_relaxed);
+	/*
+	 * Not by what the list says: another thread may have changed it while the kernel copied
+	 * page after page.
+	 */
+	if (imports.first)
+		madvise(own_maps, sizeof own_maps, MADV_DONTNEED);
 	imports.first = NULL;
 	atomic_store_explicit(&imports.lock.word, 0, memory_order_relaxed);
 }

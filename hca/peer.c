@@ -579,12 +579,71 @@ bool peer_is_dead(uint32_t attach)
 	return dead;
 }
 
+/* ---- fork ---- */
+
+/*
+ * What the child is to close: a list of the thread that forks.  Other threads change the peers
+ * while the kernel copies page after page, so that the child cannot follow their pointers; and no
+ * lock is held over a fork but by those who know the handlers that run in between.
+ */
+static __thread struct {
+	struct own_fd *fd;
+	unsigned n, room;
+} inherited;
+
+static void note_inherited(const struct own_fd *fd)
+{
+	if (fd->fd < 0)
+		return;
+	if (inherited.n < inherited.room)
+		inherited.fd[inherited.n] = *fd;
+	inherited.n++;
+}
+
+/* False: there are more than there is room for. */
+static bool note_all(void)
+{
+	inherited.n = 0;
+	lock_take(&peers.lock);
+	for (const struct peer *p = peers.first; p; p = p->next) {
+		note_inherited(&p->view.pidfd);
+		note_inherited(&p->async_fd);
+		note_inherited(&p->arena_fd);
+		for (const struct channel_fd *c = p->channels; c; c = c->next)
+			note_inherited(&c->fd);
+	}
+	lock_drop(&peers.lock);
+	return inherited.n <= inherited.room;
+}
+
+void peers_before_fork(void)
+{
+	while (!note_all()) {
+		unsigned room = inherited.n + inherited.n / 4;
+		struct own_fd *fd = realloc(inherited.fd, room * sizeof *fd);
+
+		if (!fd) { /* then the child keeps some */
+			inherited.n = inherited.room;
+			return;
+		}
+		inherited.fd = fd;
+		inherited.room = room;
+	}
+}
+
+void peers_after_fork(void)
+{
+	free(inherited.fd);
+	inherited.fd = NULL;
+	inherited.n = inherited.room = 0;
+}
+
 void peers_forked_child(void)
 {
-	/* The mappings were not inherited, the fds were; they are few and shared with the parent.
-	 */
-	for (struct peer *p = peers.first; p; p = p->next)
-		close_fds(p);
+	/* The mappings were not inherited. */
+	for (unsigned i = 0; i < inherited.n; i++)
+		own_fd_close(&inherited.fd[i]);
+	inherited.n = 0; /* its memory stays: malloc's locks may be held by nobody here */
 	peers.first = NULL;
 	atomic_store_explicit(&peers.control.word, 0, memory_order_relaxed);
 	atomic_store_explicit(&peers.lock.word, 0, memory_order_relaxed);

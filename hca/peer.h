@@ -73,4 +73,7 @@ bool peer_free_token(_Atomic uint64_t *token);
 /* Is that process one that we know, and dead?  Takes no lock that is held for long. */
 bool peer_is_dead(uint32_t attach);
 
+/* Before a fork, by the thread that forks; after it in the parent, and in the child. */
+void peers_before_fork(void);
+void peers_after_fork(void);
 void peers_forked_child(void);

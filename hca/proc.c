@@ -65,7 +65,7 @@ static void set_up_once(void)
 {
 	check_environment();
 	pthread_key_create(&proc.key, thread_ends);
-	pthread_atfork(NULL, NULL, proc_forked_child);
+	pthread_atfork(peers_before_fork, peers_after_fork, proc_forked_child);
 }
 
 void proc_forked_child(void)
