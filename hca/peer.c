@@ -589,7 +589,7 @@ bool peer_is_dead(uint32_t attach)
 static __thread struct {
 	struct own_fd *fd;
 	unsigned n, room;
-} inherited;
+} inherited __attribute__((tls_model("initial-exec")));
 
 static void note_inherited(const struct own_fd *fd)
 {
