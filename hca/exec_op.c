@@ -685,7 +685,7 @@ static enum step find_memory(struct work *w)
 	w->mem = w->resp;
 	if (rc == -EXDEV)
 		return STEP_NOT_OURS;
-	/* Whose death was noticed just now, he has no queues: he does not refuse. */
+	/* Whose death was noticed just now has no queues: he does not refuse. */
 	if ((rc && rc != -ENOENT) || !responder_ready(w))
 		return STEP_NO_PEER;
 	return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);

@@ -318,6 +318,14 @@ static void take_parts(
 	qp->no_self_mcast = p->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 }
 
+static int make_routes(struct hca_qp *qp)
+{
+	if (!kind_of(qp->init.qp_type)->routes)
+		return 0;
+	qp->routes = routes_new();
+	return qp->routes ? 0 : -ENOMEM;
+}
+
 int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 	const struct hca_qp_parts *parts, void *cookie, struct hca_qp **out)
 {
@@ -340,10 +348,11 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 	take_parts(qp, pd, parts, kind_of(init->qp_type));
 	size_queues(qp, init);
 	qp->init = *init;
-	rc = build(qp);
-	if (!rc && kind_of(init->qp_type)->routes)
-		qp->routes = routes_new();
+	rc = make_routes(qp);
+	if (!rc)
+		rc = build(qp);
 	if (rc) {
+		routes_free(qp->routes, true);
 		free(qp);
 		return rc;
 	}

@@ -59,7 +59,7 @@ static struct route **place_of(struct routes *r, uint32_t qpn)
 
 const struct end *route_guess(struct routes *r, uint32_t qpn)
 {
-	const struct route *at = r ? *place_of(r, qpn) : NULL;
+	const struct route *at = *place_of(r, qpn);
 
 	return at && at->e.qpn == qpn ? &at->e : NULL;
 }
@@ -111,12 +111,9 @@ static int look_up(struct work *w, uint32_t qpn, struct route **out)
 
 int route_find(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out)
 {
-	struct route **at;
+	struct route **at = place_of(qp->routes, qpn);
 	int rc;
 
-	if (!qp->routes)
-		return -ENOMEM;
-	at = place_of(qp->routes, qpn);
 	if (*at && (*at)->e.qpn == qpn) {
 		route_enter(w, &(*at)->e);
 		*out = &(*at)->e;

@@ -10,7 +10,7 @@
 
 struct routes;
 
-/* NULL if there is no memory: then each request is looked up. */
+/* NULL if there is no memory. */
 struct routes *routes_new(void);
 
 /* live false: a forked child's copy, whose processes the parent alone knows. */
