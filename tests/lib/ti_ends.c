@@ -167,12 +167,25 @@ void tx_connect(struct tx_end *active, struct tx_end *passive)
 	tx_await(&passive->done, 1);
 }
 
-void tx_disconnect(struct tx_end *e)
+void tx_keep(ti_conn_request_t *req)
+{
+	struct tx_kept *k = req->context;
+
+	k->req = *req;
+	tx_add(&k->n, 1);
+}
+
+void tx_close(ti_conn_handle_t h)
 {
 	struct tx_count gone = TX_COUNT;
 
-	TX_IS(tx->disconnect(e->conn, tx_told, &gone), TI_SUCCESS);
+	TX_IS(tx->disconnect(h, tx_told, &gone), TI_SUCCESS);
 	tx_await(&gone, 1);
+}
+
+void tx_disconnect(struct tx_end *e)
+{
+	tx_close(e->conn);
 	TX_IS(tx->disconnect(e->conn, NULL, NULL), TI_INVALID_HANDLE);
 }
 
@@ -221,7 +234,12 @@ ti_data_element_t *tx_one(ti_cq_handle_t cq, ti_status_t status)
 	return e;
 }
 
-void tx_put(ti_res_pool_handle_t pool, ti_data_element_t *list)
+unsigned tx_put(ti_res_pool_handle_t pool, ti_data_element_t *list)
 {
+	unsigned n = 0;
+
+	for (const ti_data_element_t *e = list; e; e = e->p_next_msg)
+		n++;
 	TX_IS(tx->res_pool_put(pool, list), TI_SUCCESS);
+	return n;
 }

@@ -73,6 +73,15 @@ void tx_connect(struct tx_end *active, struct tx_end *passive);
 /* A ti_conn_req_cb_t whose context is a struct tx_end: accepts. */
 void tx_accept(ti_conn_request_t *req);
 void tx_disconnect(struct tx_end *e);
+/* Ends any connection or listener, and waits until it has ended. */
+void tx_close(ti_conn_handle_t h);
+
+/* A ti_conn_req_cb_t whose context is a struct tx_kept: keeps the request, and counts. */
+struct tx_kept {
+	struct tx_count n;
+	ti_conn_request_t req;
+};
+void tx_keep(ti_conn_request_t *req);
 
 /* ---- elements ---- */
 
@@ -84,5 +93,5 @@ ti_data_element_t *tx_message(const struct tx_world *w, const void *data, uint32
 ti_data_element_t *tx_poll(ti_cq_handle_t cq, unsigned n);
 /* One that must have that status and come alone. */
 ti_data_element_t *tx_one(ti_cq_handle_t cq, ti_status_t status);
-/* Back into the pool; checks. */
-void tx_put(ti_res_pool_handle_t pool, ti_data_element_t *list);
+/* Back into the pool; checks.  How many they were. */
+unsigned tx_put(ti_res_pool_handle_t pool, ti_data_element_t *list);

@@ -61,16 +61,19 @@ static void retried(void)
 	retry(7, 7, 1000, 7, TRUE);
 }
 
-/* ---- fences ---- */
+/* ---- fences, solicited events ---- */
 
 static int (*real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
-static atomic_int messages, fenced_messages;
+static atomic_int messages, fenced_messages, solicited_messages;
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	for (const struct ibv_send_wr *at = wr; at; at = at->next) {
-		messages += at->opcode == IBV_WR_SEND;
-		fenced_messages += at->opcode == IBV_WR_SEND && at->send_flags & IBV_SEND_FENCE;
+		if (at->opcode != IBV_WR_SEND)
+			continue;
+		messages++;
+		fenced_messages += !!(at->send_flags & IBV_SEND_FENCE);
+		solicited_messages += !!(at->send_flags & IBV_SEND_SOLICITED);
 	}
 	return real_post_send(qp, wr, bad);
 }
@@ -103,6 +106,28 @@ static void fences(void)
 	tx_rdma_end(&x);
 }
 
+/* The message that asks for it alone. */
+static void solicited(void)
+{
+	struct tx_rdma x;
+	ti_data_element_t *m;
+
+	tx_rdma_begin(&x, NULL);
+	check_case("solicited");
+	solicited_messages = 0;
+	m = tx_message(&x.w, "x", 1);
+	m->msg_opt = TI_OPT_SIGNALED;
+	TX_IS(tx->msg_send(x.a.conn, m), TI_SUCCESS);
+	CHECK(tx_one(x.acq, TI_SUCCESS) == m);
+	CHECK_EQ(solicited_messages, 0);
+	m->msg_opt |= TI_OPT_SOLICITED;
+	TX_IS(tx->msg_send(x.a.conn, m), TI_SUCCESS);
+	CHECK(tx_one(x.acq, TI_SUCCESS) == m);
+	CHECK_EQ(solicited_messages, 1);
+	tx_put(x.w.pool, m);
+	tx_rdma_end(&x);
+}
+
 /* Before anybody uses it. */
 static struct ibv_context **take_adapter(void)
 {
@@ -123,6 +148,7 @@ int main(void)
 
 	retried();
 	fences();
+	solicited();
 	rdma_free_devices(devices);
 	return check_result();
 }

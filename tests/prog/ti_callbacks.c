@@ -9,16 +9,6 @@
 static struct tx_world w;
 static ti_cq_handle_t cq;
 
-static unsigned put_all(ti_data_element_t *list)
-{
-	unsigned n = 0;
-
-	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
-		n++;
-	tx_put(w.pool, list);
-	return n;
-}
-
 static void send_one(const struct tx_end *e)
 {
 	TX_IS(tx->msg_send(e->conn, tx_message(&w, "x", 1)), TI_SUCCESS);
@@ -35,13 +25,13 @@ static struct heard heard = {TX_COUNT, TX_COUNT, TX_COUNT, 0};
 static void sent(ti_cq_handle_t h, ti_data_element_t *list)
 {
 	CHECK(h == cq);
-	tx_add(&heard.sends, put_all(list));
+	tx_add(&heard.sends, tx_put(w.pool, list));
 }
 
 static void received(ti_cq_handle_t h, ti_data_element_t *list)
 {
 	CHECK(h == cq);
-	tx_add(&heard.recvs, put_all(list));
+	tx_add(&heard.recvs, tx_put(w.pool, list));
 }
 
 static void broke(ti_err_rec_t *rec)
@@ -96,7 +86,7 @@ static void posted_twice(void)
 	TX_IS(tx->msg_send(a.conn, m), TI_RESOURCE_BUSY);
 	TX_IS(tx->msg_recv(a.conn, m), TI_RESOURCE_BUSY);
 	tx_disconnect(&a);
-	CHECK_EQ(put_all(tx_poll(cq, 1)), 1);
+	CHECK_EQ(tx_put(w.pool, tx_poll(cq, 1)), 1);
 	tx_disconnect(&p);
 }
 
@@ -119,10 +109,10 @@ static void overrun(void)
 		send_one(&a);
 	tx_await(&heard.errors, 1);
 	TX_IS(heard.code, TI_CQ_OVERRUN_ERROR);
-	put_all(tx_poll(small, 8)); /* none is lost */
+	tx_put(w.pool, tx_poll(small, 8)); /* none is lost */
 	tx_disconnect(&p);
 	tx_disconnect(&a);
-	put_all(tx_poll(cq, 6));
+	tx_put(w.pool, tx_poll(cq, 6));
 	TX_IS(tx->destroy_cq(small), TI_SUCCESS);
 	TX_IS(tx->destroy_cq(small), TI_INVALID_PARAMETER);
 }
@@ -143,7 +133,7 @@ static void send_some(const struct tx_end *from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		send_one(from);
-	put_all(tx_poll(cq, n));
+	tx_put(w.pool, tx_poll(cq, n));
 }
 
 /* No callback comes from the one that disarms the queue to rearm_cq(), whoever polls. */
@@ -161,16 +151,16 @@ static void unarmed(void)
 	tx_connect(&a, &p);
 	send_some(&a, 1);
 	tx_await(&calls, 1); /* accept() armed it */
-	put_all(tx_poll(own, 1));
+	tx_put(w.pool, tx_poll(own, 1));
 	send_some(&a, 2);
-	put_all(tx_poll(own, 2));
+	tx_put(w.pool, tx_poll(own, 2));
 	send_some(&a, 1);
 	TX_IS(tx->rearm_cq(own), TI_SUCCESS);
 	send_some(&a, 1);
 	tx_await(&calls, 2);
-	put_all(tx_poll(own, 2));
+	tx_put(w.pool, tx_poll(own, 2));
 	tx_disconnect(&p);
-	put_all(tx_poll(own, 3));
+	tx_put(w.pool, tx_poll(own, 3));
 	CHECK_EQ(tx_now(&calls), 2);
 	tx_disconnect(&a);
 	TX_IS(tx->destroy_cq(own), TI_SUCCESS);

@@ -11,16 +11,6 @@
 static struct tx_world w;
 static ti_cq_handle_t cq;
 
-static unsigned put_all(ti_data_element_t *list)
-{
-	unsigned n = 0;
-
-	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
-		n++;
-	tx_put(w.pool, list);
-	return n;
-}
-
 /* ---- requests as they come ---- */
 
 /* A ti_conn_req_cb_t's context: keeps what came. */
@@ -92,14 +82,6 @@ static ti_conn_handle_t call(struct asked *a, uint32_t ms, const char *data)
 	return h;
 }
 
-static void end(ti_conn_handle_t h)
-{
-	struct tx_count gone = TX_COUNT;
-
-	TX_IS(tx->disconnect(h, tx_told, &gone), TI_SUCCESS);
-	tx_await(&gone, 1);
-}
-
 /* ---- refusals ---- */
 
 static void nobody_listens(void)
@@ -143,7 +125,7 @@ static void rejected(void)
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_REJECTED);
 	CHECK(!strcmp(a.data, "no"));
-	end(l);
+	tx_close(l);
 }
 
 /* The active side has the last word. */
@@ -175,8 +157,8 @@ static void rejected_after_reply(void)
 	list = tx_poll(cq, 4); /* what it posted */
 	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
 		CHECK(e->status != TI_SUCCESS);
-	put_all(list);
-	end(l);
+	tx_put(w.pool, list);
+	tx_close(l);
 }
 
 /* ---- what callbacks are given ---- */
@@ -206,7 +188,7 @@ static void callers_request(void)
 	TX_IS(own.status, TI_REJECTED);
 	CHECK_EQ(own.cb_type, CN_REJECT);
 	CHECK_EQ(own.caller, 0);
-	end(l);
+	tx_close(l);
 }
 
 /* Where each side said that its own data begin, but only in data that came. */
@@ -241,13 +223,13 @@ static void offsets(void)
 	CHECK_EQ(a.req.private_data_offset_len, 2);
 	CHECK(!memcmp(a.data, "no SECRET:no", 12));
 	TX_IS(tx->connect(w.ti, &at, &to, NULL, &h), TI_SUCCESS);
-	end(h);
+	tx_close(h);
 	tx_await(&a.n, 2);
 	TX_IS(a.req.status, TI_CANCELED);
 	CHECK(!a.req.private_data && !a.req.private_data_len);
 	CHECK_EQ(a.req.private_data_offset, 0);
 	CHECK_EQ(a.req.private_data_offset_len, 0);
-	end(l);
+	tx_close(l);
 }
 
 /* ---- handles that are not connected ---- */
@@ -286,7 +268,7 @@ static void not_connected(void)
 	check_refused(p.req.conn_handle);
 	TX_IS(tx->reject(&p.req), TI_SUCCESS);
 	tx_await(&a.n, 1);
-	end(l);
+	tx_close(l);
 }
 
 /* The side that connects accepts the reply when it likes, not in the callback. */
@@ -317,10 +299,10 @@ static void kept_reply(void)
 	tx_await(&p.done, 1);
 	TX_IS(p.status, TI_SUCCESS);
 	TX_IS(tx->msg_send(h, tx_message(&w, "x", 1)), TI_SUCCESS);
-	put_all(tx_poll(cq, 2));
-	end(h);
-	end(p.conn);
-	end(l);
+	tx_put(w.pool, tx_poll(cq, 2));
+	tx_close(h);
+	tx_close(p.conn);
+	tx_close(l);
 }
 
 /* ---- time ---- */
@@ -351,7 +333,7 @@ static void timed_out(void)
 	TX_IS(a.req.status, TI_TIMEOUT);
 	CHECK(a.req.conn_handle == h);
 	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
-	end(l);
+	tx_close(l);
 }
 
 /* The side that listens answers too late. */
@@ -369,13 +351,13 @@ static void answered_late(void)
 		await_timeout(p.req.conn_handle);
 		tx_defaults(&e, &w, NULL);
 		TX_IS(tx->accept(&p.req, 0, &e.comp, tx_get(w.pool, 2)), TI_TIMEOUT);
-		put_all(tx_poll(cq, 2)); /* in the queue that listen() named */
+		tx_put(w.pool, tx_poll(cq, 2)); /* in the queue that listen() named */
 		TX_IS(tx->reject(&p.req), TI_TIMEOUT);
 		TX_IS(tx->reject(&p.req), TI_INVALID_HANDLE);
 	}
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_REJECTED);
-	end(l);
+	tx_close(l);
 }
 
 static void canceled(void)
@@ -387,11 +369,11 @@ static void canceled(void)
 	l = listen_for(&p, 0);
 	h = call(&a, 0, NULL);
 	tx_await(&p.n, 1);
-	end(h);
+	tx_close(h);
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_CANCELED);
-	end(l);
-	end(p.req.conn_handle);
+	tx_close(l);
+	tx_close(p.req.conn_handle);
 }
 
 /* ---- private data that is compared ---- */
@@ -418,7 +400,7 @@ static void compared(void)
 	tx_await(&p.n, 1);
 	TX_IS(tx->reject(&p.req), TI_SUCCESS);
 	tx_await(&a.n, 2);
-	end(l);
+	tx_close(l);
 	i.private_data_offset_len = 7;
 	TX_IS(tx->listen(w.ti, &at, &i, NULL, &l), TI_INVALID_PARAMETER);
 	CHECK(!l);
@@ -451,10 +433,10 @@ static void own_request(void)
 	tx_await(&p.n, 2);
 	CHECK(first != l && p.req.conn_handle != l && p.req.conn_handle != first);
 	CHECK(!memcmp(&own, &before, sizeof own));
-	end(first);
-	end(p.req.conn_handle);
+	tx_close(first);
+	tx_close(p.req.conn_handle);
 	tx_await(&a.n, 2);
-	end(l);
+	tx_close(l);
 }
 
 int main(void)

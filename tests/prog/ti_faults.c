@@ -170,19 +170,6 @@ static void by_default(void)
 
 /* ---- an end that comes before accept() has noticed that it succeeded ---- */
 
-struct kept {
-	struct tx_count n;
-	ti_conn_request_t req;
-};
-
-static void keep(ti_conn_request_t *req)
-{
-	struct kept *k = req->context;
-
-	k->req = *req;
-	tx_add(&k->n, 1);
-}
-
 static struct tx_count received, broken;
 static atomic_bool may_return;
 
@@ -205,7 +192,7 @@ static struct tx_end late;
 
 static void *accept_slowly(void *arg)
 {
-	struct kept *k = arg;
+	struct tx_kept *k = arg;
 
 	is_slow = true;
 	k->req.context = &late;
@@ -213,25 +200,18 @@ static void *accept_slowly(void *arg)
 	return NULL;
 }
 
-static void listen_and_call(struct tx_end *a, struct kept *k, ti_conn_handle_t *listener)
+static void listen_and_call(struct tx_end *a, struct tx_kept *k, ti_conn_handle_t *listener)
 {
 	ti_conn_info_t up = {
 		.src_ep = w.any, .dst_ep = w.ep, .pdh = w.pd, .conn_request_cb = tx_accept};
-	ti_conn_info_t down = {.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = keep, .context = k};
+	ti_conn_info_t down = {
+		.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = tx_keep, .context = k};
 	ti_conn_handle_t h;
 
 	up.context = a;
 	TX_IS(tx->listen(w.ti, &a->attr, &down, NULL, listener), TI_SUCCESS);
 	TX_IS(tx->connect(w.ti, &a->attr, &up, NULL, &h), TI_SUCCESS);
 	tx_await(&k->n, 1);
-}
-
-static void close_handle(ti_conn_handle_t h)
-{
-	struct tx_count gone = TX_COUNT;
-
-	TX_IS(tx->disconnect(h, tx_told, &gone), TI_SUCCESS);
-	tx_await(&gone, 1);
 }
 
 static void await_established(ti_conn_handle_t h)
@@ -248,7 +228,7 @@ static void await_established(ti_conn_handle_t h)
 
 static void ended_before_noticed(void)
 {
-	struct kept k = {TX_COUNT, {0}};
+	struct tx_kept k = {TX_COUNT, {0}};
 	struct tx_count gone = TX_COUNT;
 	ti_conn_handle_t listener;
 	struct tx_end a;
@@ -278,7 +258,7 @@ static void ended_before_noticed(void)
 	tx_await(&gone, 1);
 	tx_disconnect(&a);
 	tx_put(w.pool, tx_one(cq, TI_SUCCESS));
-	close_handle(listener);
+	tx_close(listener);
 }
 
 /* ---- an adapter that refuses receives ---- */
@@ -323,7 +303,7 @@ static void comes_back(ti_cq_handle_t h, ti_data_element_t *list)
 /* accept() fails, and each element comes back once. */
 static void refused_by_accept(void)
 {
-	struct kept k = {TX_COUNT, {0}};
+	struct tx_kept k = {TX_COUNT, {0}};
 	ti_conn_handle_t listener;
 	struct tx_end a, p;
 
@@ -337,11 +317,11 @@ static void refused_by_accept(void)
 	TX_IS(tx->accept(&k.req, 0, &p.comp, tx_get(w.pool, 4)), TI_INSUFFICIENT_RESOURCES);
 	until_refused = -1;
 	CHECK_EQ(tx_now(&back), 4);
-	close_handle(k.req.conn_handle);
+	tx_close(k.req.conn_handle);
 	CHECK_EQ(tx_now(&back), 4);
 	tx_await(&a.done, 1);
 	CHECK(a.status != TI_SUCCESS);
-	close_handle(listener);
+	tx_close(listener);
 }
 
 /* A receive that is refused breaks the connection; those before and behind it come back, too. */

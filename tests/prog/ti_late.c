@@ -37,20 +37,7 @@ static ti_cq_handle_t cq;
 
 /* ---- requests that are kept ---- */
 
-struct kept {
-	struct tx_count n;
-	ti_conn_request_t req;
-};
-
-static void keep(ti_conn_request_t *req)
-{
-	struct kept *k = req->context;
-
-	k->req = *req;
-	tx_add(&k->n, 1);
-}
-
-static struct kept up, down; /* of who connects, of who listens */
+static struct tx_kept up, down; /* of who connects, of who listens */
 static ti_conn_handle_t listener, conn;
 
 static void listen_for(ti_conn_req_cb_t cb, void *context, uint32_t ms)
@@ -59,7 +46,7 @@ static void listen_for(ti_conn_req_cb_t cb, void *context, uint32_t ms)
 	ti_conn_info_t info = {
 		.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = cb, .context = context};
 
-	down = (struct kept){.n = TX_COUNT};
+	down = (struct tx_kept){.n = TX_COUNT};
 	TX_IS(tx->listen(w.ti, &attr, &info, NULL, &listener), TI_SUCCESS);
 }
 
@@ -69,24 +56,16 @@ static void call(void)
 	ti_conn_info_t info = {.src_ep = w.any,
 		.dst_ep = w.ep,
 		.pdh = w.pd,
-		.conn_request_cb = keep,
+		.conn_request_cb = tx_keep,
 		.context = &up};
 
-	up = (struct kept){.n = TX_COUNT};
+	up = (struct tx_kept){.n = TX_COUNT};
 	TX_IS(tx->connect(w.ti, &attr, &info, NULL, &conn), TI_SUCCESS);
-}
-
-static void end(ti_conn_handle_t h)
-{
-	struct tx_count gone = TX_COUNT;
-
-	TX_IS(tx->disconnect(h, tx_told, &gone), TI_SUCCESS);
-	tx_await(&gone, 1);
 }
 
 /* ---- calls that come late ---- */
 
-static void accept_late(struct kept *k)
+static void accept_late(struct tx_kept *k)
 {
 	ti_comp_info_t comp = {.h_send_cq = cq, .h_recv_cq = cq};
 	ti_data_element_t *list;
@@ -99,7 +78,7 @@ static void accept_late(struct kept *k)
 	TX_IS(tx->accept(&k->req, 0, &comp, NULL), TI_TIMEOUT);
 }
 
-static void reject_late(struct kept *k)
+static void reject_late(struct tx_kept *k)
 {
 	ti_conn_handle_t h = k->req.conn_handle;
 
@@ -108,7 +87,7 @@ static void reject_late(struct kept *k)
 	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
 }
 
-static void late(struct kept *k, bool accepts)
+static void late(struct tx_kept *k, bool accepts)
 {
 	tx_await(&k->n, 1);
 	TX_IS(k->req.status, TI_SUCCESS);
@@ -122,12 +101,12 @@ static void late(struct kept *k, bool accepts)
 static void of_requests(bool accepts)
 {
 	check_case("of requests, %s", accepts ? "accepted" : "rejected");
-	listen_for(keep, &down, 0);
+	listen_for(tx_keep, &down, 0);
 	call();
 	late(&down, accepts);
 	tx_await(&up.n, 1); /* the peer is told */
 	TX_IS(up.req.status, TI_REJECTED);
-	end(listener);
+	tx_close(listener);
 }
 
 static void of_replies(bool accepts)
@@ -141,7 +120,7 @@ static void of_replies(bool accepts)
 	late(&up, accepts);
 	tx_await(&p.done, 1);
 	CHECK(p.status != TI_SUCCESS);
-	end(listener);
+	tx_close(listener);
 }
 
 /* ---- callbacks that come late: nothing is left to do after them ---- */
@@ -150,7 +129,7 @@ static void request_told(void)
 {
 	check_case("a request's callback");
 	ahead_s = LATE_S;
-	listen_for(keep, &down, 0);
+	listen_for(tx_keep, &down, 0);
 	call();
 	tx_await(&down.n, 1);
 	TX_IS(down.req.status, TI_TIMEOUT);
@@ -158,7 +137,7 @@ static void request_told(void)
 	ahead_s = 0;
 	tx_await(&up.n, 1);
 	TX_IS(up.req.status, TI_REJECTED);
-	end(listener);
+	tx_close(listener);
 }
 
 static void reply_told(void)
@@ -166,7 +145,7 @@ static void reply_told(void)
 	ti_comp_info_t comp = {.h_send_cq = cq, .h_recv_cq = cq};
 
 	check_case("a reply's callback");
-	listen_for(keep, &down, UINT32_MAX);
+	listen_for(tx_keep, &down, UINT32_MAX);
 	call();
 	tx_await(&down.n, 1);
 	ahead_s = LATE_S;
@@ -175,8 +154,8 @@ static void reply_told(void)
 	TX_IS(up.req.status, TI_TIMEOUT);
 	TX_IS(tx->disconnect(conn, NULL, NULL), TI_INVALID_HANDLE);
 	ahead_s = 0;
-	end(down.req.conn_handle);
-	end(listener);
+	tx_close(down.req.conn_handle);
+	tx_close(listener);
 }
 
 int main(void)

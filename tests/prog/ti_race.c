@@ -261,7 +261,6 @@ static void round_of_calls(ti_conn_attr_t *listens)
 {
 	ti_conn_info_t info = {
 		.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = asked, .context = calls};
-	struct tx_count gone = TX_COUNT;
 	pthread_t threads[CALLS];
 	ti_conn_handle_t l;
 	double until = now_ms() + TX_WAIT_MS;
@@ -283,8 +282,7 @@ static void round_of_calls(ti_conn_attr_t *listens)
 			die("%u of %u calls were answered", answered, (unsigned)CALLS);
 		nap(100);
 	}
-	TX_IS(tx->disconnect(l, tx_told, &gone), TI_SUCCESS);
-	tx_await(&gone, 1);
+	tx_close(l);
 	for (unsigned n = 0; n < CALLS; n++)
 		end_call(&calls[n]);
 	end_round();
