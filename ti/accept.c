@@ -136,10 +136,10 @@ static void flush(struct conn *c)
 {
 	bool idle;
 
-	qp_to_error(c);
 	drain_lock(c);
-	c->mute = true;
+	c->mute = true; /* first: the completion thread might be at its callback when we return */
 	drain_unlock(c);
+	qp_to_error(c);
 	do {
 		drain_lock(c);
 		(void)drain(c, INT32_MAX);
