@@ -28,6 +28,7 @@ struct slot {
 	_Atomic uint32_t kind;
 	uint32_t next_free; /* index + 1 */
 	struct object *object;
+	struct lock lock; /* of the object: here, since this memory is never freed */
 };
 
 static struct {
@@ -114,25 +115,68 @@ int object_open(struct object *o, enum handle_kind kind, void (*release)(struct 
 	return 0;
 }
 
-void *object_get(const void *handle, enum handle_kind kind)
+/* The slot that a handle of that kind would have; NULL: none. */
+static struct slot *slot_of(const void *handle, enum handle_kind kind)
 {
 	uintptr_t h = (uintptr_t)handle;
-	struct slot *s;
-	uint64_t word;
 
 	if ((h >> INDEX_BITS & ((1 << KIND_BITS) - 1)) != kind || !(h & INDEX_MASK))
 		return NULL;
-	s = slot_at((h & INDEX_MASK) - 1);
+	return slot_at((h & INDEX_MASK) - 1);
+}
+
+/* Does the slot have what the handle names?  word is the slot's. */
+static bool names(const void *handle, enum handle_kind kind, struct slot *s, uint64_t word)
+{
+	return generation(word) == (uintptr_t)handle >> GEN_SHIFT && references(word) &&
+	       atomic_load_explicit(&s->kind, memory_order_relaxed) == kind;
+}
+
+void *object_get(const void *handle, enum handle_kind kind)
+{
+	struct slot *s = slot_of(handle, kind);
+	uint64_t word;
+
 	if (!s)
 		return NULL;
 	word = atomic_load_explicit(&s->word, memory_order_relaxed);
 	do {
-		if (generation(word) != h >> GEN_SHIFT || !references(word) ||
-			atomic_load_explicit(&s->kind, memory_order_relaxed) != kind)
+		if (!names(handle, kind, s, word))
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&s->word, &word, word + 1, memory_order_acquire, memory_order_relaxed));
 	return s->object;
+}
+
+void *object_lock(const void *handle, enum handle_kind kind)
+{
+	struct slot *s = slot_of(handle, kind);
+
+	if (!s)
+		return NULL;
+	lock_take(&s->lock);
+	if (names(handle, kind, s, atomic_load_explicit(&s->word, memory_order_acquire)))
+		return s->object;
+	lock_drop(&s->lock);
+	return NULL;
+}
+
+void object_relock(struct object *o)
+{
+	lock_take(&slot_at(o->index)->lock);
+}
+
+void object_unlock(struct object *o)
+{
+	if (o->forks == fork_count())
+		lock_drop(&slot_at(o->index)->lock);
+}
+
+bool object_is_open(const struct object *o)
+{
+	uint64_t word = atomic_load_explicit(&slot_at(o->index)->word, memory_order_acquire);
+
+	return generation(word) == (uintptr_t)o->handle >> GEN_SHIFT;
 }
 
 void object_hold(struct object *o)
@@ -165,6 +209,17 @@ void object_put(struct object *o)
 bool object_close(struct object *o)
 {
 	struct slot *s = slot_at(o->index);
+	bool closed;
+
+	lock_take(&s->lock);
+	closed = object_close_locked(o);
+	lock_drop(&s->lock);
+	return closed;
+}
+
+bool object_close_locked(struct object *o)
+{
+	struct slot *s = slot_at(o->index);
 	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
 	uint32_t gen = (uintptr_t)o->handle >> GEN_SHIFT;
 
@@ -186,6 +241,7 @@ void handles_forked(void)
 
 		atomic_store_explicit(&s->word, ((word >> 32) + 1) << 32, memory_order_relaxed);
 		s->object = NULL;
+		s->lock = (struct lock){0};
 		s->next_free = table.free;
 		table.free = i + 1;
 	}

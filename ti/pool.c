@@ -223,11 +223,11 @@ bool pool_lkey(struct pool *pool, struct pd *pd, const void *addr, uint32_t *key
 		return false;
 	reg = find_reg(pool, pd);
 	if (!reg) {
-		lock_take(&pool->lock);
+		lock_take(&pool->reg_lock);
 		reg = find_reg(pool, pd);
 		if (!reg)
 			reg = add_reg(pool, pd, st);
-		lock_drop(&pool->lock);
+		lock_drop(&pool->reg_lock);
 	}
 	if (reg)
 		*key = reg->mr->lkey;
@@ -301,33 +301,22 @@ ti_status_t op_res_pool_create(ti_handle_t h_ti, ti_res_pool_type_t pool_type, u
 	return st;
 }
 
-struct pool *pool_get(ti_res_pool_handle_t h_pool)
-{
-	return object_get(h_pool, HANDLE_POOL);
-}
-
 ti_status_t op_res_pool_destroy(ti_res_pool_handle_t h_pool)
 {
-	struct pool *pool = pool_get(h_pool);
-	ti_status_t st = TI_INVALID_HANDLE;
-	bool idle;
+	struct pool *pool = pool_lock(h_pool);
 
 	if (!pool)
-		return st;
-	lock_take(&pool->lock);
-	idle = pool->n_free == pool->count && !pool->waits && !pool->serving;
-	lock_drop(&pool->lock);
-	if (!idle) {
+		return TI_INVALID_HANDLE;
+	if (pool->n_free < pool->count || pool->waits || pool->serving) {
+		pool_unlock(pool);
 		log_line(LOG_LVL_WARN,
 			"ti: pool %p is not destroyed: elements are out, or are waited for",
 			(void *)h_pool);
-		st = TI_RESOURCE_BUSY;
-	} else if (service_leave(&pool->m)) {
-		object_put(&pool->m.obj);
-		st = TI_SUCCESS;
+		return TI_RESOURCE_BUSY;
 	}
+	(void)service_leave_locked(&pool->m); /* the handle is open: it is ours to close */
 	object_put(&pool->m.obj);
-	return st;
+	return TI_SUCCESS;
 }
 
 ti_status_t ti_rdma_set_remote(ti_data_element_t *p_element, const ti_rdma_desc_t *p_remote)

@@ -31,9 +31,10 @@ struct pool {
 	char *elements;     /* count * stride bytes */
 	char *buffers;      /* all of them; NULL: none */
 	size_t buffers_len, buffers_each;
+	struct lock reg_lock; /* of who adds to regs */
 	_Atomic(struct pool_reg *) regs;
 
-	struct lock lock;
+	/* Under the object's lock. */
 	ti_data_element_t *free;
 	uint32_t n_free;
 	struct pool_wait *waits, **waits_end;
@@ -43,8 +44,16 @@ struct pool {
 	_Atomic uint32_t puts; /* they sleep on it */
 };
 
-/* The pool with a reference, or NULL. */
-struct pool *pool_get(ti_res_pool_handle_t h_pool);
+/* The pool with its object's lock, or NULL. */
+static inline struct pool *pool_lock(ti_res_pool_handle_t h_pool)
+{
+	return object_lock(h_pool, HANDLE_POOL);
+}
+
+static inline void pool_unlock(struct pool *pool)
+{
+	object_unlock(&pool->m.obj);
+}
 
 /* The key of a buffer of the pool's own, addr; registers the buffers in pd if need be.  False: it
  * is not in a buffer of the pool's, or *key could not be made (*st). */

@@ -40,50 +40,39 @@ static bool try_get(struct pool *pool, uint32_t n, bool partial, ti_pool_respons
 	return true;
 }
 
-static bool get_now(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
+/* Until there are enough; false: the pool was destroyed meanwhile.  With a reference. */
+static bool get_blocking(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
 {
-	bool ok;
-
-	lock_take(&pool->lock);
-	ok = try_get(pool, n, partial, resp);
-	lock_drop(&pool->lock);
-	return ok;
-}
-
-/* Until there are enough; false: the pool was destroyed meanwhile. */
-static bool get_blocking(
-	struct pool *pool, const void *h, uint32_t n, bool partial, ti_pool_response_t *resp)
-{
-	struct pool *still;
-	uint32_t puts;
 	bool ok = false;
 
-	lock_take(&pool->lock);
-	while (!(ok = try_get(pool, n, partial, resp))) {
-		puts = atomic_load_explicit(&pool->puts, memory_order_relaxed);
+	object_relock(&pool->m.obj);
+	while (object_is_open(&pool->m.obj) && !(ok = try_get(pool, n, partial, resp))) {
+		uint32_t puts = atomic_load_explicit(&pool->puts, memory_order_relaxed);
+
 		pool->sleepers++;
-		lock_drop(&pool->lock);
+		pool_unlock(pool);
 		futex_wait_shared(&pool->puts, puts, 100 * (uint64_t)NSEC_PER_MSEC);
-		still = pool_get((ti_res_pool_handle_t)h);
-		lock_take(&pool->lock);
+		object_relock(&pool->m.obj);
 		pool->sleepers--;
-		if (!still)
-			break;
-		object_put(&still->m.obj);
 	}
-	lock_drop(&pool->lock);
+	pool_unlock(pool);
 	return ok;
 }
 
-static ti_status_t get_sync(struct pool *pool, ti_res_pool_handle_t h, uint32_t n, bool partial,
-	ti_pool_response_t *resp)
+/* Drops the lock. */
+static ti_status_t get_sync(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
 {
-	bool ok = get_now(pool, n, partial, resp);
+	bool ok = try_get(pool, n, partial, resp);
 
 	if (!ok && n <= pool->count && service_has(pool->m.ti, TI_BLOCKING_GET)) {
+		object_hold(&pool->m.obj);
+		pool_unlock(pool);
 		system_block();
-		ok = get_blocking(pool, h, n, partial, resp);
+		ok = get_blocking(pool, n, partial, resp);
 		system_unblock();
+		object_put(&pool->m.obj);
+	} else {
+		pool_unlock(pool);
 	}
 	if (ok)
 		return TI_SUCCESS;
@@ -116,7 +105,7 @@ static struct pool_wait *serve_first(struct pool *pool, ti_pool_response_t *resp
 
 /*
  * Calls back in order; one thread at a time, since a callback may put elements.  Under the lock,
- * which it drops meanwhile.
+ * which it drops meanwhile, with a reference.
  */
 static void serve(struct pool *pool)
 {
@@ -131,13 +120,13 @@ static void serve(struct pool *pool)
 		ti_res_pool_cb_t cb = w->cb;
 		bool done = !w->missing;
 
-		lock_drop(&pool->lock);
+		pool_unlock(pool);
 		cb(&resp);
 		if (forks != fork_count())
-			return; /* in a child the lock may be held for ever */
+			return; /* in a child the pool is the parent's */
 		if (done)
 			free(w);
-		lock_take(&pool->lock);
+		object_relock(&pool->m.obj);
 	}
 	pool->serving = false;
 }
@@ -152,6 +141,7 @@ static bool waits_still(const struct pool *pool, uint64_t number)
 	return at;
 }
 
+/* Drops the lock. */
 static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res_pool_cb_t cb,
 	void *context1, void *context2)
 {
@@ -159,16 +149,19 @@ static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res
 	uint64_t number;
 	bool waits;
 
-	if (!w)
+	if (!w) {
+		pool_unlock(pool);
 		return TI_INSUFFICIENT_RESOURCES;
-	lock_take(&pool->lock);
+	}
+	object_hold(&pool->m.obj);
 	number = ++pool->last_number;
 	*w = (struct pool_wait){NULL, number, cb, context1, context2, n, partial};
 	*pool->waits_end = w;
 	pool->waits_end = &w->next;
 	serve(pool);
 	waits = waits_still(pool, number);
-	lock_drop(&pool->lock);
+	pool_unlock(pool);
+	object_put(&pool->m.obj);
 	return waits ? TI_PENDING : TI_SUCCESS;
 }
 
@@ -179,32 +172,42 @@ static bool lacks_keys(const struct pool *pool)
 	       !atomic_load_explicit(&pool->regs, memory_order_relaxed);
 }
 
+/* Locked once more, with those keys where they can be had; NULL: it was destroyed meanwhile. */
+static struct pool *show_keys(struct pool *pool, ti_res_pool_handle_t h_pool)
+{
+	object_hold(&pool->m.obj);
+	pool_unlock(pool);
+	pool_register_early(pool);
+	object_put(&pool->m.obj);
+	return pool_lock(h_pool);
+}
+
 ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
 	boolean_t partial_allocation_OK, ti_res_pool_cb_t res_cb, void *p_context1,
 	void *p_context2, ti_pool_response_t *p_res_pool_resp)
 {
-	struct pool *pool = pool_get(h_pool);
-	ti_status_t st;
+	struct pool *pool = pool_lock(h_pool);
 
+	if (pool && lacks_keys(pool))
+		pool = show_keys(pool, h_pool);
 	if (!pool)
 		return TI_INVALID_HANDLE;
-	if (lacks_keys(pool))
-		pool_register_early(pool);
 	if (!res_cb == !p_res_pool_resp || !element_count) {
-		st = TI_INVALID_SETTING;
-	} else if (res_cb) {
-		/* one that can never be served would block all behind it */
-		st = element_count > pool->count && !partial_allocation_OK
-			     ? TI_INSUFFICIENT_RESOURCES
-			     : get_async(pool, element_count, partial_allocation_OK, res_cb,
-				       p_context1, p_context2);
-	} else {
+		pool_unlock(pool);
+		return TI_INVALID_SETTING;
+	}
+	if (!res_cb) {
 		p_res_pool_resp->p_context1 = p_context1;
 		p_res_pool_resp->p_context2 = p_context2;
-		st = get_sync(pool, h_pool, element_count, partial_allocation_OK, p_res_pool_resp);
+		return get_sync(pool, element_count, partial_allocation_OK, p_res_pool_resp);
 	}
-	object_put(&pool->m.obj);
-	return st;
+	/* one that can never be served would block all behind it */
+	if (element_count > pool->count && !partial_allocation_OK) {
+		pool_unlock(pool);
+		return TI_INSUFFICIENT_RESOURCES;
+	}
+	return get_async(
+		pool, element_count, partial_allocation_OK, res_cb, p_context1, p_context2);
 }
 
 /* ---- back ---- */
@@ -241,23 +244,31 @@ static bool put_list(struct pool *pool, ti_data_element_t *list)
 	return true;
 }
 
-ti_status_t op_res_pool_put(ti_res_pool_handle_t h_pool, ti_data_element_t *p_delist)
+/* Those that wait, by callback or asleep.  Under the lock, which it drops. */
+static void serve_waiting(struct pool *pool)
 {
-	struct pool *pool = pool_get(h_pool);
-	bool ok = false;
-
-	if (!pool)
-		return TI_INVALID_HANDLE;
-	lock_take(&pool->lock);
-	if (p_delist)
-		ok = put_list(pool, p_delist);
-	if (ok && pool->waits)
+	object_hold(&pool->m.obj);
+	if (pool->waits)
 		serve(pool);
-	if (ok && pool->sleepers) {
+	if (pool->sleepers) {
 		atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
 		futex_wake_shared(&pool->puts);
 	}
-	lock_drop(&pool->lock);
+	pool_unlock(pool);
 	object_put(&pool->m.obj);
+}
+
+ti_status_t op_res_pool_put(ti_res_pool_handle_t h_pool, ti_data_element_t *p_delist)
+{
+	struct pool *pool = pool_lock(h_pool);
+	bool ok;
+
+	if (!pool)
+		return TI_INVALID_HANDLE;
+	ok = p_delist && put_list(pool, p_delist);
+	if (ok && (pool->waits || pool->sleepers))
+		serve_waiting(pool);
+	else
+		pool_unlock(pool);
 	return ok ? TI_SUCCESS : TI_INVALID_PARAMETER;
 }

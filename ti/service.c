@@ -115,6 +115,16 @@ bool service_leave(struct member *m)
 	return true;
 }
 
+bool service_leave_locked(struct member *m)
+{
+	bool closed = object_close_locked(&m->obj);
+
+	object_unlock(&m->obj);
+	if (closed)
+		unlist(m);
+	return closed;
+}
+
 void member_end(struct member *m)
 {
 	object_put(&m->ti->obj);

@@ -44,6 +44,9 @@ void *member_get(struct service *ti, const void *handle, enum handle_kind kind);
 /* Closes the handle; true for one caller, who gives the reference back with object_put(). */
 bool service_leave(struct member *m);
 
+/* The same for who has the object's lock, and drops it. */
+bool service_leave_locked(struct member *m);
+
 /* The last step of an object's destroy: lets go of the service. */
 void member_end(struct member *m);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Resource pools: memory, partial and asynchronous gets in order, what is refused, the end. */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -239,6 +240,45 @@ static void blocking(struct tx_world *w)
 	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
 }
 
+/* ---- destroyed beside gets ---- */
+
+static _Atomic(ti_res_pool_handle_t) shared_pool;
+
+/* An element that it got is its own until it is put: destroying is refused meanwhile. */
+static void *use_shared(void *arg)
+{
+	ti_res_pool_handle_t pool;
+	ti_pool_response_t r;
+
+	(void)arg;
+	while ((pool = atomic_load(&shared_pool)) != NULL) {
+		if (tx->res_pool_get(pool, 1, FALSE, NULL, NULL, NULL, &r) != TI_SUCCESS)
+			continue; /* destroyed a moment ago */
+		memset(r.p_element_list->local_data_desc[2].vaddr, 3, 4096);
+		TX_IS(tx->res_pool_put(pool, r.p_element_list), TI_SUCCESS);
+	}
+	return NULL;
+}
+
+static void destroyed(struct tx_world *w)
+{
+	ti_res_pool_handle_t pool = make(w, TI_RES_POOL_MSG, 1), next;
+	pthread_t thread;
+	ti_status_t st;
+
+	check_case("destroyed beside gets");
+	atomic_store(&shared_pool, pool);
+	CHECK(!pthread_create(&thread, NULL, use_shared, NULL));
+	for (int i = 0; i < 300; i++, pool = next) {
+		next = i < 299 ? make(w, TI_RES_POOL_MSG, 1) : NULL;
+		while ((st = tx->res_pool_destroy(pool)) == TI_RESOURCE_BUSY)
+			;
+		TX_IS(st, TI_SUCCESS);
+		atomic_store(&shared_pool, next);
+	}
+	CHECK(!pthread_join(thread, NULL));
+}
+
 /* ---- what is refused ---- */
 
 static void refused(struct tx_world *w)
@@ -293,6 +333,7 @@ int main(void)
 	chained(&w);
 	asked_again(&w);
 	blocking(&w);
+	destroyed(&w);
 	refused(&w); /* and destroy_ti() takes what is out */
 	tx_end(&w);
 	return check_result();
