@@ -373,9 +373,10 @@ enum share_reason range_there(const struct range_plan *p, bool user, bool whole)
 
 		rc = convert_there(&c, r->start, r->end, &done);
 		if (rc)
-			why = rc == -EBUSY   ? SHARE_USERFAULTFD
-			      : rc == -EPERM ? SHARE_ATTRIBUTES /* sealed */
-					     : SHARE_KERNEL;
+			why = rc == -EBUSY    ? SHARE_USERFAULTFD
+			      : rc == -EPERM  ? SHARE_ATTRIBUTES /* sealed */
+			      : rc == -EINVAL ? SHARE_THREADS
+					      : SHARE_KERNEL;
 		vma_attr_apply(&r->attr, r->start, done);
 		note_attr(&r->attr, r->start, done);
 		own.areas += AREAS_PER_RUN;

@@ -44,7 +44,9 @@ bool convert_watched(uint64_t at);
 /*
  * Moves [start, end), pages of private writable memory that no userfaultfd watches, into the
  * arena.  *done is how far it came, end on success.  -EBUSY: a userfaultfd watches it after all;
- * other -errno: the kernel refused.  What lies between *done and end is as it was.
+ * -EINVAL: the kernel cannot hold off other threads there (before Linux 5.19, where the memory was
+ * in the arena before); other -errno: the kernel refused.  What lies between *done and end is as it
+ * was.
  */
 int convert_there(struct convert *c, uint64_t start, uint64_t end, uint64_t *done);
 

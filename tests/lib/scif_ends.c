@@ -2,11 +2,14 @@
 #include "tests/lib/scif_ends.h"
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/lib/check.h"
@@ -75,6 +78,22 @@ bool scif_can_map(void)
 	const char *share = getenv("WEFT_SHARE");
 
 	return !share || strcmp(share, "never") != 0;
+}
+
+bool scif_can_map_again(void)
+{
+	enum { WP_SHMEM = 1 << 12 }; /* of newer kernel headers than Debian 12's */
+	struct uffdio_api api = {
+		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | WP_SHMEM};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	bool can;
+
+	if (fd < 0) /* 5.10 does not know that flag */
+		fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	can = scif_can_map() && fd >= 0 && !ioctl(fd, UFFDIO_API, &api);
+	if (fd >= 0)
+		close(fd);
+	return can;
 }
 
 short scif_raw_poll(scif_epd_t epd, short events, int ms)

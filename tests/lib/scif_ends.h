@@ -33,6 +33,9 @@ void *scif_pages(size_t len);
 /* Can windows be mapped?  Not with WEFT_SHARE=never. */
 bool scif_can_map(void);
 
+/* Also if their memory was a window before?  Not before Linux 5.19, as there are threads. */
+bool scif_can_map_again(void);
+
 /* What poll(2) says within ms of those events. */
 short scif_raw_poll(int epd, short events, int ms);
 /* What scif_poll() says; -1: nothing within ms. */
