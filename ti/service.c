@@ -158,7 +158,6 @@ ti_status_t op_create_ti(ti_handle_t *ph_ti)
 	if (!ph_ti)
 		return TI_INVALID_PARAMETER;
 	*ph_ti = NULL;
-	trace_settle();
 	if (start_threads())
 		return TI_INSUFFICIENT_RESOURCES;
 	ti = calloc(1, sizeof *ti);

@@ -3,11 +3,14 @@
 
 #include "ti/service.h"
 
-_Atomic bool trace_ops;
+_Atomic uint8_t trace_ops = TRACE_UNKNOWN;
 
-void trace_settle(void)
+bool trace_settle(void)
 {
-	atomic_store_explicit(&trace_ops, log_enabled(LOG_LVL_DEBUG), memory_order_relaxed);
+	bool on = log_enabled(LOG_LVL_DEBUG);
+
+	atomic_store_explicit(&trace_ops, on ? TRACE_ON : TRACE_OFF, memory_order_relaxed);
+	return on;
 }
 
 void trace_set_level(ti_debug_level_t level)
@@ -20,7 +23,7 @@ void trace_set_level(ti_debug_level_t level)
 	};
 
 	log_set_level(levels[level]);
-	trace_settle();
+	(void)trace_settle();
 }
 
 void trace_begin(const char *op, const void *handle)

@@ -14,16 +14,22 @@
 #include "base/log.h"
 #include "ti/ti.h"
 
-/* Are operations told of?  All that they cost where they are not. */
-extern _Atomic bool trace_ops;
+enum trace_ops { TRACE_OFF, TRACE_ON, TRACE_UNKNOWN /* the log was not asked yet */ };
 
+extern _Atomic uint8_t trace_ops; /* enum trace_ops */
+
+/* Asks the log. */
+bool trace_settle(void);
+
+/* Are operations told of?  All that they cost where they are not. */
 static inline bool trace_on(void)
 {
-	return atomic_load_explicit(&trace_ops, memory_order_relaxed);
+	uint8_t ops = atomic_load_explicit(&trace_ops, memory_order_relaxed);
+
+	return ops != TRACE_OFF && (ops == TRACE_ON || trace_settle());
 }
 
-/* Makes trace_on() what the log's level is; sets that level first. */
-void trace_settle(void);
+/* Sets the log's level, and trace_on() with it. */
 void trace_set_level(ti_debug_level_t level);
 
 /* An operation on that handle begins, returns. */

@@ -24,7 +24,7 @@ static void open_log(void)
 	char spec[300];
 
 	snprintf(path, sizeof path, "%s/ti_log", dir ? dir : "/tmp");
-	snprintf(spec, sizeof spec, "error:%s", path);
+	snprintf(spec, sizeof spec, "debug:%s", path);
 	setenv("WEFT_LOG", spec, 1);
 }
 
@@ -228,6 +228,29 @@ static const char *const operations[] = {
 	NULL,
 };
 
+/* By WEFT_LOG alone: there is no service yet. */
+static const char *const before_all[] = {
+	"debug: ti: events_register(0x",
+	") returns: Success\n",
+	NULL,
+};
+
+static void heard(const ti_event_t event, const void *context, const void *data)
+{
+	(void)event;
+	(void)context;
+	(void)data;
+}
+
+static void first_of_all(void)
+{
+	check_case("before a service");
+	TX_IS(tx->events_register(&w, heard), TI_SUCCESS);
+	read_log();
+	words(before_all);
+	TX_IS(tx->events_deregister(&w, heard), TI_SUCCESS);
+}
+
 int main(void)
 {
 	struct ibv_context **devices;
@@ -236,6 +259,7 @@ int main(void)
 	open_log();
 	devices = take_adapter();
 	tx = ti_ops_get();
+	first_of_all();
 	TX_IS(tx->create_ti(&first), TI_SUCCESS);
 	says(first, TI_DBG_OFF, FATAL);
 	says(first, TI_DBG_STD, ERROR);
