@@ -159,8 +159,8 @@ static void take(ti_cq_handle_t cq, ti_data_element_t *list)
 		need(tx->poll_cq(cq, &list), "poll");
 	while ((e = list) != NULL) {
 		list = e->p_next_msg;
-		if (e->status == TI_CANCELED && !active)
-			return; /* the other side has what it wanted */
+		if (e->status == TI_CANCELED && (ended || !active))
+			return; /* one side has what it wanted, and ended the other */
 		need(e->status, "completion");
 		e->p_next_msg = NULL;
 		if (e->p_context == &recv_cq) {
