@@ -16,8 +16,8 @@
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
-#include "hca/durable.h"
 #include "hca/reach.h"
+#include "pages/durable.h"
 
 /* Names of enum seg_counter. */
 static const char *const counter_names[CTR_COUNT] = {

@@ -14,7 +14,6 @@
 #include "hca/atomic_op.h"
 #include "hca/exec_agent.h"
 #include "hca/heap.h"
-#include "hca/mapped.h"
 #include "hca/mr_persist.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
@@ -23,6 +22,7 @@
 #include "hca/worker.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/copy.h"
+#include "pages/mapped.h"
 
 static struct {
 	pthread_mutex_t lock;

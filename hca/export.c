@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "hca/mapped.h"
 #include "hca/proc.h"
 #include "hca/share.h"
 #include "hca/share_words.h"
 #include "hca/tables.h"
+#include "pages/mapped.h"
 #include "pages/vma.h"
 
 static int error_of(enum share_reason why)

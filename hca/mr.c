@@ -10,7 +10,6 @@
 #include "hca/agent.h"
 #include "hca/crash.h"
 #include "hca/hca.h"
-#include "hca/mapped.h"
 #include "hca/mr_persist.h"
 #include "hca/objects.h"
 #include "hca/peer.h"
@@ -19,6 +18,7 @@
 #include "hca/share.h"
 #include "hca/tables.h"
 #include "include/weft/verbs_ext.h"
+#include "pages/mapped.h"
 
 enum {
 	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

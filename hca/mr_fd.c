@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/dax.h"
 #include "hca/objects.h"
 #include "include/weft/verbs_ext.h"
+#include "pages/dax.h"
 
 #ifndef DMA_BUF_MAGIC
 #define DMA_BUF_MAGIC 0x444d4142

@@ -2,7 +2,7 @@
 /* Regions of this process that are registered for persistent flushes: the owner's side. */
 #pragma once
 
-#include "hca/durable.h"
+#include "pages/durable.h"
 #include "pages/mover.h"
 
 /*

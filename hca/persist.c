@@ -2,9 +2,9 @@
 #include "hca/persist.h"
 
 #include "hca/carry.h"
-#include "hca/durable.h"
 #include "hca/exec_agent.h"
 #include "hca/mr_persist.h"
+#include "pages/durable.h"
 
 static enum durability kind_of(const struct held *held)
 {

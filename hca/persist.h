@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * FLUSH of type persistent: the one place in which written memory of a region becomes durable.
- * What a region's memory is was found out when it was registered (hca/durable.h) and stands in its
- * entry: MR_PMEM, MR_FILE, or neither.
+ * What a region's memory is was found out when it was registered (pages/durable.h) and stands in
+ * its entry: MR_PMEM, MR_FILE, or neither.
  */
 #pragma once
 

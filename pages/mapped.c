@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/mapped.h"
+#include "pages/mapped.h"
 
 #include <errno.h>
 #include <sys/mman.h>

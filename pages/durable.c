@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/durable.h"
+#include "pages/durable.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <sys/vfs.h>
 
 #include "base/log.h"
-#include "hca/dax.h"
-#include "hca/mapped.h"
+#include "pages/dax.h"
+#include "pages/mapped.h"
 #include "pages/vma.h"
 
 /* ---- libpmem ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/dax.h"
+#include "pages/dax.h"
 
 #include <stdio.h>
 #include <string.h>
