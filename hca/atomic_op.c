@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/atomic_op.h"
 
-#include "hca/token.h"
+#include "hca/seg/token.h"
 
 enum { SPINS = 2000 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Completion channels: an eventfd, and the CQs whose events it counts (hca/fired.h). */
+/* Completion channels: an eventfd, and the CQs whose events it counts (hca/seg/fired.h). */
 #include "hca/channel.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 #include "hca/complete.h"
 
 #include "base/clock.h"
-#include "hca/arm.h"
-#include "hca/tm_list.h"
-#include "hca/token.h"
+#include "hca/seg/arm.h"
+#include "hca/seg/tm_list.h"
+#include "hca/seg/token.h"
 
 /*
  * The ring is full: the CQ is lost, as on an HCA; its owner hears of it once.  False: the program

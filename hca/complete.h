@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 enum { ALIVE_CACHE = 8 };
 

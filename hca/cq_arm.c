@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 #include "hca/agent.h"
-#include "hca/arm.h"
 #include "hca/channel.h"
 #include "hca/complete.h"
 #include "hca/cq.h"
 #include "hca/proc.h"
+#include "hca/seg/arm.h"
 #include "hca/wake.h"
 
 static bool early_solicited(const struct ticket_run *early)

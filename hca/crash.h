@@ -11,7 +11,7 @@
 
 #include "crash/journal.h"
 #include "hca/objects.h"
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 /* Which regions: all that peers may write, or those that can be persistent (the default). */
 #define CRASH_REGIONS_ENV "WEFT_CRASH_REGIONS"

@@ -7,8 +7,8 @@
 #include "hca/explain.h"
 #include "hca/hca.h"
 #include "hca/objects.h"
-#include "hca/port_event.h"
 #include "hca/proc.h"
+#include "hca/seg/port_event.h"
 #include "hca/tables.h"
 
 int hca_async_fd(void)

@@ -5,9 +5,9 @@
 #include "base/tsan.h"
 #include "hca/exec_agent.h"
 #include "hca/exec_op.h"
-#include "hca/park.h"
-#include "hca/tm_list.h"
-#include "hca/token.h"
+#include "hca/seg/park.h"
+#include "hca/seg/tm_list.h"
+#include "hca/seg/token.h"
 
 enum {
 	RNR_RETRY_FOREVER = 7,

@@ -24,7 +24,7 @@ struct budget {
 	unsigned requests; /* to execute at most */
 	uint64_t bytes;    /* to move at most, checked between requests */
 	uint64_t large;    /* a request of at least so many bytes is left to the worker */
-	bool one_sided;    /* a guess: nothing that is queued takes a receive (hca/slot.h) */
+	bool one_sided;    /* a guess: nothing that is queued takes a receive (hca/seg/slot.h) */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "hca/exec_send.h"
 #include "hca/exec_tm.h"
 #include "hca/persist.h"
-#include "hca/token.h"
+#include "hca/seg/token.h"
 #include "hca/view_backing.h"
 #include "hca/window.h"
 #include "pages/mover.h"

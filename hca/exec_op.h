@@ -3,8 +3,8 @@
 #pragma once
 
 #include "hca/exec.h"
-#include "hca/opcode.h"
 #include "hca/resolve.h"
+#include "hca/seg/opcode.h"
 #include "pages/mover.h"
 
 enum step {
@@ -41,7 +41,7 @@ struct work {
 	uint32_t rq_pos; /* the receive that the request consumes */
 	struct seg_rqe *rqe;
 	uint64_t moved;
-	uint64_t tm_seen;  /* word of the list of tags in which none matched: hca/tm_list.h */
+	uint64_t tm_seen;  /* word of the list of tags in which none matched: hca/seg/tm_list.h */
 	bool plain;        /* from us to another process's own receive queue: work_send_plain() */
 	bool busy;         /* a move stopped because a region is changing over */
 	enum slot_way way; /* what our exec slot says */

@@ -3,8 +3,8 @@
 
 #include "hca/carry.h"
 #include "hca/exec_crash.h"
-#include "hca/tm_list.h"
-#include "hca/token.h"
+#include "hca/seg/tm_list.h"
+#include "hca/seg/token.h"
 #include "hca/window.h"
 
 /* ---- the receive ---- */

@@ -7,8 +7,8 @@
 
 #include "hca/carry.h"
 #include "hca/exec_send.h"
-#include "hca/tm_list.h"
-#include "hca/token.h"
+#include "hca/seg/tm_list.h"
+#include "hca/seg/token.h"
 
 /* What a message begins with. */
 struct header {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "hca/layout.h"
+#include "hca/seg/layout.h"
 
 /* Starts over with an empty heap in seg (a new attach). */
 void heap_reset(struct seg *seg);

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "hca/agent.h"
-#include "hca/layout.h"
 #include "hca/proc.h"
+#include "hca/seg/layout.h"
 #include "include/weft/verbs_ext.h"
 
 enum durability persist_kind(uint64_t addr, uint64_t len, unsigned access)

@@ -6,7 +6,7 @@
 #include "hca/hca.h"
 #include "hca/peer.h"
 #include "hca/rx_order.h"
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 struct exec;
 

@@ -11,7 +11,7 @@
 #include "hca/agent.h"
 #include "hca/proc.h"
 #include "hca/reach.h"
-#include "hca/token.h"
+#include "hca/seg/token.h"
 #include "hca/view_backing.h"
 #include "hca/wake.h"
 

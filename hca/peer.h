@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "hca/view.h"
+#include "hca/seg/view.h"
 #include "hca/worker.h"
 
 struct peer {

@@ -7,10 +7,10 @@
 #include "hca/exec.h"
 #include "hca/explain.h"
 #include "hca/objects.h"
-#include "hca/opcode.h"
-#include "hca/park.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
+#include "hca/seg/opcode.h"
+#include "hca/seg/park.h"
 #include "hca/srq.h"
 #include "hca/window.h"
 

@@ -20,8 +20,8 @@
 #include "hca/quarantine.h"
 #include "hca/reach.h"
 #include "hca/route.h"
+#include "hca/seg/token.h"
 #include "hca/tables.h"
-#include "hca/token.h"
 #include "hca/wake.h"
 #include "hca/worker.h"
 

@@ -11,9 +11,9 @@
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
+#include "hca/seg/token.h"
 #include "hca/share.h"
 #include "hca/tables.h"
-#include "hca/token.h"
 #include "hca/worker.h"
 
 _Atomic uint32_t progress_parked;

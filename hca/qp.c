@@ -17,9 +17,9 @@
 #include "hca/quiesce.h"
 #include "hca/resolve.h"
 #include "hca/route.h"
+#include "hca/seg/token.h"
 #include "hca/srq.h"
 #include "hca/tables.h"
-#include "hca/token.h"
 #include "hca/worker.h"
 
 enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };

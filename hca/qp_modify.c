@@ -12,8 +12,8 @@
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
+#include "hca/seg/token.h"
 #include "hca/srq.h"
-#include "hca/token.h"
 #include "include/weft/verbs_ext.h"
 
 enum {

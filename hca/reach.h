@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/layout.h"
+#include "hca/seg/layout.h"
 
 enum reach_flags {
 	REACH_CALLS = 1 << 0,       /* process_vm_readv and _writev are not filtered */

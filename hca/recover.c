@@ -5,8 +5,8 @@
 #include "base/futex.h"
 #include "hca/exec.h"
 #include "hca/exec_agent.h"
-#include "hca/port_event.h"
-#include "hca/token.h"
+#include "hca/seg/port_event.h"
+#include "hca/seg/token.h"
 
 /* Adapts weftd's callbacks to those of an executor. */
 static bool fire(uint32_t attach, uint32_t channel, void *arg)

@@ -2,7 +2,7 @@
 /* From keys and addresses of work requests to memory of a process, with an HCA's checks. */
 #pragma once
 
-#include "hca/view.h"
+#include "hca/seg/view.h"
 #include "pages/iov.h"
 
 enum { HELD_MAX = 72 };

@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "hca/layout.h"
-#include "hca/view.h"
+#include "hca/seg/layout.h"
+#include "hca/seg/view.h"
 
 struct rx_order {
 	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */

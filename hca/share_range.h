@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/layout.h"
+#include "hca/seg/layout.h"
 #include "pages/convert.h"
 
 enum { RANGE_RUNS = 16 };

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "hca/exec_op.h"
 #include "hca/heap.h"
-#include "hca/park.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
+#include "hca/seg/park.h"
 #include "hca/tables.h"
 #include "hca/tm.h"
 

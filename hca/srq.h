@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner's side of receive queues with several producers (hca/rxq.h is the protocol). */
+/* The owner's side of receive queues with several producers (hca/seg/rxq.h is the protocol). */
 #pragma once
 
 #include "hca/objects.h"

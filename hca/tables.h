@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/layout.h"
+#include "hca/seg/layout.h"
 
 struct hca_qp;
 struct hca_srq;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "hca/proc.h"
+#include "hca/seg/tm_list.h"
 #include "hca/srq.h"
 #include "hca/tables.h"
-#include "hca/tm_list.h"
 
 enum { SYNC_DUE = 0x3fff }; /* unexpected messages that a program may be behind before it is told */
 

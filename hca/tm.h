@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner's side of the list of tags of a shared receive queue (hca/tm_list.h). */
+/* The owner's side of the list of tags of a shared receive queue (hca/seg/tm_list.h). */
 #pragma once
 
 #include "hca/objects.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 /*
  * Where [offset, offset+len) of backing id of v's process is mapped here; maps it if need be. NULL:

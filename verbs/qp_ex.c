@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/opcode.h"
+#include "hca/seg/opcode.h"
 
 /*
  * The request under construction.  It goes to the send queue when the next one begins, or at

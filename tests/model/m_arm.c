@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/arm.h: producers push and fire, the consumer arms, polls once more and sleeps until the
+ * hca/seg/arm.h: producers push and fire, the consumer arms, polls once more and sleeps until the
  * next event; or it leaves the look after arming to the CQ, which fires itself for what is there.
  * A completion whose producer went home is always seen, also when another producer
  * was stopped between FIRING and its write; after a death weftd fires once more.
  */
-#include "hca/arm.h"
+#include "hca/seg/arm.h"
 #include "models.h"
 
 enum { PRODUCERS = 3, CONSUMER_PROC = 3 };

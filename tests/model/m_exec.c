@@ -12,10 +12,10 @@
 #include "hca/exec.h"
 #include "hca/exec_agent.h"
 #include "hca/exec_crash.h"
-#include "hca/park.h"
 #include "hca/persist.h"
 #include "hca/recover.h"
-#include "hca/token.h"
+#include "hca/seg/park.h"
+#include "hca/seg/token.h"
 #include "model_clock.h"
 #include "models.h"
 

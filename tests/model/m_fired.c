@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/fired.h: producers fire the CQs of a channel, each its own; the owner sleeps on the channel
- * and takes one event for each count.  Every CQ that was fired is given to the program, though a
- * producer is stopped or dies at any step, or the ring overflows; and one that fired before
- * another began to comes before it, unless the ring overflowed.
+ * hca/seg/fired.h: producers fire the CQs of a channel, each its own; the owner sleeps on the
+ * channel and takes one event for each count.  Every CQ that was fired is given to the program,
+ * though a producer is stopped or dies at any step, or the ring overflows; and one that fired
+ * before another began to comes before it, unless the ring overflowed.
  */
-#include "hca/fired.h"
+#include "hca/seg/fired.h"
 #include "models.h"
 
 enum { CQS = 3, OWNER_PROC = 3, SLOTS_MAX = 4 };

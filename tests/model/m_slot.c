@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/slot.h: executors use memory under a key while its owner takes the key away and frees the
+ * hca/seg/slot.h: executors use memory under a key while its owner takes the key away and frees the
  * memory.  Nobody uses it after that; a stopped executor delays the owner only.  One that promised
  * to use mapped memory alone does not even do that: it is passed, and what it stored too late it
  * does not take for done.
  */
-#include "hca/slot.h"
+#include "hca/seg/slot.h"
 
-#include "hca/token.h"
+#include "hca/seg/token.h"
 #include "models.h"
 
 enum {

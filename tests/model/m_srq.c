@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/rxq.h: two processes take receives from a shared queue and complete them, its owner posts,
- * frees and posts anew, one of the takers is stopped or dies.  No receive is given to two, none is
- * lost, a taker that parked hears of the next receive, and a stopped one delays nobody.
+ * hca/seg/rxq.h: two processes take receives from a shared queue and complete them, its owner
+ * posts, frees and posts anew, one of the takers is stopped or dies.  No receive is given to two,
+ * none is lost, a taker that parked hears of the next receive, and a stopped one delays nobody.
  */
-#include "hca/rxq.h"
+#include "hca/seg/rxq.h"
 
-#include "hca/park.h"
+#include "hca/seg/park.h"
 #include "models.h"
 
 enum { TAKERS = 2, SLOTS_MAX = 4, OWNER_PROC = TAKERS, WEFTD_PROC };

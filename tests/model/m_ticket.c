@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/ticket.h: producers push, one consumer takes, over several laps of a small ring.  No
+ * hca/seg/ticket.h: producers push, one consumer takes, over several laps of a small ring.  No
  * ticket is lost or doubled, each producer's come in order, "full" is reported only if the ring
  * was full at some instant of the call, and a stopped or dead producer delays nobody.
  */
-#include "hca/ticket.h"
+#include "hca/seg/ticket.h"
 
 #include "models.h"
 

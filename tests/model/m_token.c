@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/token.h: three processes add one work item each and look at the queue; nobody waits.  At
+ * hca/seg/token.h: three processes add one work item each and look at the queue; nobody waits.  At
  * most one executes at a time, and no item is left over by those that went home.
  */
-#include "hca/token.h"
+#include "hca/seg/token.h"
 #include "models.h"
 
 enum { POSTERS = 3, WEFTD = POSTERS };

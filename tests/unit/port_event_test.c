@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "hca/port_event.h"
+#include "hca/seg/port_event.h"
 
 static void in_order(void **state)
 {

@@ -12,10 +12,10 @@
 
 #include "hca/exec.h"
 #include "hca/heap.h"
-#include "hca/opcode.h"
 #include "hca/recover.h"
 #include "hca/resolve.h"
-#include "hca/view.h"
+#include "hca/seg/opcode.h"
+#include "hca/seg/view.h"
 
 static struct seg *seg;
 static struct view view;

@@ -15,8 +15,8 @@
 
 #include "hca/complete.h"
 #include "hca/exec_op.h"
-#include "hca/layout.h"
-#include "hca/opcode.h"
+#include "hca/seg/layout.h"
+#include "hca/seg/opcode.h"
 
 enum { REQUESTER = 1, RESPONDER = 2, GEN = 1, QPN = 0x100 };
 

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-#include "hca/layout.h"
+#include "hca/seg/layout.h"
 #include "pages/arena.h"
 #include "pages/backing.h"
 #include "rdv/conn.h"

@@ -54,10 +54,10 @@ static inline uint64_t ticket_make(uint32_t qp, bool recv, uint32_t gen)
 }
 
 /*
- * What to push for a receive of a queue with several producers (hca/rxq.h): its entry's index in
- * bits 0..16, bit 23 set, and in 17..22 and 25..38 the low 20 bits of the position: the slot, in a
- * ring of any size, and above it at least 5 bits of the lap, so that a surplus ticket is not taken
- * for a later one.
+ * What to push for a receive of a queue with several producers (hca/seg/rxq.h): its entry's index
+ * in bits 0..16, bit 23 set, and in 17..22 and 25..38 the low 20 bits of the position: the slot, in
+ * a ring of any size, and above it at least 5 bits of the lap, so that a surplus ticket is not
+ * taken for a later one.
  */
 static inline uint64_t ticket_make_shared(uint32_t index, uint32_t pos)
 {

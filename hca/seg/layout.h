@@ -5,7 +5,7 @@
  * an index, never a pointer.  weftd creates it, the owner and its peers map all of it.
  *
  * Nothing in a segment is trusted by anyone but its owner: indices are masked, offsets and
- * lengths are checked at use (hca/view.h).  A peer that scribbles over its own segment breaks
+ * lengths are checked at use (hca/seg/view.h).  A peer that scribbles over its own segment breaks
  * itself.  A change of this file is a change of SEG_VERSION.
  *
  * Writers are named per group of fields; groups of different writers lie on different lines.
@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hca/fired.h"
-#include "hca/rxq.h"
-#include "hca/slot.h"
-#include "hca/ticket.h"
+#include "hca/seg/fired.h"
+#include "hca/seg/rxq.h"
+#include "hca/seg/slot.h"
+#include "hca/seg/ticket.h"
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
@@ -103,7 +103,7 @@ struct seg_header {
 	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
 
 	/* anybody: async events that wait for ibv_get_async_event */
-	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/port_event.h */
+	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/seg/port_event.h */
 	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
 
 	/* the owner, at attach: who can reach whose memory how (hca/reach.h) */
@@ -298,8 +298,8 @@ struct seg_rx_place {
 };
 
 /*
- * A receive queue with several producers (hca/rxq.h): of a UD QP in the QP's entry, a shared one
- * in an entry of its own.
+ * A receive queue with several producers (hca/seg/rxq.h): of a UD QP in the QP's entry, a shared
+ * one in an entry of its own.
  */
 struct seg_rxq {
 	/* the owner, in create and modify */
@@ -331,7 +331,7 @@ enum {
 	SEG_TYPE_XRC_SRQ = 0x41,
 	SEG_TYPE_TM_SRQ = 0x42, /* matches tags: its srq is the entry of ... */
 	SEG_TYPE_TM_LIST =
-		0x43, /* the list of tags, whose receives are taken by tag: hca/tm_list.h */
+		0x43, /* the list of tags, whose receives are taken by tag: hca/seg/tm_list.h */
 };
 
 /* seg_qp.send_cq, recv_cq: none. */
@@ -448,7 +448,7 @@ struct seg_cq {
 	_Atomic uint32_t resizes;
 	uint32_t channel;         /* completion channel, 0 = none */
 	_Atomic uint32_t live;    /* generation << 1 | 1 while it exists */
-	_Atomic uint32_t arm;     /* hca/arm.h */
+	_Atomic uint32_t arm;     /* hca/seg/arm.h */
 	_Atomic uint32_t fired;   /* events, counts up over all CQs that have been here */
 	_Atomic uint32_t failed;  /* overrun: completions are lost from here on */
 	_Atomic uint32_t events;  /* async events waiting, bit = enum ibv_event_type */
@@ -466,7 +466,7 @@ struct seg_cq {
 	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
 };
 
-/* A completion channel: which CQs fired (hca/fired.h).  Its slots lie in seg.fired. */
+/* A completion channel: which CQs fired (hca/seg/fired.h).  Its slots lie in seg.fired. */
 struct seg_channel {
 	struct ticket_ring ring;
 	/* anybody, and the owner takes it back: an entry did not fit */
@@ -552,7 +552,7 @@ struct seg_rqe {
 			uint32_t ring_pos; /* where RQ_IN_RING: value of ring_tail before it */
 		};
 		struct {                        /* with several: who took it */
-			_Atomic uint64_t state; /* hca/rxq.h */
+			_Atomic uint64_t state; /* hca/seg/rxq.h */
 			uint32_t qp; /* index of the QP that received, SEG_NONE: of another process
 				      */
 			uint32_t qpn;

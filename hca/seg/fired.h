@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which CQs of a completion channel fired, in the order in which they did: per channel a ring of
- * tickets (hca/ticket.h), so that nobody waits for a producer that was stopped or died.  A producer
- * counts the event at its CQ (fired), puts an entry into the ring, writes the channel's fd, and
- * says so (told).  The owner takes one count from the fd for each event that it gives out.
+ * tickets (hca/seg/ticket.h), so that nobody waits for a producer that was stopped or died.  A
+ * producer counts the event at its CQ (fired), puts an entry into the ring, writes the channel's
+ * fd, and says so (told).  The owner takes one count from the fd for each event that it gives out.
  *
  * The ring is a hint about the order.  What counts is fired: a CQ with more events than the program
  * has got is found by a look at all of them when the ring has no entry for a count (its producer
@@ -17,7 +17,7 @@
  */
 #pragma once
 
-#include "hca/ticket.h"
+#include "hca/seg/ticket.h"
 
 enum { FIRED_NUMBER_SHIFT = 17, FIRED_NUMBER_MASK = 0x3fffff };
 

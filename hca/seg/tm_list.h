@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of tags of an SRQ that matches them: receives (hca/rxq.h) that are taken by the first
- * in the order of posting whose tag fits, not from a head.  Every process that sends to the SRQ
- * searches it.
+ * The list of tags of an SRQ that matches them: receives (hca/seg/rxq.h) that are taken by the
+ * first in the order of posting whose tag fits, not from a head.  Every process that sends to the
+ * SRQ searches it.
  *
  * One word, in the place of the head, orders what the owner does and what senders find:
  *   bits  0..31  version: counts additions, and when receives that were kept apart join
@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 #define TM_UNEXPECTED_ONE (1ull << 32)
 

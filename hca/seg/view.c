@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/view.h"
+#include "hca/seg/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
