@@ -11,7 +11,7 @@
 #include "daemon/leases.h"
 #include "daemon/members.h"
 #include "daemon/timers.h"
-#include "hca/recover.h"
+#include "hca/exec/recover.h"
 #include "rdv/paths.h"
 
 struct process;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The agent: one thread of this process that copies for peers which the kernel does not let at
- * our memory (pages/agent_slot.h is the protocol, hca/exec_agent.h the peer's side).  It runs
+ * our memory (pages/agent_slot.h is the protocol, hca/exec/exec_agent.h the peer's side).  It runs
  * while some connected peer needs it, and sleeps while none asks.
  */
 #pragma once

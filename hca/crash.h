@@ -4,8 +4,8 @@
  * and its journal.  A process opens the journal that JOURNAL_ENV names, and no other: a file that a
  * peer chose could be made shorter under us.  Its segment says which one it is, and its queue pairs
  * and the regions whose writes count are marked, so that whoever executes requests for them notes
- * what he does (hca/exec_crash.h) if he keeps the same journal, and is refused if not.  Others pay
- * for it by bits of words that they read anyway.
+ * what he does (hca/exec/exec_crash.h) if he keeps the same journal, and is refused if not.  Others
+ * pay for it by bits of words that they read anyway.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "hca/exec/resolve.h"
 #include "hca/proc.h"
-#include "hca/resolve.h"
 #include "hca/seg/opcode.h"
 
 enum { WHY = 320, TEN = 10 };

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/exec/view_backing.h"
 #include "hca/proc.h"
-#include "hca/view_backing.h"
 #include "pages/piece.h"
 #include "pages/vma.h"
 

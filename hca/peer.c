@@ -9,10 +9,10 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "hca/agent.h"
+#include "hca/exec/view_backing.h"
 #include "hca/proc.h"
 #include "hca/reach.h"
 #include "hca/seg/token.h"
-#include "hca/view_backing.h"
 #include "hca/wake.h"
 
 struct channel_fd {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "hca/ah.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/window.h"
 #include "hca/explain.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
@@ -12,7 +13,6 @@
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"
 #include "hca/srq.h"
-#include "hca/window.h"
 
 /* Not IBV_SEND_IP_CSUM, which is for devices that say IBV_DEVICE_UD_IP_CSUM or _RAW_IP_CSUM. */
 enum { SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE };
@@ -63,7 +63,7 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->rkey = wr->bind_mw.rkey;
 		w->imm = info->mr ? info->mr->lkey : 0;
 	} else if (op->kind == OP_LOCAL_INV) {
-		w->swap = 0; /* hca/exec_op.c, peer_runs() */
+		w->swap = 0; /* hca/exec/exec_op.c, peer_runs() */
 	} else {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/complete.h"
+#include "hca/exec/complete.h"
 #include "rdv/rdv.h"
 
 /*

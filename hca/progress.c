@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"

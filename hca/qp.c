@@ -7,7 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/resolve.h"
 #include "hca/explain.h"
 #include "hca/heap.h"
 #include "hca/member.h"
@@ -15,7 +16,6 @@
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"
-#include "hca/resolve.h"
 #include "hca/route.h"
 #include "hca/seg/token.h"
 #include "hca/srq.h"

@@ -7,7 +7,7 @@
 #include "hca/agent.h"
 #include "hca/ah.h"
 #include "hca/crash.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 #include "hca/explain.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"

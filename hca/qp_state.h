@@ -2,7 +2,7 @@
 /* What the files of the QP share among themselves. */
 #pragma once
 
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 #include "hca/objects.h"
 
 /*

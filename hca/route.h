@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 #include "hca/objects.h"
 
 struct routes;

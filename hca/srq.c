@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 #include "hca/heap.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"

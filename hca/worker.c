@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 #include "hca/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"

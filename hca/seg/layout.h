@@ -99,7 +99,8 @@ struct seg_header {
 	/* weftd; read by every peer on every operation */
 	_Alignas(CACHE_LINE) _Atomic uint32_t dead; /* 1 once the owner is gone */
 
-	/* anybody: taken around read-modify-write of this process's memory (hca/atomic_op.h) */
+	/* anybody: taken around read-modify-write of this process's memory (hca/exec/atomic_op.h)
+	 */
 	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
 
 	/* anybody: async events that wait for ibv_get_async_event */
@@ -215,7 +216,8 @@ enum seg_mr_flags {
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
 	MR_EXPORT = 1 << 3, /* no region for requests: memory that others may map (hca/export.h) */
-	/* Registered for persistent flushes; neither: nothing can make it durable (hca/persist.h)
+	/* Registered for persistent flushes; neither: nothing can make it durable
+	 * (hca/exec/persist.h)
 	 */
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,

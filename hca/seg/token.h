@@ -4,7 +4,7 @@
  * executes its send queue right now.  It is taken by compare-and-swap and nobody ever waits for
  * it: who finds it taken leaves a kick, and the holder looks at the queue once more before it
  * lets go.  A holder that died is replaced by force (weftd); its unfinished work request is
- * executed again by the next holder, which the commit order of hca/exec.c makes harmless.
+ * executed again by the next holder, which the commit order of hca/exec/exec.c makes harmless.
  *
  *   bits  0..23  attach id of the holder, 0 = free
  *   bits 24..35  exec slot of the holder

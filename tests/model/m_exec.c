@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The executor as it ships (hca/exec.c, exec_op.c, complete.c, recover.c) on one QP pair: A sends
- * empty messages, B posts receives and helps, goes to ERR, and weftd watches deadlines and
+ * The executor as it ships (hca/exec/exec.c, exec_op.c, complete.c, recover.c) on one QP pair: A
+ * sends empty messages, B posts receives and helps, goes to ERR, and weftd watches deadlines and
  * deaths.  This file stands for the process-private parts (post.c, qp_modify.c, quiesce.c).
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hca/atomic_op.h"
-#include "hca/exec.h"
-#include "hca/exec_agent.h"
-#include "hca/exec_crash.h"
-#include "hca/persist.h"
-#include "hca/recover.h"
+#include "hca/exec/atomic_op.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/exec_crash.h"
+#include "hca/exec/persist.h"
+#include "hca/exec/recover.h"
 #include "hca/seg/park.h"
 #include "hca/seg/token.h"
 #include "model_clock.h"

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "hca/exec.h"
-#include "hca/recover.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/recover.h"
 
 enum {
 	HUB_ID = 1,

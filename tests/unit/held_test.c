@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hca/carry.h"
+#include "hca/exec/carry.h"
 
 enum { LOOKS = 2000000, KEY = 0x100 };
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/recover.h"
+#include "hca/exec/resolve.h"
 #include "hca/heap.h"
-#include "hca/recover.h"
-#include "hca/resolve.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/view.h"
 

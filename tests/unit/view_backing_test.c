@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * hca/view_backing.c on a weftd that answers as it is told: what one request failed to get from one
- * that was just started is asked for again, whatever others got in the meantime.
+ * hca/exec/view_backing.c on a weftd that answers as it is told: what one request failed to get
+ * from one that was just started is asked for again, whatever others got in the meantime.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "hca/view_backing.h"
+#include "hca/exec/view_backing.h"
 #include "rdv/proto.h"
 #include "rdv/rdv.h"
 

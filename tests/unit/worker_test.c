@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 #include "hca/objects.h"
 #include "hca/peer.h"
 #include "hca/proc.h"

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "hca/complete.h"
-#include "hca/exec_op.h"
+#include "hca/exec/complete.h"
+#include "hca/exec/exec_op.h"
 #include "hca/seg/layout.h"
 #include "hca/seg/opcode.h"
 

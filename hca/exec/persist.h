@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "hca/exec_op.h"
-#include "hca/resolve.h"
+#include "hca/exec/exec_op.h"
+#include "hca/exec/resolve.h"
 
 /*
  * Makes range, memory of w->mem that the last region of held allows, durable: everything that was

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_crash.h"
+#include "hca/exec/exec_crash.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/atomic_op.h"
 #include "hca/crash.h"
-#include "hca/exec_agent.h"
+#include "hca/exec/atomic_op.h"
+#include "hca/exec/exec_agent.h"
 
 bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
 {

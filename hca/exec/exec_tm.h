@@ -2,7 +2,7 @@
 /* A SEND to a shared receive queue that matches tags. */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 
 /*
  * Executes it: into the receive whose tag fits, without its header, or whole into an untagged one.

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "hca/carry.h"
+#include "hca/exec/carry.h"
 
 /* Does w's responder keep a journal?  By a word that every request reads. */
 static inline bool exec_crash_on(const struct work *w)

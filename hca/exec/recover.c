@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/recover.h"
+#include "hca/exec/recover.h"
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "hca/exec.h"
-#include "hca/exec_agent.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/exec_agent.h"
 #include "hca/seg/port_event.h"
 #include "hca/seg/token.h"
 

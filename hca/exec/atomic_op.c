@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/atomic_op.h"
+#include "hca/exec/atomic_op.h"
 
 #include "hca/seg/token.h"
 

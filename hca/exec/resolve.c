@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/resolve.h"
+#include "hca/exec/resolve.h"
 
-#include "hca/view_backing.h"
+#include "hca/exec/view_backing.h"
 
 /* What a window says of pages, its region says. */
 static uint32_t share_of(const struct seg_mr *mr)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_send.h"
+#include "hca/exec/exec_send.h"
 
-#include "hca/carry.h"
-#include "hca/exec_crash.h"
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_crash.h"
+#include "hca/exec/window.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
-#include "hca/window.h"
 
 /* ---- the receive ---- */
 

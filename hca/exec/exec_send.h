@@ -2,7 +2,7 @@
 /* SEND, and the receive that a SEND or an RDMA WRITE with immediate consumes. */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 
 /* Executes a SEND. */
 enum step work_send(struct work *w);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 #include "pages/mover.h"
 
 /* Takes the word of the target's segment, after a short spin; false: try again later. */

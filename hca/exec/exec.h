@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "hca/complete.h"
+#include "hca/exec/complete.h"
 
 enum run_end {
 	RUN_IDLE,   /* nothing left */

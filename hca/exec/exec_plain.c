@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_plain.h"
+#include "hca/exec/exec_plain.h"
 
-#include "hca/carry.h"
-#include "hca/exec_crash.h"
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_crash.h"
 #include "pages/copy.h"
 
 /* Notes the region of that key as one that the request relies on. */

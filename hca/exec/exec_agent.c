@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_agent.h"
+#include "hca/exec/exec_agent.h"
 
 #include <stddef.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
-#include "hca/carry.h"
+#include "hca/exec/carry.h"
 
 enum { MIN_PATIENCE_NS = 200 * NSEC_PER_MSEC };
 

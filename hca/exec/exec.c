@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec.h"
+#include "hca/exec/exec.h"
 
 #include "base/clock.h"
 #include "base/tsan.h"
-#include "hca/exec_agent.h"
-#include "hca/exec_op.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/exec_op.h"
 #include "hca/seg/park.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 #include "pages/mover.h"
 
 /* From so many bytes on it is worth a second store to promise in the exec slot how they go. */

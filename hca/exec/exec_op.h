@@ -2,8 +2,8 @@
 /* One work request: the checks of both ends, the bytes, the completions. */
 #pragma once
 
-#include "hca/exec.h"
-#include "hca/resolve.h"
+#include "hca/exec/exec.h"
+#include "hca/exec/resolve.h"
 #include "hca/seg/opcode.h"
 #include "pages/mover.h"
 

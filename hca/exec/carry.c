@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/carry.h"
+#include "hca/exec/carry.h"
 
 #include "base/clock.h"
-#include "hca/exec_agent.h"
+#include "hca/exec/exec_agent.h"
 
 enum {
 	PID_TRUST_NS = 100 * NSEC_PER_MSEC,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/persist.h"
+#include "hca/exec/persist.h"
 
-#include "hca/carry.h"
-#include "hca/exec_agent.h"
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_agent.h"
 #include "hca/mr_persist.h"
 #include "pages/durable.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/view_backing.h"
+#include "hca/exec/view_backing.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/window.h"
+#include "hca/exec/window.h"
 
 enum {
 	WINDOW_ACCESS = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -12,7 +12,8 @@ static uint32_t key_of(const struct seg_mr *s)
 	return atomic_load_explicit(&s->key, memory_order_acquire);
 }
 
-/* Nobody finds it from here on; who has found it looks at the key once more (hca/resolve.c). */
+/* Nobody finds it from here on; who has found it looks at the key once more (hca/exec/resolve.c).
+ */
 static void unbind(struct seg_mr *mw)
 {
 	atomic_store_explicit(&mw->key, 0, memory_order_relaxed);

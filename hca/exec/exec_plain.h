@@ -2,7 +2,7 @@
 /* The common RDMA request, without the lists that a mover takes. */
 #pragma once
 
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 
 /*
  * Executes an RDMA WRITE without immediate, or a READ, of one piece of our own memory and one of

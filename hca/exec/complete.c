@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/complete.h"
+#include "hca/exec/complete.h"
 
 #include "base/clock.h"
 #include "hca/seg/arm.h"

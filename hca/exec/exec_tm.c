@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_tm.h"
+#include "hca/exec/exec_tm.h"
 
 #include <endian.h>
 #include <infiniband/tm_types.h>
 #include <string.h>
 
-#include "hca/carry.h"
-#include "hca/exec_send.h"
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_send.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
 

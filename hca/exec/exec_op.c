@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec_op.h"
+#include "hca/exec/exec_op.h"
 
 #include <errno.h>
 
-#include "hca/atomic_op.h"
-#include "hca/carry.h"
-#include "hca/exec_agent.h"
-#include "hca/exec_crash.h"
-#include "hca/exec_plain.h"
-#include "hca/exec_send.h"
-#include "hca/exec_tm.h"
-#include "hca/persist.h"
+#include "hca/exec/atomic_op.h"
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/exec_crash.h"
+#include "hca/exec/exec_plain.h"
+#include "hca/exec/exec_send.h"
+#include "hca/exec/exec_tm.h"
+#include "hca/exec/persist.h"
+#include "hca/exec/view_backing.h"
+#include "hca/exec/window.h"
 #include "hca/seg/token.h"
-#include "hca/view_backing.h"
-#include "hca/window.h"
 #include "pages/mover.h"
 
 enum { MTU_BASE_LOG = 7 };
