@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/tables.h"
 
 #ifndef MADV_POPULATE_READ

@@ -15,7 +15,7 @@
 #include "hca/exec/exec_agent.h"
 #include "hca/heap.h"
 #include "hca/mr_persist.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/seg/token.h"
 #include "hca/tables.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 
 bool gid_is_multicast(const uint8_t *gid)

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/restart.h"
 #include "base/sparse.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/tables.h"
 #include "hca/wake.h"

@@ -12,7 +12,7 @@
 #include "hca/exec/resolve.h"
 #include "hca/explain.h"
 #include "hca/heap.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"
 #include "hca/seg/arm.h"

@@ -2,7 +2,7 @@
 /* What waits in a CQ, for its owner. */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 
 /* The ring's ticket at that position, or 0. */
 static inline uint64_t cq_peek(const struct hca_cq *cq, uint64_t pos)

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "crash/journal.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/seg/view.h"
 
 /* Which regions: all that peers may write, or those that can be persistent (the default). */

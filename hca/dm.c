@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 
 #define CARD_MAGIC 0x31444d4454464557ull /* as bytes: "WEFTDMD1" */

@@ -6,7 +6,7 @@
 
 #include "hca/explain.h"
 #include "hca/hca.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/seg/port_event.h"
 #include "hca/tables.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 
 #define EXPORT_MAGIC 0x52485357u /* as bytes: "WSHR" */
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "hca/ah.h"
 #include "hca/member.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 
 static int refuse(const struct hca_qp *qp, const char *why)

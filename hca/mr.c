@@ -11,7 +11,7 @@
 #include "hca/crash.h"
 #include "hca/hca.h"
 #include "hca/mr_persist.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/peer.h"
 #include "hca/proc.h"
 #include "hca/quiesce.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/dax.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 
 struct mr_set {
 	struct hca_mr *root;

@@ -7,7 +7,7 @@
 #include "hca/exec/exec.h"
 #include "hca/exec/window.h"
 #include "hca/explain.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/seg/opcode.h"

@@ -12,7 +12,7 @@
 #include "hca/explain.h"
 #include "hca/heap.h"
 #include "hca/member.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 #include "hca/quiesce.h"

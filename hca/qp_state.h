@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hca/exec/exec.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 
 /*
  * Takes the QP out of service: writes the state word, waits until nobody uses it any more, and

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/quiesce.h"
 
 /* Is there room for one more region of so many bytes? */

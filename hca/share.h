@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/quiesce.h"
 
 /*

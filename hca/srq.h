@@ -2,7 +2,7 @@
 /* The owner's side of receive queues with several producers (hca/seg/rxq.h is the protocol). */
 #pragma once
 
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "pages/iov.h"
 
 /* Allocates slots and buffers for depth receives.  -ENOMEM. */

@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/tm.h"
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "hca/exec/exec.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "hca/member.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/proc.h"
 
 static _Atomic uint32_t next_anonymous = 1;

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "hca/exec/exec.h"
-#include "hca/objects.h"
+#include "hca/obj/objects.h"
 #include "hca/peer.h"
 #include "hca/proc.h"
 #include "hca/qp_state.h"
