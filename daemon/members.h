@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hub's list of members (hca/member.h): a copy of what the processes list. */
+/* The hub's list of members (hca/proc/member.h): a copy of what the processes list. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "hca/obj/objects.h"
-#include "hca/tables.h"
+#include "hca/proc/tables.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22

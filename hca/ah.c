@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 
 bool gid_is_multicast(const uint8_t *gid)
 {

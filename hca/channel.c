@@ -15,9 +15,9 @@
 #include "base/restart.h"
 #include "base/sparse.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
-#include "hca/tables.h"
-#include "hca/wake.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
+#include "hca/proc/wake.h"
 #include "rdv/rdv.h"
 
 /* A weftd that has just gone is looked after so often. */

@@ -11,14 +11,14 @@
 #include "hca/cq.h"
 #include "hca/exec/resolve.h"
 #include "hca/explain.h"
-#include "hca/heap.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
-#include "hca/quiesce.h"
+#include "hca/proc/heap.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/quiesce.h"
+#include "hca/proc/tables.h"
 #include "hca/seg/arm.h"
 #include "hca/seg/opcode.h"
 #include "hca/srq.h"
-#include "hca/tables.h"
 #include "hca/tm.h"
 
 enum { IDLE_POLLS_PER_YIELD = 1024, IDLE_POLLS_PER_LOOK = 16, MIN_RING_LOG = 8 };

@@ -7,9 +7,9 @@
 #include "hca/channel.h"
 #include "hca/cq.h"
 #include "hca/exec/complete.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/wake.h"
 #include "hca/seg/arm.h"
-#include "hca/wake.h"
 
 static bool early_solicited(const struct ticket_run *early)
 {

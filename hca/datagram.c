@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "hca/ah.h"
-#include "hca/member.h"
-#include "hca/proc.h"
+#include "hca/proc/member.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/route.h"
-#include "hca/tables.h"
 
 enum {
 	MTU_BASE_LOG = 7,

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "hca/hca.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "include/weft/verbs_ext.h"
 
 enum {

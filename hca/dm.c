@@ -14,7 +14,7 @@
 
 #include "base/file_limit.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 
 #define CARD_MAGIC 0x31444d4454464557ull /* as bytes: "WEFTDMD1" */
 enum {

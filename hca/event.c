@@ -7,9 +7,9 @@
 #include "hca/explain.h"
 #include "hca/hca.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/seg/port_event.h"
-#include "hca/tables.h"
 
 int hca_async_fd(void)
 {

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "hca/exec/resolve.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "hca/seg/opcode.h"
 
 enum { WHY = 320, TEN = 10 };

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/share.h"
 #include "hca/share_words.h"
-#include "hca/tables.h"
 #include "pages/mapped.h"
 #include "pages/vma.h"
 

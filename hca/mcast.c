@@ -4,9 +4,9 @@
 
 #include "base/log.h"
 #include "hca/ah.h"
-#include "hca/member.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/member.h"
+#include "hca/proc/proc.h"
 
 static int refuse(const struct hca_qp *qp, const char *why)
 {

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "hca/agent.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "hca/seg/layout.h"
 #include "include/weft/verbs_ext.h"
 

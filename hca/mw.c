@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
-#include "hca/quiesce.h"
-#include "hca/tables.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/quiesce.h"
+#include "hca/proc/tables.h"
 
 static void enlist(struct hca_pd *pd, struct hca_mw *mw)
 {

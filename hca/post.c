@@ -8,7 +8,7 @@
 #include "hca/exec/window.h"
 #include "hca/explain.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "hca/qp_state.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "hca/exec/exec.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/qp_state.h"
 #include "hca/seg/token.h"
 #include "hca/share.h"
-#include "hca/tables.h"
 #include "hca/worker.h"
 
 _Atomic uint32_t progress_parked;

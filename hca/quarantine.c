@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "hca/proc.h"
-#include "hca/tables.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 
 /* Late stores need real pages, but at most a copy step for each stopped thread; addresses cost
  * nothing. */

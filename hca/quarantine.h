@@ -9,7 +9,7 @@
 #pragma once
 
 #include "hca/obj/objects.h"
-#include "hca/quiesce.h"
+#include "hca/proc/quiesce.h"
 
 /* Is there room for one more region of so many bytes? */
 bool quarantine_room(uint64_t bytes);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/proc.h"
-#include "hca/tables.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 
 enum { ROUTES_LOG = 8, ROUTES = 1 << ROUTES_LOG };
 

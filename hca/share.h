@@ -8,7 +8,7 @@
 #pragma once
 
 #include "hca/obj/objects.h"
-#include "hca/quiesce.h"
+#include "hca/proc/quiesce.h"
 
 /*
  * mr, whose index, address and access are set, is being registered: enters it into the set and

@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "pages/backing.h"
 #include "pages/convert.h"
 #include "pages/piece.h"

@@ -8,11 +8,11 @@
 
 #include "base/log.h"
 #include "hca/exec/exec_op.h"
-#include "hca/heap.h"
-#include "hca/proc.h"
-#include "hca/quiesce.h"
+#include "hca/proc/heap.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/quiesce.h"
+#include "hca/proc/tables.h"
 #include "hca/seg/park.h"
-#include "hca/tables.h"
 #include "hca/tm.h"
 
 /* seg_rqe.phase, as its owner goes on with it. */

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hca/peer.h"
-#include "hca/proc.h"
-#include "hca/quiesce.h"
+#include "hca/proc/peer.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/quiesce.h"
 
 enum { NAP_NS = 50 * 1000 };
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/seg/tm_list.h"
 #include "hca/srq.h"
-#include "hca/tables.h"
 
 enum { SYNC_DUE = 0x3fff }; /* unexpected messages that a program may be behind before it is told */
 

@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "hca/exec/exec.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "hca/qp_state.h"
 
 enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "hca/member.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/member.h"
+#include "hca/proc/proc.h"
 
 static _Atomic uint32_t next_anonymous = 1;
 

@@ -93,7 +93,7 @@ int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd);
 
 /*
  * Tells weftd that entry number index of the list of members in our segment has changed
- * (hca/member.h).  -ENOSPC: it has no room for it.
+ * (hca/proc/member.h).  -ENOSPC: it has no room for it.
  */
 int rdv_publish_member(uint32_t index);
 

@@ -4,7 +4,7 @@
 
 #include "base/lock.h"
 #include "hca/hca.h"
-#include "hca/peer.h"
+#include "hca/proc/peer.h"
 #include "hca/rx_order.h"
 #include "hca/seg/view.h"
 

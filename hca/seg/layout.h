@@ -107,7 +107,7 @@ struct seg_header {
 	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/seg/port_event.h */
 	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
 
-	/* the owner, at attach: who can reach whose memory how (hca/reach.h) */
+	/* the owner, at attach: who can reach whose memory how (hca/proc/reach.h) */
 	_Alignas(CACHE_LINE) _Atomic uint32_t reach; /* enum reach_flags */
 	/* the owner: where its agent's area is (struct agent_area), 0 while it never had one */
 	_Atomic uint64_t agent_off;
@@ -442,7 +442,7 @@ struct seg_ring {
 /*
  * One completion queue: ring of tickets.  A resize describes a new ring in the unused one of two
  * places and counts `resizes` up; its lowest bit tells which place is in use.  The other place
- * belongs to the owner again once it has waited for every executor (hca/quiesce.h).
+ * belongs to the owner again once it has waited for every executor (hca/proc/quiesce.h).
  */
 struct seg_cq {
 	/* the owner, in create_cq and resize_cq */

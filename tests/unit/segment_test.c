@@ -13,7 +13,7 @@
 #include "hca/exec/exec.h"
 #include "hca/exec/recover.h"
 #include "hca/exec/resolve.h"
-#include "hca/heap.h"
+#include "hca/proc/heap.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/view.h"
 

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "hca/exec/exec.h"
 #include "hca/obj/objects.h"
-#include "hca/peer.h"
-#include "hca/proc.h"
+#include "hca/proc/peer.h"
+#include "hca/proc/proc.h"
 #include "hca/qp_state.h"
 #include "hca/worker.h"
 

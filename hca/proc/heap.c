@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/heap.h"
+#include "hca/proc/heap.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,17 +12,17 @@
 #include "hca/agent.h"
 #include "hca/crash.h"
 #include "hca/datagram.h"
-#include "hca/heap.h"
 #include "hca/import.h"
-#include "hca/member.h"
-#include "hca/peer.h"
+#include "hca/proc/heap.h"
+#include "hca/proc/member.h"
+#include "hca/proc/peer.h"
+#include "hca/proc/reach.h"
+#include "hca/proc/tables.h"
+#include "hca/proc/wake.h"
 #include "hca/qp_state.h"
 #include "hca/quarantine.h"
-#include "hca/reach.h"
 #include "hca/route.h"
 #include "hca/seg/token.h"
-#include "hca/tables.h"
-#include "hca/wake.h"
 #include "hca/worker.h"
 
 static struct {

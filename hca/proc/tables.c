@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/tables.h"
+#include "hca/proc/tables.h"
 
 #include <errno.h>
 
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "hca/obj/objects.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 #include "hca/tm.h"
 
 /*

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/quiesce.h"
+#include "hca/proc/quiesce.h"
 
 #include <errno.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hca/peer.h"
-#include "hca/proc.h"
+#include "hca/proc/peer.h"
+#include "hca/proc/proc.h"
 
 enum { SPINS = 2000, NAP_NS = 50 * 1000, GRACE_NS = 100 * NSEC_PER_MSEC };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/peer.h"
+#include "hca/proc/peer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "hca/agent.h"
 #include "hca/exec/view_backing.h"
-#include "hca/proc.h"
-#include "hca/reach.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/reach.h"
+#include "hca/proc/wake.h"
 #include "hca/seg/token.h"
-#include "hca/wake.h"
 
 struct channel_fd {
 	struct channel_fd *next;

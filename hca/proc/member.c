@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/member.h"
+#include "hca/proc/member.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/lock.h"
-#include "hca/proc.h"
+#include "hca/proc/proc.h"
 
 enum { KIND_SHIFT = 28, ID_MASK = (1 << KIND_SHIFT) - 1 };
 

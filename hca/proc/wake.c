@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/wake.h"
+#include "hca/proc/wake.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "hca/peer.h"
-#include "hca/proc.h"
+#include "hca/proc/peer.h"
+#include "hca/proc/proc.h"
 
 static struct lock own_lock;
 static int channel_fds[SEG_CHANNELS]; /* fd + 1 */

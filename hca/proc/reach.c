@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/reach.h"
+#include "hca/proc/reach.h"
 
 #include <errno.h>
 #include <linux/capability.h>
