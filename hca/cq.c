@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "hca/agent.h"
 #include "hca/channel.h"
 #include "hca/cq.h"
 #include "hca/exec/resolve.h"
@@ -16,6 +15,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/run/agent.h"
 #include "hca/seg/arm.h"
 #include "hca/seg/opcode.h"
 #include "hca/srq.h"

@@ -3,12 +3,12 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "hca/agent.h"
 #include "hca/channel.h"
 #include "hca/cq.h"
 #include "hca/exec/complete.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/wake.h"
+#include "hca/run/agent.h"
 #include "hca/seg/arm.h"
 
 static bool early_solicited(const struct ticket_run *early)

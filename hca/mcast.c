@@ -3,10 +3,10 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "hca/ah.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
+#include "hca/run/ah.h"
 
 static int refuse(const struct hca_qp *qp, const char *why)
 {

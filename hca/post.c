@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/ah.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/window.h"
 #include "hca/explain.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/qp_state.h"
+#include "hca/run/ah.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"
 #include "hca/srq.h"

@@ -17,10 +17,10 @@
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
 #include "hca/qp_state.h"
-#include "hca/route.h"
+#include "hca/run/route.h"
+#include "hca/run/worker.h"
 #include "hca/seg/token.h"
 #include "hca/srq.h"
-#include "hca/worker.h"
 
 enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };
 

@@ -2,7 +2,7 @@
 /*
  * The agent mover: where the kernel refuses cma, a thread of the peer copies between its memory
  * and a bounce buffer in its segment, and we between that and ours.  This is the requester's side;
- * the thread is hca/agent.c.
+ * the thread is hca/run/agent.c.
  */
 #pragma once
 

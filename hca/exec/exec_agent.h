@@ -2,7 +2,7 @@
 /*
  * The executor where the kernel refuses cma: the responder's memory is reached through the agent
  * of its process, by a thread of the requester that may sleep (struct exec.may_wait: a lane, see
- * hca/worker.h).  Nobody reaches a requester's memory so: who helps it hands the work back.
+ * hca/run/worker.h).  Nobody reaches a requester's memory so: who helps it hands the work back.
  */
 #pragma once
 

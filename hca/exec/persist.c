@@ -3,7 +3,7 @@
 
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/mr_persist.h"
+#include "hca/run/mr_persist.h"
 #include "pages/durable.h"
 
 static enum durability kind_of(const struct held *held)

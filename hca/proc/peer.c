@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "hca/agent.h"
 #include "hca/exec/view_backing.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/reach.h"
 #include "hca/proc/wake.h"
+#include "hca/run/agent.h"
 #include "hca/seg/token.h"
 
 struct channel_fd {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
+#include "hca/run/worker.h"
 #include "hca/seg/view.h"
-#include "hca/worker.h"
 
 struct peer {
 	struct peer *next;

@@ -9,9 +9,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/spin.h"
-#include "hca/agent.h"
 #include "hca/crash.h"
-#include "hca/datagram.h"
 #include "hca/import.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/member.h"
@@ -21,9 +19,11 @@
 #include "hca/proc/wake.h"
 #include "hca/qp_state.h"
 #include "hca/quarantine.h"
-#include "hca/route.h"
+#include "hca/run/agent.h"
+#include "hca/run/datagram.h"
+#include "hca/run/route.h"
+#include "hca/run/worker.h"
 #include "hca/seg/token.h"
-#include "hca/worker.h"
 
 static struct {
 	struct lock lock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/agent.h"
+#include "hca/run/agent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,13 +13,13 @@
 #include "base/thread.h"
 #include "hca/exec/atomic_op.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/mr_persist.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/mr_persist.h"
+#include "hca/run/worker.h"
 #include "hca/seg/token.h"
-#include "hca/worker.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/copy.h"
 #include "pages/mapped.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/datagram.h"
+#include "hca/run/datagram.h"
 
 #include <endian.h>
 #include <netinet/ip.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "hca/ah.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/route.h"
+#include "hca/run/ah.h"
+#include "hca/run/route.h"
 
 enum {
 	MTU_BASE_LOG = 7,

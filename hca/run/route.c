@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/route.h"
+#include "hca/run/route.h"
 
 #include <errno.h>
 #include <stdlib.h>

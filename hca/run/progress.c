@@ -12,9 +12,9 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/qp_state.h"
+#include "hca/run/worker.h"
 #include "hca/seg/token.h"
 #include "hca/share.h"
-#include "hca/worker.h"
 
 _Atomic uint32_t progress_parked;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Address handles, and the checks that all paths have in common. */
-#include "hca/ah.h"
+#include "hca/run/ah.h"
 
 #include <errno.h>
 #include <stdlib.h>

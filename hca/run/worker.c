@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/worker.h"
+#include "hca/run/worker.h"
 
 #include <errno.h>
 #include <pthread.h>

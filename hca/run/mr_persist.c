@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/mr_persist.h"
+#include "hca/run/mr_persist.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "hca/agent.h"
 #include "hca/proc/proc.h"
+#include "hca/run/agent.h"
 #include "hca/seg/layout.h"
 #include "include/weft/verbs_ext.h"
 
