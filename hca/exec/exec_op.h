@@ -30,7 +30,7 @@ struct work {
 	uint32_t imm, rkey;
 	uint32_t srqn; /* XRC */
 	uint64_t raddr, compare_add, swap;
-	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/post.c */
+	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/queue/post.c */
 	const struct seg_sge *sge;
 	const uint8_t *inline_data;
 	const struct op *op;

@@ -5,7 +5,7 @@
 #include "base/lock.h"
 #include "hca/hca.h"
 #include "hca/proc/peer.h"
-#include "hca/rx_order.h"
+#include "hca/queue/rx_order.h"
 #include "hca/seg/view.h"
 
 struct exec;

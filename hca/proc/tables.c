@@ -7,7 +7,7 @@
 #include "base/lock.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
-#include "hca/tm.h"
+#include "hca/queue/tm.h"
 
 /*
  * An index is taken again as late as possible, so that a stale key or ticket meets nobody; but

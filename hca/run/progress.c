@@ -11,7 +11,7 @@
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/qp_state.h"
+#include "hca/queue/qp_state.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
 #include "hca/share.h"

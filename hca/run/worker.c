@@ -11,7 +11,7 @@
 #include "hca/exec/exec.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
-#include "hca/qp_state.h"
+#include "hca/queue/qp_state.h"
 
 enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };
 

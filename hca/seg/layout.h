@@ -414,7 +414,8 @@ struct seg_qp {
 	/* the owner, at poll_cq: bytes of the payload ring given back */
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
 
-	/* who moved this QP to ERR, whose owner is at fault, for the owner's log (hca/explain.h) */
+	/* who moved this QP to ERR, whose owner is at fault, for the owner's log
+	 * (hca/queue/explain.h) */
 	_Alignas(CACHE_LINE) struct seg_fault fault;
 
 	struct seg_rxq rx;

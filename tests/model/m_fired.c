@@ -116,7 +116,7 @@ static bool due(int cq, const uint32_t *seen)
 	return atomic_load_explicit(&w.fired[cq], memory_order_acquire) != seen[cq];
 }
 
-/* The CQ to give out, or -1: hca/channel.c's next_fired(). */
+/* The CQ to give out, or -1: hca/queue/channel.c's next_fired(). */
 static int next_fired(const struct fired_ref *r, struct fired_reader *o, const uint32_t *seen)
 {
 	uint64_t e;

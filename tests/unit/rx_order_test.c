@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hca/rx_order.h"
+#include "hca/queue/rx_order.h"
 
 enum { SLOTS = 8, MANY = 1 << 18, SMALL = 10, LARGE = 1000 };
 

@@ -15,7 +15,7 @@
 #include "hca/obj/objects.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
-#include "hca/qp_state.h"
+#include "hca/queue/qp_state.h"
 #include "hca/run/worker.h"
 
 enum { ROUNDS = 1000, LONG_S = 60, SOON_S = 20 };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "hca/qp_state.h"
+#include "hca/queue/qp_state.h"
 
 enum { STATES = IBV_QPS_ERR + 1 };
 

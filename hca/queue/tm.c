@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/tm.h"
+#include "hca/queue/tm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/srq.h"
 #include "hca/seg/tm_list.h"
-#include "hca/srq.h"
 
 enum { SYNC_DUE = 0x3fff }; /* unexpected messages that a program may be behind before it is told */
 

@@ -3,11 +3,11 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "hca/channel.h"
-#include "hca/cq.h"
 #include "hca/exec/complete.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/wake.h"
+#include "hca/queue/channel.h"
+#include "hca/queue/cq.h"
 #include "hca/run/agent.h"
 #include "hca/seg/arm.h"
 

@@ -4,11 +4,11 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "hca/explain.h"
 #include "hca/hca.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/explain.h"
 #include "hca/seg/port_event.h"
 
 int hca_async_fd(void)

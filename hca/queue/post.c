@@ -5,14 +5,14 @@
 
 #include "hca/exec/exec.h"
 #include "hca/exec/window.h"
-#include "hca/explain.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
-#include "hca/qp_state.h"
+#include "hca/queue/explain.h"
+#include "hca/queue/qp_state.h"
+#include "hca/queue/srq.h"
 #include "hca/run/ah.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"
-#include "hca/srq.h"
 
 /* Not IBV_SEND_IP_CSUM, which is for devices that say IBV_DEVICE_UD_IP_CSUM or _RAW_IP_CSUM. */
 enum { SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/rx_order.h"
+#include "hca/queue/rx_order.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Receive queues with several producers: shared ones, and that of a UD QP. */
-#include "hca/srq.h"
+#include "hca/queue/srq.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/tm.h"
 #include "hca/seg/park.h"
-#include "hca/tm.h"
 
 /* seg_rqe.phase, as its owner goes on with it. */
 enum { PHASE_BOTH = 1, PHASE_DATA = 2 };

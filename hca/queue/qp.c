@@ -9,18 +9,18 @@
 #include "base/log.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/resolve.h"
-#include "hca/explain.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
-#include "hca/qp_state.h"
+#include "hca/queue/explain.h"
+#include "hca/queue/qp_state.h"
+#include "hca/queue/srq.h"
 #include "hca/run/route.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
-#include "hca/srq.h"
 
 enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/explain.h"
+#include "hca/queue/explain.h"
 
 #include <errno.h>
 #include <inttypes.h>

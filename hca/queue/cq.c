@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "hca/channel.h"
-#include "hca/cq.h"
 #include "hca/exec/resolve.h"
-#include "hca/explain.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/channel.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/explain.h"
+#include "hca/queue/srq.h"
+#include "hca/queue/tm.h"
 #include "hca/run/agent.h"
 #include "hca/seg/arm.h"
 #include "hca/seg/opcode.h"
-#include "hca/srq.h"
-#include "hca/tm.h"
 
 enum { IDLE_POLLS_PER_YIELD = 1024, IDLE_POLLS_PER_LOOK = 16, MIN_RING_LOG = 8 };
 

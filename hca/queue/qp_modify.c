@@ -6,14 +6,14 @@
 #include "base/log.h"
 #include "hca/crash.h"
 #include "hca/exec/exec.h"
-#include "hca/explain.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
-#include "hca/qp_state.h"
+#include "hca/queue/explain.h"
+#include "hca/queue/qp_state.h"
+#include "hca/queue/srq.h"
 #include "hca/run/agent.h"
 #include "hca/run/ah.h"
 #include "hca/seg/token.h"
-#include "hca/srq.h"
 #include "include/weft/verbs_ext.h"
 
 enum {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Completion channels: an eventfd, and the CQs whose events it counts (hca/seg/fired.h). */
-#include "hca/channel.h"
+#include "hca/queue/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>
