@@ -10,8 +10,8 @@
 #include "include/weft/share.h"
 #pragma GCC visibility pop
 
-#include "hca/import.h"
-#include "hca/second.h"
+#include "hca/mem/import.h"
+#include "hca/mem/second.h"
 
 _Static_assert(sizeof(struct weft_share_handle) == sizeof(struct export_handle), "the same bytes");
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/crash.h"
 #include "hca/exec/atomic_op.h"
 #include "hca/exec/exec_agent.h"
+#include "hca/mem/crash.h"
 
 bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
 {

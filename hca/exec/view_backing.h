@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that another process shares by an object of its own, as we reach it: the other side of
- * hca/share_backing.h.
+ * hca/mem/share_backing.h.
  */
 #pragma once
 

@@ -28,7 +28,7 @@ struct mr_region {
 	unsigned access;
 	uint32_t flags; /* enum seg_mr_flags */
 	uint64_t sink;
-	bool mappable; /* the program's own memory: hca/share.h */
+	bool mappable; /* the program's own memory: hca/mem/share.h */
 };
 
 /* What was mapped for a region, and goes with it. */

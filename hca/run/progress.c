@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "hca/exec/exec.h"
+#include "hca/mem/share.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/qp_state.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
-#include "hca/share.h"
 
 _Atomic uint32_t progress_parked;
 

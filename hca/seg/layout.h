@@ -78,7 +78,7 @@ enum share_reason {
 	SHARE_PEER_STOPPED,  /* a stopped peer is in the middle of using the memory */
 	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
-	SHARE_JOURNALED,     /* its writes go into a journal (hca/crash.h) */
+	SHARE_JOURNALED,     /* its writes go into a journal (hca/mem/crash.h) */
 	SHARE_NO_FD,         /* a memfd of which no descriptor was found, or could be passed on */
 	SHARE_ON_DEMAND,     /* it follows the addresses, wherever they lead */
 	SHARE_REASONS
@@ -143,7 +143,7 @@ struct seg_header {
 
 	/*
 	 * The owner, at attach: in which journal writes into its persistent memory are to be noted
-	 * (struct journal.id); 0 = none (hca/crash.h)
+	 * (struct journal.id); 0 = none (hca/mem/crash.h)
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint64_t journal_id;
 };
@@ -215,13 +215,14 @@ enum seg_mr_flags {
 	MR_WINDOW = 1 << 0,    /* a memory window: a part of another region, for rkeys only */
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
-	MR_EXPORT = 1 << 3, /* no region for requests: memory that others may map (hca/export.h) */
+	MR_EXPORT =
+		1 << 3, /* no region for requests: memory that others may map (hca/mem/export.h) */
 	/* Registered for persistent flushes; neither: nothing can make it durable
 	 * (hca/exec/persist.h)
 	 */
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,
-	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/crash.h) */
+	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/mem/crash.h) */
 	MR_OBJECT = 1 << 7,    /* MR_EXPORT: of an object, seg_mr.backing and .offset say which */
 };
 

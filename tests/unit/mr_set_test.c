@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hca/mr_set.h"
+#include "hca/mem/mr_set.h"
 
 enum { N = 400, SPACE = 2000, STEPS = 20000 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* hca/share_words.c: each reason has words of its own. */
+/* hca/mem/share_words.c: each reason has words of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hca/share_words.h"
+#include "hca/mem/share_words.h"
 
 static void each_has_its_own(void **state)
 {

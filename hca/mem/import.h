@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory of other processes, or of our own a second time, that this process maps: the other side
- * of hca/export.h.  Each mapping is an entry of the owner's list of imports until all of it is
+ * of hca/mem/export.h.  Each mapping is an entry of the owner's list of imports until all of it is
  * unmapped; weftd strikes out the dead.
  */
 #pragma once
 
-#include "hca/export.h"
+#include "hca/mem/export.h"
 
 /* What is to be mapped: [offset, offset+length) of an export, whole pages. */
 struct import_wish {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/share_backing.h"
+#include "hca/mem/share_backing.h"
 
 #include <dirent.h>
 #include <errno.h>

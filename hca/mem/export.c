@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/export.h"
+#include "hca/mem/export.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "hca/mem/share.h"
+#include "hca/mem/share_words.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/share.h"
-#include "hca/share_words.h"
 #include "pages/mapped.h"
 #include "pages/vma.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/second.h"
+#include "hca/mem/second.h"
 
 #include <errno.h>
 #include <stdbool.h>

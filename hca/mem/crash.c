@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/crash.h"
+#include "hca/mem/crash.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/import.h"
+#include "hca/mem/import.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/share_child.h"
+#include "hca/mem/share_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/quarantine.h"
+#include "hca/mem/quarantine.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/mr_set.h"
+#include "hca/mem/mr_set.h"
 
 static void update(struct hca_mr *n)
 {

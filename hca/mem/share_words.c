@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/share_words.h"
+#include "hca/mem/share_words.h"
 
 static const char *const words[SHARE_REASONS] = {
 	[SHARE_MAPPED] = "it is mapped",

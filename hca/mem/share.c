@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/share.h"
+#include "hca/mem/share.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "hca/export.h"
-#include "hca/import.h"
-#include "hca/mr_set.h"
+#include "hca/mem/export.h"
+#include "hca/mem/import.h"
+#include "hca/mem/mr_set.h"
+#include "hca/mem/quarantine.h"
+#include "hca/mem/share_backing.h"
+#include "hca/mem/share_child.h"
+#include "hca/mem/share_range.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
-#include "hca/quarantine.h"
-#include "hca/share_backing.h"
-#include "hca/share_child.h"
-#include "hca/share_range.h"
 
 enum {
 	/* Windows can give the right to atomics that the region does not. */

@@ -7,8 +7,9 @@
 
 #include "base/file_limit.h"
 #include "base/log.h"
-#include "hca/crash.h"
 #include "hca/hca.h"
+#include "hca/mem/crash.h"
+#include "hca/mem/share.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
@@ -16,7 +17,6 @@
 #include "hca/proc/tables.h"
 #include "hca/run/agent.h"
 #include "hca/run/mr_persist.h"
-#include "hca/share.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/share_range.h"
+#include "hca/mem/share_range.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sparse.h"
-#include "hca/import.h"
+#include "hca/mem/import.h"
 #include "rdv/rdv.h"
 
 enum {
