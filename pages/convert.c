@@ -13,10 +13,10 @@
 
 #include "base/atomic.h"
 #include "base/log.h"
+#include "base/own_fd.h"
 #include "base/sparse.h"
 #include "pages/populate.h"
 #include "pages/uffd.h"
-#include "rdv/conn.h"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1

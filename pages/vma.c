@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "rdv/conn.h"
+#include "base/own_fd.h"
 
 /* struct procmap_query of <linux/fs.h>, which Debian 12's headers do not have yet. */
 struct map_query {

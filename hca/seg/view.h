@@ -9,10 +9,10 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
+#include "base/own_fd.h"
 #include "hca/seg/layout.h"
 #include "pages/arena.h"
 #include "pages/backing.h"
-#include "rdv/conn.h"
 
 struct worker;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "base/own_fd.h"
+
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "rdv/conn.h"
 
 enum { HIGH_FD = 512 };
 
