@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "hca/mem/crash.h"
 
 enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
 

@@ -28,6 +28,9 @@
 #define JOURNAL_MAGIC 0x334c4e4a54464557ull /* as bytes: "WEFTJNL3" */
 #define JOURNAL_ENV   "WEFT_CRASH"          /* the journal of this process: an absolute path */
 
+/* Which regions: all that peers may write, or those that can be persistent (the default). */
+#define CRASH_REGIONS_ENV "WEFT_CRASH_REGIONS"
+
 enum {
 	JOURNAL_HEAD_BYTES = 4096,
 	JOURNAL_SIZE_MIN = 1 << 20,

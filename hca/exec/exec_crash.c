@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "hca/exec/atomic_op.h"
+#include "hca/exec/crash_journal.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/mem/crash.h"
 
 bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
 {

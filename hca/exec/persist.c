@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec/persist.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/run/mr_persist.h"
 #include "pages/durable.h"
 
 static enum durability kind_of(const struct held *held)
@@ -11,6 +14,19 @@ static enum durability kind_of(const struct held *held)
 	uint32_t flags = held->n ? held->mr[held->n - 1].mr->flags : 0;
 
 	return flags & MR_FILE ? DURABLE_FILE : flags & MR_PMEM ? DURABLE_PMEM : DURABLE_NEVER;
+}
+
+enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len)
+{
+	int rc = durable_write_back(kind, addr, len);
+
+	if (rc == -ENOMEM)
+		return MOVE_FAULT_REMOTE;
+	if (rc)
+		log_line(LOG_LVL_ERROR,
+			"%#llx+%#llx, which a peer has flushed, cannot be made durable: %s",
+			(unsigned long long)addr, (unsigned long long)len, strerror(-rc));
+	return rc ? MOVE_REFUSED : MOVE_OK;
 }
 
 /* Between two steps: may it go on? */

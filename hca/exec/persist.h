@@ -8,6 +8,7 @@
 
 #include "hca/exec/exec_op.h"
 #include "hca/exec/resolve.h"
+#include "pages/durable.h"
 
 /*
  * Makes range, memory of w->mem that the last region of held allows, durable: everything that was
@@ -24,3 +25,10 @@
  * memory's process.
  */
 enum move_result persist_range(struct work *w, struct payload *range, const struct held *held);
+
+/*
+ * Makes [addr, addr+len), memory of this process in a region of that kind, durable; what cannot be
+ * written stands in the log.  Blocks for the disk.  MOVE_OK; MOVE_FAULT_REMOTE: a page is not
+ * mapped; MOVE_REFUSED: it could not be written.
+ */
+enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len);

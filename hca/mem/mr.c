@@ -8,7 +8,7 @@
 #include "base/file_limit.h"
 #include "base/log.h"
 #include "hca/hca.h"
-#include "hca/mem/crash.h"
+#include "hca/mem/crash_region.h"
 #include "hca/mem/share.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/peer.h"

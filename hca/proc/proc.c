@@ -9,7 +9,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/spin.h"
-#include "hca/mem/crash.h"
+#include "hca/exec/crash_journal.h"
 #include "hca/mem/import.h"
 #include "hca/mem/quarantine.h"
 #include "hca/proc/heap.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/run/mr_persist.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "hca/proc/proc.h"
 #include "hca/run/agent.h"
@@ -43,17 +40,4 @@ void persist_remove(enum durability kind)
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_durable[kind], 1, memory_order_relaxed);
 	if (kind != DURABLE_NEVER)
 		agent_drop();
-}
-
-enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len)
-{
-	int rc = durable_write_back(kind, addr, len);
-
-	if (rc == -ENOMEM)
-		return MOVE_FAULT_REMOTE;
-	if (rc)
-		log_line(LOG_LVL_ERROR,
-			"%#llx+%#llx, which a peer has flushed, cannot be made durable: %s",
-			(unsigned long long)addr, (unsigned long long)len, strerror(-rc));
-	return rc ? MOVE_REFUSED : MOVE_OK;
 }

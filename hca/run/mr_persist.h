@@ -3,14 +3,6 @@
 #pragma once
 
 #include "pages/durable.h"
-#include "pages/mover.h"
-
-/*
- * Makes [addr, addr+len), memory of this process in a region of that kind, durable; what cannot be
- * written stands in the log.  Blocks for the disk.  MOVE_OK; MOVE_FAULT_REMOTE: a page is not
- * mapped; MOVE_REFUSED: it could not be written.
- */
-enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len);
 
 /*
  * Finds out what a region that is being registered consists of, if its rights make that matter, and

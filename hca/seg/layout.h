@@ -78,7 +78,7 @@ enum share_reason {
 	SHARE_PEER_STOPPED,  /* a stopped peer is in the middle of using the memory */
 	SHARE_KERNEL,        /* the kernel refused: limits, memory, a sealed mapping */
 	SHARE_LEFT_BEHIND,   /* deregistered, and could not be taken back */
-	SHARE_JOURNALED,     /* its writes go into a journal (hca/mem/crash.h) */
+	SHARE_JOURNALED,     /* its writes go into a journal (hca/exec/crash_journal.h) */
 	SHARE_NO_FD,         /* a memfd of which no descriptor was found, or could be passed on */
 	SHARE_ON_DEMAND,     /* it follows the addresses, wherever they lead */
 	SHARE_REASONS
@@ -143,7 +143,7 @@ struct seg_header {
 
 	/*
 	 * The owner, at attach: in which journal writes into its persistent memory are to be noted
-	 * (struct journal.id); 0 = none (hca/mem/crash.h)
+	 * (struct journal.id); 0 = none (hca/exec/crash_journal.h)
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint64_t journal_id;
 };
@@ -222,7 +222,7 @@ enum seg_mr_flags {
 	 */
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,
-	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/mem/crash.h) */
+	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/exec/crash_journal.h) */
 	MR_OBJECT = 1 << 7,    /* MR_EXPORT: of an object, seg_mr.backing and .offset say which */
 };
 
