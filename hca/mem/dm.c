@@ -4,6 +4,8 @@
  * for the process's device, as the command file of a real one does: who imports it finds the
  * device memory of that process by handle.
  */
+#include "hca/mem/dm.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "hca/mem/mr.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "hca/mem/mr.h"
 #include "hca/mem/share.h"
 #include "hca/mem/share_words.h"
 #include "hca/proc/proc.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Protection domains and memory regions. */
+#include "hca/mem/mr.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,12 +11,14 @@
 #include "base/log.h"
 #include "hca/hca.h"
 #include "hca/mem/crash_region.h"
+#include "hca/mem/dm.h"
 #include "hca/mem/share.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/cq.h"
 #include "hca/run/agent.h"
 #include "hca/run/mr_persist.h"
 #include "include/weft/verbs_ext.h"

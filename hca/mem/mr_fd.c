@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "hca/mem/mr.h"
 #include "hca/obj/objects.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/dax.h"

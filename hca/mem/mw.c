@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/mem/mr.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"

@@ -71,22 +71,6 @@ struct hca_mw {
 	struct hca_mw *next, **link;
 };
 
-/* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
-int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
-
-/* An empty one with an entry in the table, for mr_add() and exports; -ENOMEM. */
-int mr_new(struct hca_mr **mr);
-
-/* A region of device memory was deregistered. */
-void dm_region_gone(struct hca_dm *dm);
-
-/* In a forked child: locks that other threads of the parent may have held. */
-void mr_forked_child(void);
-void dm_forked_child(void);
-
-/* The first key of a table entry; each use of the entry begins with another one. */
-uint32_t mr_next_key(uint32_t index);
-
 struct hca_channel {
 	uint32_t epoch;
 	uint32_t id;
@@ -139,20 +123,6 @@ struct hca_cq {
 	_Atomic uint64_t told_alone;
 };
 
-/*
- * Fires the event of a moderated CQ that is due, or always; for our own waits, in which nobody
- * depends on weftd.  True if the CQ is moderated.
- */
-bool cq_moderated(struct hca_cq *cq, bool always);
-
-/* The program takes an event of the CQ. */
-void cq_event_taken(struct hca_cq *cq);
-
-/*
- * For a CQ whose channel has nothing to read, with the channel's lock: fires it if it was fired, or
- * is armed and has completions.  Who had to fire it, or weftd, over whom it went, may have died.
- */
-void cq_fire_untold(struct hca_cq *cq);
 /* The owner's side of a receive queue with several producers. */
 struct hca_rxq {
 	struct lock lock; /* posting */
@@ -163,21 +133,6 @@ struct hca_rxq {
 	_Atomic uint32_t freed; /* receives polled; under that of landing */
 	struct rx_order order;  /* of a UD QP */
 };
-
-/* Receives posted and not polled yet. */
-static inline uint32_t rx_used(const struct hca_rxq *rx)
-{
-	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
-	       atomic_load_explicit(&rx->freed, memory_order_acquire);
-}
-
-/* Counts one more, as the only writer. */
-static inline void rx_count(_Atomic uint32_t *count)
-{
-	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
-
-	atomic_store_explicit(count, n + 1, memory_order_release);
-}
 
 struct hca_srq {
 	uint32_t epoch;
@@ -264,81 +219,8 @@ struct hca_qp {
 	_Atomic uint32_t queued; /* bit 0: our direction, bit 1: the peer's */
 };
 
-/* Copies out what has arrived in qp's slots and payload ring; the receive CQ's lock is held. */
-void qp_land(struct hca_qp *qp, uint32_t upto);
-
-/*
- * Takes away every completion of the QP or SRQ of that index that cq (may be NULL) still holds;
- * cq's lock is taken.
- */
-void cq_purge(struct hca_cq *cq, uint32_t index);
-
-/* Copies out everything that has arrived for QPs of this PD (before memory of it goes). */
-void pd_land_all(struct hca_pd *pd);
-
-/*
- * After a region of this PD left its table: returns when nobody who found it there, to bring what
- * came to its place, is still at it.
- */
-void pd_pass_landers(struct hca_pd *pd);
-
-/* Runs our own direction, or the one towards us, as far as it goes now. */
-void qp_run_out(struct hca_qp *qp);
-void qp_run_in(struct hca_qp *qp);
-
-/*
- * Our QP of that index, NULL if there is none, or it is going.  It stays until the thread leaves
- * x->slot, which it has entered either way.  One in the making has its entry alone.
- */
-struct hca_qp *qp_enter(struct exec *x, uint32_t index);
-
-/* The QP or SRQ of that index goes: takes back its async events that nobody has got. */
-void qp_forget_events(uint32_t index);
-
-/* One who has the target QP destroys it: true if nobody else has it. */
-bool xrcd_last_close(struct hca_qp *qp);
-
 /* False for UD, which has no other end. */
-bool qp_connects(const struct hca_qp *qp);
-
-/* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
-int qp_prepare_channels(struct peer *process, const struct end *e);
-
-/* Looks for the other end if it is missing; rate limited. */
-void qp_find_peer(struct hca_qp *qp);
-
-/*
- * The same on the way to RTR: a weftd that has just started does not know all processes yet, so
- * one that is not found is looked for a while, at most about 60 ms.
- */
-void qp_await_peer(struct hca_qp *qp);
-
-/*
- * The slow side of waiting: deadlines of parked QPs that weftd may have lost, peers not found
- * yet.  Called from idle polls and before sleeping; cheap when there is nothing.
- */
-void progress_slow(void);
-
-/*
- * Looks, every 10 ms at most, whether weftd has died, and goes to its successor: peers that look
- * for us ask that one.  Ends quarantines that are over.  Blocks only to start weftd.
- */
-void progress_weftd(void);
-
-/*
- * For who sleeps in our calls: has each QP with requests watched, whoever was to execute them. That
- * process may be dead, and weftd with it, who would have told.  True if there are some.
- */
-bool progress_stalled(void);
-
-/* The same at once: the program is about to sleep where we cannot see it. */
-void progress_before_sleep(void);
-
-/* How many QPs of ours wait for a deadline or for their peer; progress.c's own. */
-extern _Atomic uint32_t progress_parked;
-
-/* True while there is one. */
-static inline bool progress_pending(void)
+static inline bool qp_connects(const struct hca_qp *qp)
 {
-	return atomic_load_explicit(&progress_parked, memory_order_relaxed) != 0;
+	return qp->init.qp_type != IBV_QPT_UD;
 }

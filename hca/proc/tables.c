@@ -222,3 +222,12 @@ void table_del_qp(uint32_t index)
 {
 	del(&qps, index);
 }
+
+struct hca_qp *table_enter_qp(struct exec *x, uint32_t index)
+{
+	slot_enter(x->slot, x->attach, x->attach);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!(atomic_load_explicit(&proc_seg()->qp[index].state, memory_order_acquire) & QPS_LIVE))
+		return NULL;
+	return table_qp(index);
+}

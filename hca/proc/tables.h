@@ -8,6 +8,7 @@
 
 #include "hca/seg/layout.h"
 
+struct exec;
 struct hca_qp;
 struct hca_srq;
 struct hca_rxq;
@@ -38,3 +39,9 @@ void table_del_mr(uint32_t index);
 /* The entry stays taken, with nothing in it, until table_del_mr(). */
 void table_hold_mr(uint32_t index);
 void table_del_qp(uint32_t index);
+
+/*
+ * Our QP of that index, NULL if there is none, or it is going.  It stays until the thread leaves
+ * x->slot, which it has entered either way.  One in the making has its entry alone.
+ */
+struct hca_qp *table_enter_qp(struct exec *x, uint32_t index);

@@ -18,6 +18,8 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/proc/wake.h"
+#include "hca/queue/cq_arm.h"
+#include "hca/run/progress.h"
 #include "rdv/rdv.h"
 
 /* A weftd that has just gone is looked after so often. */

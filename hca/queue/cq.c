@@ -18,6 +18,7 @@
 #include "hca/queue/srq.h"
 #include "hca/queue/tm.h"
 #include "hca/run/agent.h"
+#include "hca/run/progress.h"
 #include "hca/seg/arm.h"
 #include "hca/seg/opcode.h"
 

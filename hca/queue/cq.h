@@ -35,3 +35,21 @@ static inline bool cq_looks_single(const struct hca_cq *cq, uint64_t *pos)
 	return !atomic_load_explicit(&cq->early.left, memory_order_relaxed) && cq_peek(cq, *pos) &&
 	       !cq_peek(cq, *pos + 1);
 }
+
+/* Copies out what has arrived in qp's slots and payload ring; the receive CQ's lock is held. */
+void qp_land(struct hca_qp *qp, uint32_t upto);
+
+/*
+ * Takes away every completion of the QP or SRQ of that index that cq (may be NULL) still holds;
+ * cq's lock is taken.
+ */
+void cq_purge(struct hca_cq *cq, uint32_t index);
+
+/* Copies out everything that has arrived for QPs of this PD (before memory of it goes). */
+void pd_land_all(struct hca_pd *pd);
+
+/*
+ * After a region of this PD left its table: returns when nobody who found it there, to bring what
+ * came to its place, is still at it.
+ */
+void pd_pass_landers(struct hca_pd *pd);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Completion queues: arming, and the events that come of it. */
+#include "hca/queue/cq_arm.h"
+
 #include <errno.h>
 
 #include "base/clock.h"
@@ -9,6 +11,7 @@
 #include "hca/queue/channel.h"
 #include "hca/queue/cq.h"
 #include "hca/run/agent.h"
+#include "hca/run/progress.h"
 #include "hca/seg/arm.h"
 
 static bool early_solicited(const struct ticket_run *early)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Async events: bits at the objects, one eventfd that counts them. */
+#include "hca/queue/event.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>

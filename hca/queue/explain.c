@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "hca/exec/resolve.h"
 #include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
 #include "hca/seg/opcode.h"
 
 enum { WHY = 320, TEN = 10 };
@@ -348,7 +349,7 @@ void explain_shared(const struct ibv_wc *wc)
 
 	if (index < 0)
 		return;
-	explain_recv(qp_enter(x, index), wc);
+	explain_recv(table_enter_qp(x, index), wc);
 	slot_leave(x->slot);
 }
 
@@ -387,7 +388,7 @@ void explain_event(uint32_t index)
 
 	if (!x)
 		return;
-	explain_fault(qp_enter(x, index));
+	explain_fault(table_enter_qp(x, index));
 	slot_leave(x->slot);
 }
 

@@ -11,6 +11,8 @@
 #include "hca/queue/qp_state.h"
 #include "hca/queue/srq.h"
 #include "hca/run/ah.h"
+#include "hca/run/other_end.h"
+#include "hca/run/run.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"
 

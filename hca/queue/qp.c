@@ -15,14 +15,18 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/event.h"
 #include "hca/queue/explain.h"
 #include "hca/queue/qp_state.h"
 #include "hca/queue/srq.h"
+#include "hca/queue/xrcd.h"
+#include "hca/run/other_end.h"
+#include "hca/run/progress.h"
 #include "hca/run/route.h"
+#include "hca/run/run.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
-
-enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };
 
 /* ---- creation ---- */
 
@@ -381,23 +385,6 @@ static void delist(struct hca_qp *qp)
 	count_users(qp, UINT32_MAX);
 }
 
-void qp_forget_peer(struct hca_qp *qp)
-{
-	struct end *e = qp->ends;
-
-	atomic_store_explicit(&qp->peer, NULL, memory_order_release);
-	qp->ends = NULL;
-	while (e) {
-		struct end *next = e->next;
-
-		free(e);
-		if (qp->process)
-			peer_put(qp->process);
-		e = next;
-	}
-	qp->process = NULL;
-}
-
 void qp_stop(struct hca_qp *qp, uint32_t new_state)
 {
 	struct seg_qp *s = qp->me.qp;
@@ -421,15 +408,6 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 static uint64_t offset_of(const uint8_t *p)
 {
 	return p ? p - (const uint8_t *)proc_seg() : 0;
-}
-
-struct hca_qp *qp_enter(struct exec *x, uint32_t index)
-{
-	slot_enter(x->slot, x->attach, x->attach);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!(atomic_load_explicit(&proc_seg()->qp[index].state, memory_order_acquire) & QPS_LIVE))
-		return NULL;
-	return table_qp(index);
 }
 
 int hca_qp_destroy(struct hca_qp *qp)
@@ -469,174 +447,6 @@ uint32_t hca_qp_num(const struct hca_qp *qp)
 }
 
 /* ---- the other end ---- */
-
-int qp_prepare_channels(struct peer *process, const struct end *e)
-{
-	int rc = 0;
-
-	if (e->send_cq.cq)
-		rc = peer_prepare_channel(process, e->send_cq.cq->channel);
-	if (!rc && e->recv_cq.cq)
-		rc = peer_prepare_channel(process, e->recv_cq.cq->channel);
-	return rc;
-}
-
-bool qp_connects(const struct hca_qp *qp)
-{
-	return qp->init.qp_type != IBV_QPT_UD;
-}
-
-/* Takes process, with its reference, as the other end. */
-static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
-{
-	struct end *e = malloc(sizeof *e);
-	int rc = e ? end_init(e, &process->view, index) : -ENOMEM;
-
-	if (!rc)
-		rc = qp_prepare_channels(process, e);
-	if (!rc && qp->process && qp->process != process) {
-		log_line(LOG_LVL_WARN, "QP %#x: its peer %#x moved to another process", qp->me.qpn,
-			e->qpn);
-		rc = -EPROTO;
-	}
-	if (rc) {
-		free(e);
-		peer_put(process);
-		return rc;
-	}
-	e->next = qp->ends;
-	qp->ends = e;
-	qp->process = process;
-	qp->me.qp->peer_attach = process->view.attach;
-	atomic_store_explicit(&qp->peer, e, memory_order_seq_cst);
-	return 0;
-}
-
-static int find_peer(struct hca_qp *qp)
-{
-	struct peer *process;
-	uint32_t index;
-	int rc = peer_find(qp->me.qp->dest_qpn, &process, &index);
-
-	qp->next_find_ns = clock_coarse_ns() + FIND_AGAIN_NS;
-	return rc ? rc : take_peer(qp, process, index);
-}
-
-void qp_find_peer(struct hca_qp *qp)
-{
-	if (qp_connects(qp) && clock_coarse_ns() >= qp->next_find_ns)
-		find_peer(qp);
-}
-
-void qp_await_peer(struct hca_qp *qp)
-{
-	const struct timespec nap = {.tv_nsec = FIND_AGAIN_NS};
-	int saved = errno;
-
-	for (int i = 0; find_peer(qp) == -ENOENT && i < FIND_TRIES; i++)
-		nanosleep(&nap, NULL);
-	errno = saved;
-}
-
-/* ---- running the two directions ---- */
-
-static const struct budget own_budget = {
-	.requests = UINT32_MAX, .bytes = UINT64_MAX, .large = WORKER_LARGE};
-static const struct budget help_budget = {
-	.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE};
-
-/*
- * Somebody else runs our direction.  weftd holds tokens for an instant to fail a queue, and cannot
- * answer a kick by executing; a peer that helps us may die on the way.
- */
-static bool kicked_another(const struct hca_qp *qp, enum run_end end)
-{
-	uint64_t token;
-
-	if (end != RUN_KICKED)
-		return false;
-	token = atomic_load_explicit(&qp->me.qp->token, memory_order_relaxed);
-	return token_attach(token) != qp->me.view.attach;
-}
-
-void qp_watch_after(struct hca_qp *qp, enum run_end end)
-{
-	if (end == RUN_PARKED || kicked_another(qp, end))
-		progress_watch(qp);
-}
-
-static void after_run(struct hca_qp *qp, enum run_end end, unsigned direction)
-{
-	if (end == RUN_BUDGET || end == RUN_BUSY)
-		worker_add(qp, direction);
-	else if (direction == WORK_OUT)
-		qp_watch_after(qp, end);
-}
-
-void qp_rouse_peer(struct hca_qp *qp)
-{
-	static const struct budget one = {.requests = 1, .bytes = 1, .large = UINT64_MAX};
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct exec *x = exec_self();
-
-	if (!peer || !x || end_receives(&qp->me) ||
-		!atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
-		return;
-	exec_run(x, peer, &qp->me, one);
-}
-
-/* The peer that we know is from before its last RESET: finds the present one. */
-static bool found_anew(struct hca_qp *qp, const struct end *known)
-{
-	bool found;
-
-	if (!known || !end_stale(known) || !lock_try(&qp->modify_lock))
-		return false;
-	qp_find_peer(qp);
-	found = atomic_load_explicit(&qp->peer, memory_order_relaxed) != known;
-	lock_drop(&qp->modify_lock);
-	return found;
-}
-
-void qp_run_out(struct hca_qp *qp)
-{
-	struct budget b = own_budget;
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct exec *x = exec_self();
-	enum run_end end;
-
-	if (!x) {
-		worker_add(qp, WORK_OUT);
-		return;
-	}
-	b.one_sided = atomic_load_explicit(&qp->one_sided, memory_order_relaxed);
-	end = exec_run(x, &qp->me, peer, b);
-	if (end == RUN_PARKED && found_anew(qp, peer)) {
-		peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-		end = exec_run(x, &qp->me, peer, b);
-	}
-	after_run(qp, end, WORK_OUT);
-	if (end_state(&qp->me) == IBV_QPS_ERR)
-		qp_rouse_peer(qp);
-}
-
-void qp_run_in(struct hca_qp *qp)
-{
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct exec *x = exec_self();
-
-	if (!peer)
-		return;
-	if (!x) {
-		worker_add(qp, WORK_IN);
-		return;
-	}
-	count_add(x, CTR_HELPED, 1);
-	after_run(qp, exec_run(x, peer, &qp->me, help_budget), WORK_IN);
-	if (end_state(peer) == IBV_QPS_ERR &&
-		atomic_exchange_explicit(&peer->qp->park, 0, memory_order_seq_cst))
-		qp_run_out(qp);
-}
 
 int hca_qp_rkey_access(const struct hca_qp *qp, uint32_t rkey, unsigned *access)
 {

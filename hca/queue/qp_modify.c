@@ -13,6 +13,9 @@
 #include "hca/queue/srq.h"
 #include "hca/run/agent.h"
 #include "hca/run/ah.h"
+#include "hca/run/other_end.h"
+#include "hca/run/progress.h"
+#include "hca/run/run.h"
 #include "hca/seg/token.h"
 #include "include/weft/verbs_ext.h"
 

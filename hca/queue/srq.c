@@ -12,7 +12,10 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/event.h"
 #include "hca/queue/tm.h"
+#include "hca/run/run.h"
 #include "hca/seg/park.h"
 
 /* seg_rqe.phase, as its owner goes on with it. */

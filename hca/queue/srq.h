@@ -5,6 +5,21 @@
 #include "hca/obj/objects.h"
 #include "pages/iov.h"
 
+/* Receives posted and not polled yet. */
+static inline uint32_t rx_used(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
+	       atomic_load_explicit(&rx->freed, memory_order_acquire);
+}
+
+/* Counts one more, as the only writer. */
+static inline void rx_count(_Atomic uint32_t *count)
+{
+	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	atomic_store_explicit(count, n + 1, memory_order_release);
+}
+
 /* Allocates slots and buffers for depth receives.  -ENOMEM. */
 int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* XRC domains: anonymous, or named by the inode of a file, then the same in all processes. */
+#include "hca/queue/xrcd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

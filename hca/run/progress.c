@@ -4,6 +4,8 @@
  * that sleep; a program that polls or sleeps in our calls watches its own, so that nothing hangs
  * while weftd is down.
  */
+#include "hca/run/progress.h"
+
 #include <errno.h>
 
 #include "base/clock.h"
@@ -13,6 +15,8 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/qp_state.h"
+#include "hca/run/other_end.h"
+#include "hca/run/run.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
 
@@ -77,25 +81,11 @@ static void run_out(struct hca_qp *qp)
 
 	if (!x)
 		return;
-	end = exec_run(x, &qp->me, peer,
-		(struct budget){.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE});
+	end = exec_run(x, &qp->me, peer, help_budget);
 	if (end == RUN_BUDGET || end == RUN_BUSY)
 		worker_add(qp, WORK_OUT);
 	else if (end_state(&qp->me) == IBV_QPS_ERR)
 		qp_rouse_peer(qp);
-}
-
-bool qp_bury_peer(struct hca_qp *qp)
-{
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct seg_qp *s = qp->me.qp;
-
-	if (!peer || !peer->view.pid || !view_died(&peer->view))
-		return false;
-	token_force(&s->token, peer->view.attach);
-	token_force(&s->rq_token, peer->view.attach);
-	token_force(&qp->me.view.seg->hdr.atomic_token, peer->view.attach);
-	return true;
 }
 
 /* Not found yet, or through RESET since. */
@@ -189,7 +179,7 @@ bool progress_stalled(void)
 
 		if (!(atomic_load_explicit(&s->state, memory_order_relaxed) & QPS_LIVE))
 			continue;
-		qp = qp_enter(x, i);
+		qp = table_enter_qp(x, i);
 		if (qp && outstanding(s)) {
 			progress_watch(qp);
 			any = true;

@@ -6,6 +6,7 @@
 
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/other_end.h"
 
 enum { ROUTES_LOG = 8, ROUTES = 1 << ROUTES_LOG };
 

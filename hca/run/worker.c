@@ -12,6 +12,8 @@
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/qp_state.h"
+#include "hca/run/progress.h"
+#include "hca/run/run.h"
 
 enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };
 

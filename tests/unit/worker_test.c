@@ -16,6 +16,8 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/qp_state.h"
+#include "hca/run/progress.h"
+#include "hca/run/run.h"
 #include "hca/run/worker.h"
 
 enum { ROUNDS = 1000, LONG_S = 60, SOON_S = 20 };

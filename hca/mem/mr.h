@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions, whatever they are made of. */
+#pragma once
+
+#include "hca/obj/objects.h"
+
+/* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
+int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
+
+/* An empty one with an entry in the table, for mr_add() and exports; -ENOMEM. */
+int mr_new(struct hca_mr **mr);
+
+/* The first key of a table entry; each use of the entry begins with another one. */
+uint32_t mr_next_key(uint32_t index);
+
+/* In a forked child: locks that other threads of the parent may have held. */
+void mr_forked_child(void);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* XRC domains. */
+#pragma once
+
+#include "hca/obj/objects.h"
+
+/* One who has the target QP destroys it: true if nobody else has it. */
+bool xrcd_last_close(struct hca_qp *qp);
