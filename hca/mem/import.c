@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hca/exec/view_backing.h"
+#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "pages/piece.h"
 #include "pages/vma.h"

@@ -4,11 +4,10 @@
 
 #include "base/lock.h"
 #include "hca/hca.h"
-#include "hca/proc/peer.h"
-#include "hca/queue/rx_order.h"
 #include "hca/seg/view.h"
 
 struct exec;
+struct peer;
 
 struct hca_pd {
 	uint32_t epoch;
@@ -121,6 +120,14 @@ struct hca_cq {
 	_Atomic bool armed;   /* once at least: events of it may come */
 	/* Position + 1 of the only completion that waited when the program took the last event. */
 	_Atomic uint64_t told_alone;
+};
+
+/* The receives of a UD QP in the order in which they were posted (hca/queue/rx_order.h). */
+struct rx_order {
+	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */
+	uint32_t stride, mask;
+	uint32_t landed; /* how many have their bytes and have not completed */
+	uint32_t next;   /* if any: those before it have theirs, or have completed */
 };
 
 /* The owner's side of a receive queue with several producers. */

@@ -9,10 +9,10 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "hca/exec/view_backing.h"
+#include "hca/proc/parts.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/reach.h"
 #include "hca/proc/wake.h"
-#include "hca/run/agent.h"
 #include "hca/seg/token.h"
 
 struct channel_fd {
@@ -68,17 +68,59 @@ static void find_paths(struct peer *p, bool same_pid_ns)
 
 	p->path.by_agent = !reach_by_cma(ours, theirs, same_pid_ns);
 	p->path.never_agent = (ours | theirs) & REACH_NEVER_AGENT;
-	p->path.lane = &p->lane;
 	p->view.path = &p->path;
-	worker_init(&p->lane);
 	p->needs_agent = !reach_by_cma(theirs, ours, same_pid_ns);
-	if (p->needs_agent)
-		agent_hold();
 	if (p->path.by_agent || p->needs_agent)
 		log_line(LOG_LVL_INFO,
 			"process %d: process_vm_readv %s; agents copy instead, which is slower",
 			p->view.pid,
 			same_pid_ns ? "is refused" : "does not reach another pid namespace");
+}
+
+/* A program that closed them behind our back may have its own files there: those stay open. */
+static void close_fds(struct peer *p)
+{
+	own_fd_close(&p->view.pidfd);
+	own_fd_close(&p->async_fd);
+	own_fd_close(&p->arena_fd);
+	for (struct channel_fd *c = p->channels; c; c = c->next)
+		own_fd_close(&c->fd);
+}
+
+static void release(struct peer *p)
+{
+	rdv_unmap_segment(p->view.seg);
+	arena_close(&p->arena);
+	backing_close(&p->backings);
+	close_fds(p);
+	while (p->channels) {
+		struct channel_fd *c = p->channels;
+
+		p->channels = c->next;
+		free(c);
+	}
+	free(p);
+}
+
+/* To the parts before end, or NULL: all. */
+static void tell_left(struct peer *p, const struct proc_part *const *end)
+{
+	for (const struct proc_part *const *at = proc_parts; *at && at != end; at++)
+		if ((*at)->peer_left)
+			(*at)->peer_left(p);
+}
+
+static int tell_came(struct peer *p)
+{
+	for (const struct proc_part *const *at = proc_parts; *at; at++) {
+		int rc = (*at)->peer_came ? (*at)->peer_came(p) : 0;
+
+		if (rc) {
+			tell_left(p, at);
+			return rc;
+		}
+	}
+	return 0;
 }
 
 /* Takes over the fds of what weftd told us, also on failure.  *out comes with a reference. */
@@ -105,6 +147,11 @@ static int add_peer(struct rdv_peer *info, struct peer **out)
 	p->view.pid = info->pid ? info->pid : -1;
 	p->refs = 1;
 	find_paths(p, info->same_pid_ns && info->pid);
+	rc = tell_came(p);
+	if (rc) {
+		release(p);
+		return rc;
+	}
 	lock_take(&peers.lock);
 	p->next = peers.first;
 	peers.first = p;
@@ -236,16 +283,6 @@ int peer_find_attach(uint32_t attach, struct peer **out)
 	return rc;
 }
 
-/* A program that closed them behind our back may have its own files there: those stay open. */
-static void close_fds(struct peer *p)
-{
-	own_fd_close(&p->view.pidfd);
-	own_fd_close(&p->async_fd);
-	own_fd_close(&p->arena_fd);
-	for (struct channel_fd *c = p->channels; c; c = c->next)
-		own_fd_close(&c->fd);
-}
-
 /* Nobody of ours touches p any more. */
 static void farewell(struct peer *p)
 {
@@ -256,20 +293,8 @@ static void farewell(struct peer *p)
 static void unmap(struct peer *p)
 {
 	farewell(p);
-	worker_end(&p->lane);
-	if (p->needs_agent)
-		agent_drop();
-	rdv_unmap_segment(p->view.seg);
-	arena_close(&p->arena);
-	backing_close(&p->backings);
-	close_fds(p);
-	while (p->channels) {
-		struct channel_fd *c = p->channels;
-
-		p->channels = c->next;
-		free(c);
-	}
-	free(p);
+	tell_left(p, NULL);
+	release(p);
 }
 
 /* With the lock held: true if nobody has it any more; then it must be unmapped. */

@@ -4,14 +4,12 @@
 
 #include <stdbool.h>
 
-#include "hca/run/worker.h"
 #include "hca/seg/view.h"
 
 struct peer {
 	struct peer *next;
 	struct view view;
-	struct access_path path; /* view.path */
-	struct worker lane;      /* path.lane */
+	struct access_path path; /* view.path; its lane is of run/ */
 	bool needs_agent;        /* the kernel does not let it at our memory: we hold the agent */
 	int refs;                /* peers.lock, as guest and greeted */
 	struct own_fd async_fd;

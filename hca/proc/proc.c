@@ -10,22 +10,13 @@
 #include "base/log.h"
 #include "base/spin.h"
 #include "hca/exec/crash_journal.h"
-#include "hca/mem/dm.h"
-#include "hca/mem/import.h"
-#include "hca/mem/mr.h"
-#include "hca/mem/quarantine.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/member.h"
+#include "hca/proc/parts.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/reach.h"
 #include "hca/proc/tables.h"
 #include "hca/proc/wake.h"
-#include "hca/queue/qp_state.h"
-#include "hca/run/agent.h"
-#include "hca/run/datagram.h"
-#include "hca/run/progress.h"
-#include "hca/run/route.h"
-#include "hca/run/worker.h"
 #include "hca/seg/token.h"
 
 static struct {
@@ -64,14 +55,7 @@ static void check_environment(void)
 			fault);
 }
 
-static void set_up_once(void)
-{
-	check_environment();
-	pthread_key_create(&proc.key, thread_ends);
-	pthread_atfork(peers_before_fork, peers_after_fork, proc_forked_child);
-}
-
-void proc_forked_child(void)
+static void forked_child(void)
 {
 	/* Other threads of the parent, and what they held, do not exist here. */
 	atomic_store_explicit(&proc.lock.word, 0, memory_order_relaxed);
@@ -79,17 +63,20 @@ void proc_forked_child(void)
 	tables_forked_child();
 	peers_forked_child();
 	member_forked_child();
-	worker_forked_child();
-	agent_forked_child();
-	progress_forked_child();
-	mr_forked_child();
-	dm_forked_child();
 	crash_forked_child();
-	import_forked_child();
-	quarantine_forked_child();
+	for (const struct proc_part *const *at = proc_parts; *at; at++)
+		if ((*at)->forked_child)
+			(*at)->forked_child();
 	/* Every object of the parent is stale from here on. */
 	atomic_store_explicit(&proc.epoch, 0, memory_order_release);
 	self.epoch = 0;
+}
+
+static void set_up_once(void)
+{
+	check_environment();
+	pthread_key_create(&proc.key, thread_ends);
+	pthread_atfork(peers_before_fork, peers_after_fork, forked_child);
 }
 
 static int attach_anew(void)
@@ -178,8 +165,8 @@ static struct exec *exec_init(void)
 	x->counters = proc_seg()->counters[x->slot_index];
 	x->fire = wake_fire;
 	x->timer = wake_timer;
-	x->datagram = datagram_send;
-	x->find_srq = route_srq;
+	x->datagram = proc_calls.datagram;
+	x->find_srq = proc_calls.find_srq;
 	x->arg = NULL;
 	x->restarted_ns = &proc.at->fabric->restarted_ns;
 	self.epoch = proc_epoch();

@@ -31,6 +31,3 @@ struct exec *exec_self(void);
 
 /* The view of our own process. */
 struct view proc_view(void);
-
-/* Marks an attach as gone in a forked child (called by the atfork handler). */
-void proc_forked_child(void);

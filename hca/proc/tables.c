@@ -7,7 +7,6 @@
 #include "base/lock.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
-#include "hca/queue/tm.h"
 
 /*
  * An index is taken again as late as possible, so that a stale key or ticket meets nobody; but
@@ -109,16 +108,6 @@ struct hca_srq *table_srq(uint32_t index)
 	void *p = get(&qps, index, SEG_QPS);
 
 	return (uintptr_t)p & SRQ_MARK ? (struct hca_srq *)((uintptr_t)p - SRQ_MARK) : NULL;
-}
-
-struct hca_rxq *table_rxq(uint32_t index)
-{
-	struct hca_srq *srq = table_srq(index);
-	struct hca_qp *qp = srq ? NULL : table_qp(index);
-
-	if (srq)
-		return srq->tm && tm_index(srq->tm) == index ? tm_rxq(srq->tm) : &srq->rx;
-	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
 }
 
 struct hca_cq *table_cq(uint32_t index)

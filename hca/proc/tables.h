@@ -11,7 +11,6 @@
 struct exec;
 struct hca_qp;
 struct hca_srq;
-struct hca_rxq;
 struct hca_cq;
 struct hca_mr;
 
@@ -22,8 +21,6 @@ void tables_forked_child(void);
 /* QPs and SRQs have their numbers in common; NULL if it is the other. */
 struct hca_qp *table_qp(uint32_t index);
 struct hca_srq *table_srq(uint32_t index);
-/* The queue with several producers that the entry describes, NULL if none. */
-struct hca_rxq *table_rxq(uint32_t index);
 struct hca_cq *table_cq(uint32_t index);
 struct hca_mr *table_mr(uint32_t index);
 

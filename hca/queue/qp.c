@@ -19,6 +19,7 @@
 #include "hca/queue/event.h"
 #include "hca/queue/explain.h"
 #include "hca/queue/qp_state.h"
+#include "hca/queue/rx_order.h"
 #include "hca/queue/srq.h"
 #include "hca/queue/xrcd.h"
 #include "hca/run/other_end.h"

@@ -11,15 +11,9 @@
  */
 #pragma once
 
+#include "hca/obj/objects.h"
 #include "hca/seg/layout.h"
 #include "hca/seg/view.h"
-
-struct rx_order {
-	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */
-	uint32_t stride, mask;
-	uint32_t landed; /* how many have their bytes and have not completed */
-	uint32_t next;   /* if any: those before it have theirs, or have completed */
-};
 
 /* For so many slots.  -ENOMEM. */
 int rx_order_init(struct rx_order *o, uint32_t slots, uint32_t max_sge);

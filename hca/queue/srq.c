@@ -14,6 +14,7 @@
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/event.h"
+#include "hca/queue/rx_order.h"
 #include "hca/queue/tm.h"
 #include "hca/run/run.h"
 #include "hca/seg/park.h"
@@ -313,9 +314,20 @@ static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct h
 	more->tm_priv = s->rqe.priv;
 }
 
+/* The queue with several producers that the entry describes, NULL if none. */
+static struct hca_rxq *rxq_of(uint32_t index)
+{
+	struct hca_srq *srq = table_srq(index);
+	struct hca_qp *qp = srq ? NULL : table_qp(index);
+
+	if (srq)
+		return srq->tm && tm_index(srq->tm) == index ? tm_rxq(srq->tm) : &srq->rx;
+	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
+}
+
 bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
-	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
+	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
 	const struct seg_rqe *r = NULL;
 	struct seg_rxs *s;
 	uint32_t slot;
@@ -352,7 +364,7 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 
 bool rx_purge(uint64_t ticket, uint32_t index)
 {
-	struct hca_rxq *rx = table_rxq(ticket_entry(ticket));
+	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
 	uint32_t slot;
 	bool ours;
 

@@ -16,6 +16,7 @@
 #include "hca/exec/persist.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/heap.h"
+#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/run/worker.h"

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hca/proc/peer.h"
 #include "hca/seg/token.h"
 
 enum { FIND_AGAIN_NS = NSEC_PER_MSEC, FIND_TRIES = 50 };

@@ -10,11 +10,10 @@
 
 #include "base/clock.h"
 #include "hca/exec/exec.h"
-#include "hca/mem/share.h"
 #include "hca/obj/objects.h"
+#include "hca/proc/parts.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/queue/qp_state.h"
 #include "hca/run/other_end.h"
 #include "hca/run/run.h"
 #include "hca/run/worker.h"
@@ -153,7 +152,9 @@ void progress_weftd(void)
 				 now + WEFTD_LOOK_MS * NSEC_PER_MSEC, memory_order_relaxed,
 				 memory_order_relaxed))
 		return;
-	share_look();
+	for (const struct proc_part *const *at = proc_parts; *at; at++)
+		if ((*at)->look)
+			(*at)->look();
 	rc = rdv_check();
 	if (rc && rc != -EAGAIN)
 		atomic_store_explicit(&weftd_look_ns,

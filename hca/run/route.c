@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/run/other_end.h"

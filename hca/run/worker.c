@@ -10,8 +10,8 @@
 #include "base/thread.h"
 #include "hca/exec/exec.h"
 #include "hca/obj/objects.h"
+#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
-#include "hca/queue/qp_state.h"
 #include "hca/run/progress.h"
 #include "hca/run/run.h"
 
@@ -262,8 +262,8 @@ void worker_forget(struct hca_qp *qp)
 {
 	/* In this order: work moves from the first to the second, and not back. */
 	forget(&common, qp);
-	if (qp->process)
-		forget(&qp->process->lane, qp);
+	if (qp->process && qp->process->path.lane) /* we ourselves have none */
+		forget(qp->process->path.lane, qp);
 	atomic_store_explicit(&qp->queued, 0, memory_order_release);
 }
 

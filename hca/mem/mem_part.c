@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/mem/mem_part.h"
+
+#include "hca/mem/dm.h"
+#include "hca/mem/import.h"
+#include "hca/mem/mr.h"
+#include "hca/mem/quarantine.h"
+#include "hca/mem/share.h"
+
+static void forked_child(void)
+{
+	mr_forked_child();
+	dm_forked_child();
+	import_forked_child();
+	quarantine_forked_child();
+}
+
+const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};
