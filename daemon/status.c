@@ -16,7 +16,6 @@
 #include "daemon/connections.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
-#include "hca/proc/reach.h"
 #include "pages/durable.h"
 
 /* Names of enum seg_counter. */

@@ -10,13 +10,6 @@
 
 #include "hca/seg/layout.h"
 
-enum reach_flags {
-	REACH_CALLS = 1 << 0,       /* process_vm_readv and _writev are not filtered */
-	REACH_PRIVILEGED = 1 << 1,  /* has CAP_SYS_PTRACE: reaches what does not allow it, too */
-	REACH_ALLOWS = 1 << 2,      /* dumpable, and Yama asks for no consent */
-	REACH_NEVER_AGENT = 1 << 3, /* WEFT_MOVER=cma: a refusal is an error */
-};
-
 /*
  * Finds out what this process can and allows: enum reach_flags.  WEFT_MOVER=agent makes it unable
  * to call, WEFT_MOVER=cma sure that it can.  Blocks for a few system calls; keeps errno.

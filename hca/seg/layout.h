@@ -84,6 +84,14 @@ enum share_reason {
 	SHARE_REASONS
 };
 
+/* Which process can reach whose memory by process_vm_*: what each can and allows. */
+enum reach_flags {
+	REACH_CALLS = 1 << 0,       /* process_vm_readv and _writev are not filtered */
+	REACH_PRIVILEGED = 1 << 1,  /* has CAP_SYS_PTRACE: reaches what does not allow it, too */
+	REACH_ALLOWS = 1 << 2,      /* dumpable, and Yama asks for no consent */
+	REACH_NEVER_AGENT = 1 << 3, /* WEFT_MOVER=cma: a refusal is an error */
+};
+
 /* Head of the segment, one page. */
 struct seg_header {
 	/* weftd, before anybody else maps it */
