@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "hca/proc/proc.h"
 #include "include/weft/verbs_ext.h"
 

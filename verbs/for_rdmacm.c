@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "verbs/for_rdmacm.h"
 
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "rdv/rdv.h"
 
 int weft_cm_attach(const struct fabric_page **page)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/lock.h"
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "include/weft/verbs_ext.h"
 #include "verbs/events.h"
 

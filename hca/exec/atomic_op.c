@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec/atomic_op.h"
 
+#include "hca/exec/carry.h"
 #include "hca/seg/token.h"
 
 enum { SPINS = 2000 };

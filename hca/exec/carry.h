@@ -27,6 +27,33 @@ static inline bool end_is_here(const struct end *e)
 }
 
 /*
+ * Lets those who take memory away go on, if they wait for us: ends a step of the run.  What was
+ * checked must be checked again.
+ */
+void work_step(struct work *w);
+
+/*
+ * The request uses more than mapped memory: says so in the exec slot.  Before anything of it was
+ * checked, else as work_step().
+ */
+static inline void work_any_way(struct work *w)
+{
+	if (__builtin_expect(w->way == SLOT_WAYS_ANY, 1))
+		return;
+	w->way = SLOT_WAYS_ANY;
+	work_step(w);
+}
+
+/* Are both ends still in states in which a transfer goes on? */
+bool work_connected(const struct work *w);
+
+/*
+ * To be asked before a process is named by its pid: true if it was alive at most 100 ms ago.  In
+ * less time no pid comes round again.
+ */
+bool work_pid_valid(struct work *w, const struct view *v);
+
+/*
  * If the memory of p, which is e's under the regions that held has from p->held_at on, is mapped
  * and can be reached through e's arena, p is a list of our own addresses from here on.
  */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
+#include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/exec_op.h"
 #include "hca/seg/park.h"

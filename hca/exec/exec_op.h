@@ -58,34 +58,6 @@ struct payload {
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */
 bool work_read(struct work *w, uint32_t pos);
 
-/*
- * The slots of *at's shared receives are not where it says: makes *at a copy (w->mem_now) that
- * knows the place.  STEP_DONE; STEP_BUSY: they are moving now; STEP_NO_PEER: the queue is not what
- * it was.
- */
-enum step work_find_ring(struct work *w, const struct end **at);
-
-/*
- * Lets those who take memory away go on, if they wait for us: ends a step of the run.  What was
- * checked must be checked again.
- */
-void work_step(struct work *w);
-
-/*
- * The request uses more than mapped memory: says so in the exec slot.  Before anything of it was
- * checked, else as work_step().
- */
-static inline void work_any_way(struct work *w)
-{
-	if (__builtin_expect(w->way == SLOT_WAYS_ANY, 1))
-		return;
-	w->way = SLOT_WAYS_ANY;
-	work_step(w);
-}
-
-/* Are both ends still in states in which a transfer goes on? */
-bool work_connected(const struct work *w);
-
 /* The responder's verdict on a request; a UC requester never hears of it. */
 enum step work_blame(struct work *w, enum ibv_wc_status status);
 
@@ -135,33 +107,8 @@ static inline const void *work_source_plain(const struct work *w)
 	return resolve_plain(&w->req->view, w->req->pd, w->sge, w->length, 0);
 }
 
-/* Does a receive of process v with one SGE take want bytes?  False: receive_fits() says. */
-static inline bool receive_fits_plain(
-	const struct view *v, uint32_t pd, const struct seg_rqe *r, uint64_t want)
-{
-	const struct seg_sge s = r->near[0];
-
-	return r->num_sge == 1 && resolve_plain(v, pd, &s, want, IBV_ACCESS_LOCAL_WRITE);
-}
-
-/* The SGEs of a receive, near and far ones, at most max, in out (room for SGL_MAX). */
-unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out);
-
-/*
- * Does a receive of process v, with at most max SGEs, take want bytes?  0, or the status with which
- * it completes: IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR.
- */
-enum ibv_wc_status receive_fits(
-	const struct view *v, uint32_t pd, const struct seg_rqe *r, unsigned max, uint64_t want);
-
 /* Completes it in error, moves the requester to ERR and flushes it. */
 void work_fail(struct work *w, enum ibv_wc_status status);
 
 /* Copies a SEND's payload to the park buffer, so that the responder needs no access to ours. */
 void work_park_copy(struct work *w);
-
-/*
- * To be asked before a process is named by its pid: true if it was alive at most 100 ms ago.  In
- * less time no pid comes round again.
- */
-bool work_pid_valid(struct work *w, const struct view *v);

@@ -4,6 +4,32 @@
 
 #include "hca/exec/exec_op.h"
 
+/*
+ * The slots of *at's shared receives are not where it says: makes *at a copy (w->mem_now) that
+ * knows the place.  STEP_DONE; STEP_BUSY: they are moving now; STEP_NO_PEER: the queue is not what
+ * it was.
+ */
+enum step work_find_ring(struct work *w, const struct end **at);
+
+/* Does a receive of process v with one SGE take want bytes?  False: receive_fits() says. */
+static inline bool receive_fits_plain(
+	const struct view *v, uint32_t pd, const struct seg_rqe *r, uint64_t want)
+{
+	const struct seg_sge s = r->near[0];
+
+	return r->num_sge == 1 && resolve_plain(v, pd, &s, want, IBV_ACCESS_LOCAL_WRITE);
+}
+
+/* The SGEs of a receive, near and far ones, at most max, in out (room for SGL_MAX). */
+unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out);
+
+/*
+ * Does a receive of process v, with at most max SGEs, take want bytes?  0, or the status with which
+ * it completes: IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR.
+ */
+enum ibv_wc_status receive_fits(
+	const struct view *v, uint32_t pd, const struct seg_rqe *r, unsigned max, uint64_t want);
+
 /* Executes a SEND. */
 enum step work_send(struct work *w);
 

@@ -9,7 +9,7 @@
 
 #include "base/file_limit.h"
 #include "base/log.h"
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "hca/mem/crash_region.h"
 #include "hca/mem/dm.h"
 #include "hca/mem/share.h"

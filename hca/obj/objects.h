@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/lock.h"
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "hca/seg/view.h"
 
 struct exec;

@@ -53,3 +53,10 @@ void pd_land_all(struct hca_pd *pd);
  * came to its place, is still at it.
  */
 void pd_pass_landers(struct hca_pd *pd);
+
+/*
+ * Copies len bytes into a receive's buffers.  The keys were checked when the message came;
+ * by now the program may be deregistering them, so our own table is asked, not the published one.
+ * False: a region has gone, and what belonged there with it.
+ */
+bool recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len);

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"

@@ -8,7 +8,6 @@
 #include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/explain.h"
-#include "hca/queue/qp_state.h"
 #include "hca/queue/srq.h"
 #include "hca/run/ah.h"
 #include "hca/run/other_end.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Queue pairs: creation, destruction, finding the other end. */
+#include "hca/queue/qp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,6 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/event.h"
 #include "hca/queue/explain.h"
-#include "hca/queue/qp_state.h"
 #include "hca/queue/rx_order.h"
 #include "hca/queue/srq.h"
 #include "hca/queue/xrcd.h"

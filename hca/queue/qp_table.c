@@ -3,10 +3,10 @@
  * Which attributes each transition of a QP takes: the table of ibv_modify_qp(3).  Either end of XRC
  * also takes what only its other half needs, as programs treat both like RC.
  */
+#include "hca/queue/qp_table.h"
+
 #include <errno.h>
 #include <stdbool.h>
-
-#include "hca/queue/qp_state.h"
 
 enum { STATES = IBV_QPS_ERR + 1 };
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "hca/exec/exec_op.h"
+#include "hca/exec/exec_send.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
@@ -15,6 +16,7 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/event.h"
 #include "hca/queue/rx_order.h"
+#include "hca/queue/srq_resize.h"
 #include "hca/queue/tm.h"
 #include "hca/run/run.h"
 #include "hca/seg/park.h"

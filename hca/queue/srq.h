@@ -38,12 +38,6 @@ void srq_serve(struct hca_srq *srq);
 /* Where it is. */
 struct seg_rx_place rx_place(const struct hca_rxq *rx);
 
-/*
- * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.
- * May wait for a stopped peer that is filling one.
- */
-int rx_resize(struct hca_rxq *rx, uint32_t depth);
-
 /* Forgets all receives; nobody else uses the queue. */
 void rx_reset(struct hca_rxq *rx);
 
@@ -73,10 +67,3 @@ bool rx_purge(uint64_t ticket, uint32_t index);
 
 /* Writes what a program posted into its slot; num_sge was checked. */
 void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr);
-
-/*
- * Copies len bytes into a receive's buffers (cq.c).  The keys were checked when the message came;
- * by now the program may be deregistering them, so our own table is asked, not the published one.
- * False: a region has gone, and what belonged there with it.
- */
-bool recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len);

@@ -4,6 +4,8 @@
  * requests that want a receive are tried again.  A slot keeps its position, which names it in
  * tickets and which finds it in a ring of any size.
  */
+#include "hca/queue/srq_resize.h"
+
 #include "hca/queue/srq.h"
 
 #include <errno.h>

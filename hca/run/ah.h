@@ -2,7 +2,7 @@
 /* Address handles, from the inside. */
 #pragma once
 
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 #include "hca/seg/layout.h"
 
 /* Copies where a datagram goes into its slot: the handle may be destroyed right after posting. */

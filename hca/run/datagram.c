@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "hca/exec/exec_send.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/hca.h"
+#include "hca/api/hca.h"
 
 struct fake_mr_call {
 	void *addr;

@@ -15,7 +15,6 @@
 #include "hca/obj/objects.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
-#include "hca/queue/qp_state.h"
 #include "hca/run/progress.h"
 #include "hca/run/run.h"
 #include "hca/run/worker.h"

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the QP share among themselves. */
+/* Which transitions of a QP there are, and what they take. */
 #pragma once
 
-#include "hca/exec/exec.h"
-#include "hca/obj/objects.h"
-
-/*
- * Takes the QP out of service: writes the state word, waits until nobody uses it any more, and
- * drops its completions.  The modify lock is held.
- */
-void qp_stop(struct hca_qp *qp, uint32_t new_state);
+#include <infiniband/verbs.h>
 
 /*
  * The attributes that a transition of this QP type takes: 0 and the two masks (enum

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Other sizes of receive queues with several producers. */
+#pragma once
+
+#include "hca/obj/objects.h"
+
+/*
+ * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.
+ * May wait for a stopped peer that is filling one.
+ */
+int rx_resize(struct hca_rxq *rx, uint32_t depth);
