@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 /* An entry as it was read, once. */
 struct member_copy {

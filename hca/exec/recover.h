@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 struct recover_env {
 	struct seg *hub; /* weftd's own segment; slot 0 is used */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "pages/convert.h"
 
 enum { RANGE_RUNS = 16 };

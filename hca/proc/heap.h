@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 /* Starts over with an empty heap in seg (a new attach). */
 void heap_reset(struct seg *seg);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 /*
  * Lists id (28 bits) under key in our segment and tells weftd (control path); *index is its

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 /*
  * Finds out what this process can and allows: enum reach_flags.  WEFT_MOVER=agent makes it unable

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 
 struct exec;
 struct hca_qp;

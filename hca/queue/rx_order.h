@@ -12,7 +12,7 @@
 #pragma once
 
 #include "hca/obj/objects.h"
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "hca/seg/view.h"
 
 /* For so many slots.  -ENOMEM. */

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "hca/proc/proc.h"
 #include "hca/run/agent.h"
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "include/weft/verbs_ext.h"
 
 enum durability persist_kind(uint64_t addr, uint64_t len, unsigned access)

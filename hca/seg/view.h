@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/own_fd.h"
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "pages/arena.h"
 #include "pages/backing.h"
 

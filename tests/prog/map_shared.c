@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "pages/backing.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"

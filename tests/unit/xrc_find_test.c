@@ -15,8 +15,8 @@
 
 #include "hca/exec/complete.h"
 #include "hca/exec/exec_op.h"
-#include "hca/seg/layout.h"
 #include "hca/seg/opcode.h"
+#include "hca/seg/seg.h"
 
 enum { REQUESTER = 1, RESPONDER = 2, GEN = 1, QPN = 0x100 };
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hca/seg/layout.h"
+#include "hca/seg/seg.h"
 #include "rdv/admin.h"
 #include "rdv/rdv.h"
 
