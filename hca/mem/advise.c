@@ -4,7 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hca/obj/objects.h"
+#include "hca/api/hca.h"
+#include "hca/obj/mr.h"
 #include "hca/proc/tables.h"
 
 #ifndef MADV_POPULATE_READ

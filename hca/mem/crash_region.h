@@ -2,7 +2,7 @@
 /* Which regions of this process are under the power-failure simulator (weft-crash(1)). */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 
 /*
  * mr, with these flags (enum seg_mr_flags), is about to get its key: MR_JOURNALED if it is under

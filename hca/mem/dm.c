@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/file_limit.h"
+#include "hca/api/hca.h"
 #include "hca/mem/mr.h"
-#include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 
 #define CARD_MAGIC 0x31444d4454464557ull /* as bytes: "WEFTDMD1" */

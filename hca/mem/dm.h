@@ -2,7 +2,7 @@
 /* Device memory. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 
 /* A region of device memory was deregistered. */
 void dm_region_gone(struct hca_dm *dm);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 
 #define EXPORT_MAGIC 0x52485357u /* as bytes: "WSHR" */
 

@@ -13,7 +13,7 @@
 #include "hca/mem/crash_region.h"
 #include "hca/mem/dm.h"
 #include "hca/mem/share.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/pd.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"

@@ -2,7 +2,7 @@
 /* Regions, whatever they are made of. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 
 /* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
 int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/mem/mr.h"
-#include "hca/obj/objects.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/dax.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/mem/mr_set.h"
 
+#include "hca/obj/mr.h"
+
 static void update(struct hca_mr *n)
 {
 	n->top = n->hi;

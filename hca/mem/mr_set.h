@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 struct mr_set {
 	struct hca_mr *root;

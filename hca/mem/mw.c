@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/api/hca.h"
 #include "hca/mem/mr.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"

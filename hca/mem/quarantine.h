@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 #include "hca/proc/quiesce.h"
 
 /* Is there room for one more region of so many bytes? */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 #include "hca/proc/quiesce.h"
 
 /*

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 
 /*
  * If all of mr's memory is one stretch of a memfd or a System V segment that peers can map, enters

@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/lock.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
 #include "hca/proc/proc.h"
 
 /*

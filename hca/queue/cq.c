@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "hca/api/hca.h"
 #include "hca/exec/resolve.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/mr.h"
+#include "hca/obj/pd.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"

@@ -2,7 +2,8 @@
 /* What waits in a CQ, for its owner. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/cq.h"
+#include "hca/obj/srq.h"
 
 /* The ring's ticket at that position, or 0. */
 static inline uint64_t cq_peek(const struct hca_cq *cq, uint64_t pos)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "hca/api/hca.h"
 #include "hca/exec/complete.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/wake.h"

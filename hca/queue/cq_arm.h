@@ -2,7 +2,7 @@
 /* Events of CQs: what is due, and what nobody told. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /*
  * Fires the event of a moderated CQ that is due, or always; for our own waits, in which nobody

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "hca/api/hca.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/cq.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/explain.h"

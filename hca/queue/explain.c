@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "hca/exec/resolve.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/seg/opcode.h"

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /* A request of the send queue has completed in error; w is its slot. */
 void explain_send(struct hca_qp *qp, const struct seg_wqe *w);

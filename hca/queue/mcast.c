@@ -3,7 +3,8 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "hca/obj/objects.h"
+#include "hca/api/hca.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/run/ah.h"

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/api/hca.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/window.h"
-#include "hca/obj/objects.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/explain.h"
 #include "hca/queue/srq.h"

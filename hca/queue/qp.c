@@ -9,9 +9,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/resolve.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/pd.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"

@@ -2,7 +2,7 @@
 /* Queue pairs as a whole. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /*
  * Takes the QP out of service: writes the state word, waits until nobody uses it any more, and

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/exec/crash_journal.h"
 #include "hca/exec/exec.h"
+#include "hca/obj/cq.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/queue/explain.h"

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 #include "hca/seg/seg.h"
 #include "hca/seg/view.h"
 

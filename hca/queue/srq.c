@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/exec/exec_op.h"
 #include "hca/exec/exec_send.h"
+#include "hca/obj/pd.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"

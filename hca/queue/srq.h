@@ -2,7 +2,8 @@
 /* The owner's side of receive queues with several producers (hca/seg/rxq.h is the protocol). */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/api/hca.h"
+#include "hca/obj/srq.h"
 #include "pages/iov.h"
 
 /* Receives posted and not polled yet. */

@@ -2,7 +2,7 @@
 /* Other sizes of receive queues with several producers. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /*
  * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.

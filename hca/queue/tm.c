@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/api/hca.h"
+#include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"

@@ -2,7 +2,7 @@
 /* The owner's side of the list of tags of a shared receive queue (hca/seg/tm_list.h). */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 struct hca_tm;
 

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "hca/obj/objects.h"
+#include "hca/api/hca.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 

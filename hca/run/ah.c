@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "hca/obj/objects.h"
+#include "hca/api/hca.h"
+#include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
 
 bool gid_is_multicast(const uint8_t *gid)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/exec/exec_send.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"

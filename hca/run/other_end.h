@@ -2,7 +2,7 @@
 /* Finding the other end of a QP of ours, and letting go of it. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/qp.h"
 
 /* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
 int qp_prepare_channels(struct peer *process, const struct end *e);

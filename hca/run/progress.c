@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "hca/exec/exec.h"
-#include "hca/obj/objects.h"
 #include "hca/proc/parts.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"

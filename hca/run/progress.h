@@ -2,7 +2,7 @@
 /* What waits for time: QPs whose requests are parked, or whose peer was not found. */
 #pragma once
 
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /* Our direction of qp is parked, or its peer was not found: progress_slow() looks after it. */
 void progress_watch(struct hca_qp *qp);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "hca/exec/exec_op.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 struct routes;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hca/exec/exec.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/srq.h"
 
 /* What a thread does for a peer, or for a QP that waited, before it goes on with its own. */
 extern const struct budget help_budget;

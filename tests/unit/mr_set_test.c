@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "hca/mem/mr_set.h"
+#include "hca/obj/mr.h"
 
 enum { N = 400, SPACE = 2000, STEPS = 20000 };
 

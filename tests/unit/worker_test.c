@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "hca/exec/exec.h"
-#include "hca/obj/objects.h"
+#include "hca/obj/qp.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/run/progress.h"

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions and windows of this process. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+struct hca_dm;
+struct hca_pd;
+
+/* What a region is made of, as the segment's entry describes it. */
+struct mr_region {
+	uint64_t addr, length, iova;
+	unsigned access;
+	uint32_t flags; /* enum seg_mr_flags */
+	uint64_t sink;
+	bool mappable; /* the program's own memory: hca/mem/share.h */
+};
+
+/* What was mapped for a region, and goes with it. */
+struct mr_mapping {
+	void *at;
+	size_t len;
+};
+
+struct hca_mr {
+	uint32_t epoch;
+	uint32_t index;
+	uint32_t key; /* 0: a window, which is no region for lkeys, or deregistered */
+	_Atomic uint32_t refs;
+	struct hca_pd *pd;
+	uint64_t addr, length, iova;
+	unsigned access;
+	uint64_t sink;     /* of the null region: where what comes for it goes; else 0 */
+	struct hca_dm *dm; /* a region of device memory */
+	struct mr_mapping mapping;
+	bool fixed; /* not from the program's memory: cannot be re-registered */
+	bool mappable;
+	bool durable;       /* registered for persistent flushes, and counted */
+	uint8_t durability; /* enum durability: what they can do */
+	/* share.c: the set of regions, by address; under its lock */
+	struct hca_mr *left, *right;
+	uint32_t prio;
+	uint64_t lo, hi, top; /* whole pages, in the arena; top: the highest hi below this node */
+	uint64_t shift;       /* of a second mapping: from addresses to the arena; else 0 */
+	bool second;          /* over an import of our own arena: its pages stay there */
+	bool in_set, mapped, remap;
+	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
+	uint32_t born;        /* the key of an export, which the field above does not have */
+	bool exported;        /* an export (export.c), and no region */
+	struct hca_mr *ghost; /* the next that is closed, but still mapped by somebody */
+};
+
+struct hca_mw {
+	struct hca_mr slot; /* what it is in the table of keys; its key is 0 */
+	uint32_t born;      /* the key with which it came */
+	struct hca_mw *next, **link;
+};

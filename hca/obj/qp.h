@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs of this process. */
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "hca/obj/srq.h"
+
+struct exec;
+struct peer;
+
+struct routes;
+
+/* UD: the address to which the last datagram went, and what was found out about it. */
+struct path_memo {
+	uint8_t sgid[16], dgid[16];
+	uint32_t flow, sum; /* as seg_av.flow; IPv4: of the header without the length */
+	uint32_t gid;       /* where dgid stands in the port's table */
+	uint8_t tclass;
+	bool known, multicast, ipv4;
+	uint8_t grh[SEG_GRH_BYTES]; /* without the length, and the checksum of IPv4 */
+};
+
+enum { EXPLAIN_STATUSES = IBV_WC_RNR_RETRY_EXC_ERR + 1 };
+
+struct hca_qp {
+	/* hot: posting */
+	struct lock sq_lock;
+	uint32_t sq_tail;
+	uint32_t sq_built;        /* under sq_lock: the end of what hca_send_put() added */
+	struct end me;            /* our end; immutable but for gen, which RESET counts up */
+	struct end *_Atomic peer; /* the other end, NULL until found */
+	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */
+	uint32_t max_sge, max_inline, sq_depth;
+	bool sig_all;
+	_Atomic bool one_sided; /* what was posted last; a guess at what is queued */
+	/* hot: receiving */
+	struct lock rq_lock;
+	uint32_t rq_tail;
+	_Atomic uint32_t rq_poll; /* receives below are free */
+	uint32_t rq_landed;       /* payloads below were copied out; under the receive CQ's lock */
+	uint32_t rq_depth, rq_max_sge;
+	struct hca_rxq rx;     /* UD: instead of the above; ref.ring.slots NULL: none */
+	struct routes *routes; /* UD, XRC: the ends that requests go to; under our token */
+	struct path_memo path; /* UD; under our token */
+	/* cold */
+	uint32_t epoch;
+	void *cookie;
+	struct hca_pd *pd;
+	struct hca_cq *send_cq, *recv_cq; /* NULL where the type has none */
+	struct hca_srq *srq;
+	struct hca_xrcd *xrcd;
+	bool no_self_mcast;
+	uint32_t opens; /* by ibv_open_qp, beside the one who created it; under the domain's lock */
+	struct hca_qp *shared_next, **shared_link; /* of the SRQ, or of the XRC domain */
+	struct hca_qp *next, **link; /* in the PD: the one behind, and what points to us */
+	struct lock modify_lock;
+	struct peer *process; /* of the other end; one reference per end on the list */
+	struct end *ends;     /* all that `peer` ever pointed to since RESET */
+	uint64_t sq_bytes, rq_bytes;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	uint64_t next_find_ns; /* when to look for a missing peer again */
+	/* explain.c: completions by status, and refused posts: invalid ones, those without room */
+	_Atomic uint32_t ended[EXPLAIN_STATUSES], refused[2];
+	/* progress.c: the list of what waits for time */
+	struct hca_qp *watch_next, **watch_at;
+	/* the worker's list */
+	struct hca_qp *work_next;
+	_Atomic uint32_t queued; /* bit 0: our direction, bit 1: the peer's */
+};
+
+/* False for UD, which has no other end. */
+static inline bool qp_connects(const struct hca_qp *qp)
+{
+	return qp->init.qp_type != IBV_QPT_UD;
+}
