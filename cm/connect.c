@@ -59,8 +59,8 @@ static void fill_req(const struct cm_id *id, const struct cm_call *call, struct 
 	req->srq = p->srq;
 	req->primary.local_lid = LID_PERMISSIVE;
 	req->primary.remote_lid = LID_PERMISSIVE;
-	memcpy(req->primary.local_gid, id->addr.local, 16);
-	memcpy(req->primary.remote_gid, id->addr.remote, 16);
+	memcpy(req->primary.local_gid, id->addr.grh.local, 16);
+	memcpy(req->primary.remote_gid, id->addr.grh.remote, 16);
 	req->primary.tclass = p->tclass;
 	req->primary.hop_limit = HOP_LIMIT;
 	req->primary.ack_timeout = id->local_ack;
@@ -88,8 +88,7 @@ static int start(struct cm_id *id, const struct cm_call *call)
 	id->src = src;
 	id->dst = call->dst;
 	id_clear_remote(id);
-	memcpy(id->addr.local, src.gid, 16);
-	memcpy(id->addr.remote, call->dst.gid, 16);
+	id->addr = mad_addr_of_gids(src.gid, call->dst.gid);
 	if (!id->local_comm)
 		id_set_comm(id, id_new_comm(cm));
 	id->tid = mad_tid(&cm->agent, id->local_comm);
@@ -148,7 +147,7 @@ void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	struct cm_id *id = id_by_comm(cm, rep->remote_comm_id);
 	struct cm_event e = {.type = CM_EV_CONNECT_RESPONSE};
 
-	if (!id || memcmp(id->addr.remote, from->remote, 16) != 0) {
+	if (!id || !mad_same_peer(&id->addr, from)) {
 		cm_answer_rej(cm, from, m->hdr.tid, 0, rep->local_comm_id, CM_ABOUT_REP,
 			CM_REJ_INVALID_COMM_ID);
 		return;
@@ -315,7 +314,7 @@ static void req_event(struct cm_id *id, const struct cm_msg *m)
 
 void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	struct cm_id *id = id_by_remote(cm, m->req.local_comm_id, from->remote);
+	struct cm_id *id = id_by_remote(cm, m->req.local_comm_id, from->grh.remote);
 
 	if (id)
 		on_duplicate_req(id, from, m);
@@ -453,7 +452,7 @@ void on_mra(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	struct cm_id *id = id_by_comm(cm, mra->remote_comm_id);
 	bool fits;
 
-	if (!id || memcmp(id->addr.remote, from->remote, 16) != 0) {
+	if (!id || !mad_same_peer(&id->addr, from)) {
 		cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}

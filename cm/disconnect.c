@@ -53,8 +53,8 @@ void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 		cm_unhold(cm, from, rej->local_comm_id);
 	/* A peer that gave up waiting may not know our id yet. */
 	if (!id && rej->reason == CM_REJ_TIMEOUT)
-		id = id_by_remote(cm, rej->local_comm_id, from->remote);
-	if (!id || memcmp(id->addr.remote, from->remote, 16) != 0) {
+		id = id_by_remote(cm, rej->local_comm_id, from->grh.remote);
+	if (!id || !mad_same_peer(&id->addr, from)) {
 		cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}
@@ -129,7 +129,7 @@ static bool is_of_earlier_weftd(struct cm *cm, const struct mad_addr *from, uint
 	uint64_t age = cm->env.now(cm->env.arg) - cm->started;
 
 	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS &&
-	       cm->env.is_local(cm->env.arg, from->remote);
+	       cm->env.is_local(cm->env.arg, from->grh.remote);
 }
 
 void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
@@ -220,7 +220,7 @@ static bool lingers(const struct cm_id *id)
 {
 	const struct cm *cm = id->cm;
 
-	return id->remote_comm && !cm->env.is_local(cm->env.arg, id->addr.remote);
+	return id->remote_comm && !cm->env.is_local(cm->env.arg, id->addr.grh.remote);
 }
 
 int cm_destroy(struct cm *cm, uint32_t owner, uint32_t handle)

@@ -96,7 +96,7 @@ void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm)
 {
 	for (struct held *h = cm->held; h; h = h->next) {
 		if (h->m.hdr.attr == CM_REQ && h->m.req.local_comm_id == remote_comm &&
-			memcmp(h->from.remote, from->remote, sizeof from->remote) == 0) {
+			mad_same_peer(&h->from, from)) {
 			drop(cm, h);
 			return;
 		}

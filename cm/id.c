@@ -104,7 +104,8 @@ struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm)
 
 void id_clear_remote(struct cm_id *id)
 {
-	struct cm_id **link = &id->cm->by_remote[mix(id->remote_comm, gid_word(id->addr.remote))];
+	struct cm_id **link =
+		&id->cm->by_remote[mix(id->remote_comm, gid_word(id->addr.grh.remote))];
 
 	if (!id->remote_comm)
 		return;
@@ -117,7 +118,7 @@ void id_clear_remote(struct cm_id *id)
 
 void id_set_remote(struct cm_id *id, uint32_t remote_comm)
 {
-	struct cm_id **bucket = &id->cm->by_remote[mix(remote_comm, gid_word(id->addr.remote))];
+	struct cm_id **bucket = &id->cm->by_remote[mix(remote_comm, gid_word(id->addr.grh.remote))];
 
 	id_clear_remote(id);
 	id->remote_comm = remote_comm;
@@ -129,8 +130,8 @@ struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint
 {
 	struct cm_id *id = cm->by_remote[mix(remote_comm, gid_word(remote_gid))];
 
-	while (id && (id->remote_comm != remote_comm ||
-			     memcmp(id->addr.remote, remote_gid, sizeof id->addr.remote) != 0))
+	while (id && (id->remote_comm != remote_comm || memcmp(id->addr.grh.remote, remote_gid,
+								sizeof id->addr.grh.remote) != 0))
 		id = id->by_remote;
 	return id;
 }

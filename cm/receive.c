@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "mad/agents.h"
 
 static void (*const handlers[CM_ATTR_END])(
 	struct cm *cm, const struct mad_addr *from, const struct cm_msg *m) = {
@@ -26,7 +27,7 @@ struct cm_id *id_of(
 {
 	struct cm_id *id = id_by_comm(cm, local_comm);
 
-	if (!id || id->remote_comm != remote_comm || memcmp(id->addr.remote, from->remote, 16) != 0)
+	if (!id || id->remote_comm != remote_comm || !mad_same_peer(&id->addr, from))
 		return NULL;
 	return id;
 }
@@ -147,8 +148,7 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	id->flags = call->flags;
 	id->src = call->src;
 	id->dst = call->dst;
-	memcpy(id->addr.local, call->src.gid, 16);
-	memcpy(id->addr.remote, call->dst.gid, 16);
+	id->addr = mad_addr_of_gids(call->src.gid, call->dst.gid);
 	id->qpn = id->remote_qpn = call->param.qpn;
 	id->tid = mad_tid(&cm->agent, call->local_comm);
 	id->state = call->state;

@@ -36,7 +36,7 @@ static void refuse(struct cm *cm, const struct mad_addr *to, const struct cm_msg
 
 void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	if (id_by_remote(cm, m->sidr_req.request_id, from->remote))
+	if (id_by_remote(cm, m->sidr_req.request_id, from->grh.remote))
 		cm->counts[CM_N_DUPLICATE]++;
 	else
 		sidr_request(cm, from, m, true);
@@ -94,8 +94,7 @@ void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg
 	struct cm_id *id = id_by_comm(cm, rep->request_id);
 	struct cm_event e = {.type = CM_EV_ESTABLISHED};
 
-	if (!id || id->state != CM_SIDR_REQ_SENT ||
-		memcmp(id->addr.remote, from->remote, 16) != 0) {
+	if (!id || id->state != CM_SIDR_REQ_SENT || !mad_same_peer(&id->addr, from)) {
 		cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}

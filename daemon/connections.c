@@ -84,7 +84,7 @@ static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_
 {
 	struct connections *k = arg;
 
-	return is_local(k, to->remote) ? mad_loopback(&k->port, to, mad) : -EHOSTUNREACH;
+	return is_local(k, to->grh.remote) ? mad_loopback(&k->port, to, mad) : -EHOSTUNREACH;
 }
 
 static uint64_t now(void *arg)

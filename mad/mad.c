@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mad/agents.h"
 #include "mad/rmpp.h"
+#include "mad/transact.h"
 
 struct mad_loop {
 	struct mad_loop *next;
@@ -19,53 +21,25 @@ void mad_port_init(struct mad_port *port)
 	port->loop_tail = &port->loop_head;
 }
 
+static void free_loops(struct mad_loop *l)
+{
+	for (struct mad_loop *next; l; l = next) {
+		next = l->next;
+		free(l);
+	}
+}
+
 void mad_port_end(struct mad_port *port)
 {
 	while (port->agents)
 		mad_unregister(port->agents);
-	while (port->loop_head) {
-		struct mad_loop *l = port->loop_head;
-
-		port->loop_head = l->next;
-		free(l);
-	}
+	free_loops(port->loop_head);
+	free_loops(port->spare_loops);
+	port->loop_head = port->spare_loops = NULL;
+	mad_table_free(port);
+	mad_agents_free(port);
 	deadlines_free(&port->deadlines);
 	deadlines_free(&port->recv_deadlines);
-}
-
-/* ---- agents ---- */
-
-static bool same_class(const struct mad_agent *a, uint8_t mgmt_class, uint8_t version)
-{
-	return a->mgmt_class == mgmt_class && a->class_version == version;
-}
-
-int mad_register(struct mad_port *port, struct mad_agent *a)
-{
-	for (struct mad_agent *b = port->agents; b; b = b->next)
-		if (same_class(b, a->mgmt_class, a->class_version) &&
-			(b->methods[0] & a->methods[0] || b->methods[1] & a->methods[1]))
-			return -EEXIST;
-	a->port = port;
-	a->hi_tid = ++port->next_hi_tid;
-	a->next = port->agents;
-	port->agents = a;
-	return 0;
-}
-
-void mad_unregister(struct mad_agent *a)
-{
-	struct mad_agent **link = &a->port->agents;
-
-	for (struct mad_send *s = a->port->sends, *next; s; s = next) {
-		next = s->next;
-		if (s->agent == a)
-			mad_cancel(s);
-	}
-	rmpp_forget(a);
-	while (*link != a)
-		link = &(*link)->next;
-	*link = a->next;
 }
 
 uint64_t mad_tid(const struct mad_agent *a, uint32_t low)
@@ -81,46 +55,39 @@ int mad_post(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[M
 	return a->port->transmit(a->port->arg, to, mad);
 }
 
-static void unlink_send(struct mad_send *s)
-{
-	struct mad_port *port = s->agent->port;
-
-	if (s->prev)
-		s->prev->next = s->next;
-	else
-		port->sends = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
-	deadline_clear(&port->deadlines, &s->deadline);
-}
-
 /* Takes its place among those under way, with its timer; frees it if there is no memory. */
 static int begin_send(struct mad_send *s)
 {
 	struct mad_port *port = s->agent->port;
-	int ret = deadline_set(&port->deadlines, &s->deadline,
-		port->now(port->arg) + (uint64_t)s->timeout_ms * NSEC_PER_MSEC);
+	int ret = mad_table_add(s);
 
+	if (!ret) {
+		ret = deadline_set(&port->deadlines, &s->deadline,
+			port->now(port->arg) + (uint64_t)s->timeout_ms * NSEC_PER_MSEC);
+		if (ret)
+			mad_table_del(s);
+	}
 	if (ret) {
 		rmpp_send_free(s->rmpp);
-		free(s);
-		return ret;
+		mad_send_put(port, s);
 	}
-	s->next = port->sends;
-	if (s->next)
-		s->next->prev = s;
-	port->sends = s;
-	return 0;
+	return ret;
+}
+
+/* Takes it out of all that finds it. */
+static void end_send(struct mad_send *s)
+{
+	mad_table_del(s);
+	deadline_clear(&s->agent->port->deadlines, &s->deadline);
 }
 
 static struct mad_send *new_send(struct mad_agent *a, const struct mad_addr *to,
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context)
 {
-	struct mad_send *s = calloc(1, sizeof *s);
+	struct mad_send *s = mad_send_get(a);
 
 	if (!s)
 		return NULL;
-	s->agent = a;
 	s->addr = *to;
 	s->context = context;
 	s->timeout_ms = timeout_ms;
@@ -156,7 +123,7 @@ int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t 
 		return -ENOMEM;
 	ret = rmpp_send_init(s, msg, len);
 	if (ret) {
-		free(s);
+		mad_send_put(a->port, s);
 		return ret;
 	}
 	ret = begin_send(s);
@@ -169,9 +136,11 @@ int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t 
 
 void mad_cancel(struct mad_send *s)
 {
-	unlink_send(s);
+	struct mad_port *port = s->agent->port;
+
+	end_send(s);
 	rmpp_send_free(s->rmpp);
-	free(s);
+	mad_send_put(port, s);
 }
 
 void mad_extend(struct mad_send *s, uint32_t timeout_ms)
@@ -184,11 +153,13 @@ void mad_extend(struct mad_send *s, uint32_t timeout_ms)
 
 void mad_finish(struct mad_send *s, int status, const uint8_t *response, size_t len)
 {
-	unlink_send(s);
+	struct mad_port *port = s->agent->port; /* done() may end the agent */
+
+	end_send(s);
 	s->response_len = len;
 	s->agent->done(s->agent, s, status, response);
 	rmpp_send_free(s->rmpp);
-	free(s);
+	mad_send_put(port, s);
 }
 
 static void timed_out(struct mad_port *port, struct mad_send *s)
@@ -215,20 +186,6 @@ static bool is_response(const struct mad_hdr *hdr)
 	return hdr->method & MAD_RESPONSE || hdr->method == MAD_TRAP_REPRESS;
 }
 
-struct mad_send *mad_awaiting(
-	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
-{
-	for (struct mad_send *s = port->sends; s; s = s->next) {
-		struct mad_hdr sent;
-
-		wire_unpack(&mad_hdr_format, s->mad, &sent);
-		if (s->response && sent.tid == hdr->tid && sent.mgmt_class == hdr->mgmt_class &&
-			memcmp(s->addr.remote, from->remote, sizeof from->remote) == 0)
-			return s;
-	}
-	return NULL;
-}
-
 static void receive_response(struct mad_port *port, const struct mad_addr *from,
 	const struct mad_hdr *hdr, const uint8_t *mad)
 {
@@ -238,15 +195,6 @@ static void receive_response(struct mad_port *port, const struct mad_addr *from,
 		mad_finish(s, 0, mad, MAD_SIZE);
 	else
 		port->drops[MAD_DROP_NO_REQUEST]++;
-}
-
-struct mad_agent *mad_registered(struct mad_port *port, const struct mad_hdr *hdr)
-{
-	for (struct mad_agent *a = port->agents; a; a = a->next)
-		if (same_class(a, hdr->mgmt_class, hdr->class_version) && hdr->method < 128 &&
-			a->methods[hdr->method / 64] >> hdr->method % 64 & 1)
-			return a;
-	return NULL;
 }
 
 /* Nobody is there who knows the class or method. */
@@ -293,16 +241,21 @@ void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8
 
 int mad_loopback(struct mad_port *port, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
 {
-	struct mad_loop *l = malloc(sizeof *l);
+	struct mad_loop *l = port->spare_loops;
 
+	if (l)
+		port->spare_loops = l->next;
+	else
+		l = malloc(sizeof *l);
 	if (!l) {
 		port->drops[MAD_DROP_MEMORY]++;
 		return -ENOMEM;
 	}
 	l->next = NULL;
 	/* What we sent from our local to their remote GID comes the other way round. */
-	memcpy(l->from.local, to->remote, sizeof l->from.local);
-	memcpy(l->from.remote, to->local, sizeof l->from.remote);
+	l->from = *to;
+	memcpy(l->from.grh.local, to->grh.remote, MAD_GID);
+	memcpy(l->from.grh.remote, to->grh.local, MAD_GID);
 	memcpy(l->mad, mad, MAD_SIZE);
 	*port->loop_tail = l;
 	port->loop_tail = &l->next;
@@ -321,7 +274,8 @@ void mad_run(struct mad_port *port, unsigned n)
 		if (!port->loop_head)
 			port->loop_tail = &port->loop_head;
 		mad_receive(port, &l->from, l->mad);
-		free(l);
+		l->next = port->spare_loops;
+		port->spare_loops = l;
 	}
 	while ((d = deadline_pop(&port->deadlines, now)))
 		timed_out(port, (struct mad_send *)d);

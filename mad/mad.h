@@ -16,13 +16,13 @@
 #include <stdbool.h>
 
 #include "base/deadline.h"
+#include "mad/addr.h"
 #include "wire/mad.h"
 
-struct mad_addr {
-	uint8_t local[16], remote[16]; /* GIDs, as we see them */
-};
+enum { MAD_CLASSES = 256 };
 
 struct mad_port;
+struct mad_registry;
 struct mad_agent;
 struct mad_send;
 
@@ -47,8 +47,9 @@ struct mad_agent {
 	void *arg;
 
 	struct mad_port *port;
-	struct mad_agent *next;
-	uint32_t hi_tid; /* upper half of its transaction ids */
+	struct mad_agent *next, **link; /* of the port */
+	struct mad_send *sends;         /* that wait for something */
+	uint32_t hi_tid;                /* upper half of its transaction ids */
 };
 
 /* A MAD on its way, until it is answered, cancelled or has timed out. */
@@ -63,7 +64,12 @@ struct mad_send {
 	uint8_t mad[MAD_SIZE];
 	struct rmpp_send *rmpp; /* NULL: one MAD; else the first segment is above */
 	size_t response_len;    /* in done(): bytes of the response */
-	struct mad_send *next, *prev;
+
+	/* mad/transact.c: what it is found by, and the lists of its bucket and its agent */
+	uint64_t tid;
+	uint8_t mgmt_class, method;
+	struct mad_send *next, **link;
+	struct mad_send *agent_next, **agent_link;
 };
 
 enum mad_drop {
@@ -82,12 +88,17 @@ struct mad_port {
 	void *arg;
 
 	struct mad_agent *agents;
-	struct mad_send *sends; /* awaiting something */
+	struct mad_registry *classes[MAD_CLASSES]; /* who is registered: mad/agents.c */
+	struct mad_send **table;                   /* what waits for something: mad/transact.c */
+	unsigned buckets, n_sends;
+	struct mad_send *spare_sends;
+	unsigned n_spare;
 	struct deadlines deadlines;
 	struct rmpp_recv *recvs; /* messages that are coming in segments */
 	unsigned n_recvs;
 	struct deadlines recv_deadlines;
 	struct mad_loop *loop_head, **loop_tail; /* sent to ourselves, not yet received */
+	struct mad_loop *spare_loops;
 	uint32_t next_hi_tid;
 	uint64_t sent, received, resent, timed_out;
 	uint64_t drops[MAD_DROP_COUNT];
@@ -96,11 +107,6 @@ struct mad_port {
 /* The members up to arg are filled in, the rest is zero. */
 void mad_port_init(struct mad_port *port);
 void mad_port_end(struct mad_port *port);
-
-/* -EEXIST: another agent has one of those methods of that class and version. */
-int mad_register(struct mad_port *port, struct mad_agent *a);
-/* Its sends end without a word. */
-void mad_unregister(struct mad_agent *a);
 
 /* A transaction id of the agent's: its own 32 bits below. */
 uint64_t mad_tid(const struct mad_agent *a, uint32_t low);
@@ -142,13 +148,6 @@ void mad_run(struct mad_port *port, unsigned n);
 
 /* For mad/rmpp.c: s has ended, as done() says; len: bytes of the response. */
 void mad_finish(struct mad_send *s, int status, const uint8_t *response, size_t len);
-
-/* For mad/rmpp.c: what waits for a response with this header from there, or NULL. */
-struct mad_send *mad_awaiting(
-	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr);
-
-/* For mad/rmpp.c: who is registered for such a request, or NULL. */
-struct mad_agent *mad_registered(struct mad_port *port, const struct mad_hdr *hdr);
 
 /* When mad_run() has something to do: 0 never, 1 at once. */
 uint64_t mad_next(const struct mad_port *port);

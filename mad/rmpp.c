@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mad/agents.h"
+#include "mad/transact.h"
 #include "wire/rmpp.h"
 
 /* ---- sending ---- */
@@ -213,16 +215,12 @@ static void got_ack(struct mad_send *s, const struct rmpp_hdr *hdr)
 static struct mad_send *find_send(
 	struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
 {
-	for (struct mad_send *s = port->sends; s; s = s->next) {
-		struct mad_hdr sent;
+	struct mad_send *s = mad_table_first(port, hdr->tid, hdr->mgmt_class);
 
-		wire_unpack(&mad_hdr_format, s->mad, &sent);
-		if (s->rmpp && sent.tid == hdr->tid && sent.mgmt_class == hdr->mgmt_class &&
-			sent.method == (hdr->method ^ MAD_RESPONSE) &&
-			memcmp(s->addr.remote, from->remote, sizeof from->remote) == 0)
-			return s;
-	}
-	return NULL;
+	while (s && !(s->rmpp && s->method == (hdr->method ^ MAD_RESPONSE) &&
+			    mad_same_peer(&s->addr, from)))
+		s = mad_table_next(s);
+	return s;
 }
 
 /* ---- receiving ---- */
@@ -274,8 +272,7 @@ static struct rmpp_recv *recv_find(
 {
 	for (struct rmpp_recv *r = port->recvs; r; r = r->next)
 		if (r->hdr.tid == hdr->tid && r->hdr.mgmt_class == hdr->mgmt_class &&
-			r->hdr.method == hdr->method &&
-			memcmp(r->from.remote, from->remote, sizeof from->remote) == 0)
+			r->hdr.method == hdr->method && mad_same_peer(&r->from, from))
 			return r;
 	return NULL;
 }
@@ -505,15 +502,6 @@ static bool got_end(struct mad_port *port, const struct mad_addr *from, const st
 	return true;
 }
 
-/* Does any agent of that class know RMPP? */
-static bool class_has_rmpp(const struct mad_port *port, const struct mad_hdr *hdr)
-{
-	for (const struct mad_agent *a = port->agents; a; a = a->next)
-		if (a->receive_long && a->mgmt_class == hdr->mgmt_class)
-			return true;
-	return false;
-}
-
 /* A version or type that does not exist: the sender, if it is known, is told. */
 static bool refuse(struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr,
 	const uint8_t *mad, enum rmpp_status why)
@@ -536,7 +524,7 @@ bool rmpp_receive(struct mad_port *port, const struct mad_addr *from, const stru
 	struct mad_send *s;
 	bool taken = false;
 
-	if (!rmpp_data_at(hdr->mgmt_class) || !class_has_rmpp(port, hdr))
+	if (!rmpp_data_at(hdr->mgmt_class) || !mad_class_has_rmpp(port, hdr->mgmt_class))
 		return false;
 	wire_unpack(&rmpp_hdr_format, mad, &rmpp);
 	if (!(rmpp.flags & RMPP_ACTIVE))

@@ -78,7 +78,7 @@ static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_
 	struct flying *f;
 	int number = world.sent++;
 
-	assert_memory_equal(to->remote, s->other->gid, 16);
+	assert_memory_equal(to->grh.remote, s->other->gid, 16);
 	if (number >= world.lose && number < world.lose + world.times)
 		return 0;
 	f = calloc(1, sizeof *f);
@@ -108,8 +108,7 @@ static void fly(void)
 		world.head = f->next;
 		if (!world.head)
 			world.tail = &world.head;
-		memcpy(from.local, f->to->gid, 16);
-		memcpy(from.remote, f->to->other->gid, 16);
+		from = mad_addr_of_gids(f->to->gid, f->to->other->gid);
 		mad_receive(&f->to->port, &from, f->mad);
 		free(f);
 	}

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "mad/agents.h"
 #include "mad/mad.h"
 
 static struct {
@@ -21,7 +22,7 @@ static struct {
 	uint8_t last[MAD_SIZE];
 } w;
 
-static const struct mad_addr peer = {.local = {1}, .remote = {2}};
+static const struct mad_addr peer = {.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
 
 static uint64_t now(void *arg)
 {
@@ -41,7 +42,7 @@ static void receive(struct mad_agent *a, const struct mad_addr *from, const uint
 {
 	(void)a, (void)mad;
 	if (w.loop) /* what we sent from 1 to 2 comes to 2 from 1 */
-		assert_true(from->local[0] == 2 && from->remote[0] == 1);
+		assert_true(from->grh.local[0] == 2 && from->grh.remote[0] == 1);
 	w.received++;
 }
 
@@ -174,7 +175,7 @@ static void transactions(void **state)
 	make(mad, 4, 2, MAD_GET_RESP, mad_tid(&a, 5)); /* another class */
 	mad_receive(&w.port, &peer, mad);
 	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 5));
-	stranger.remote[0] = 9; /* another peer */
+	stranger.grh.remote[0] = 9; /* another peer */
 	mad_receive(&w.port, &stranger, mad);
 	assert_int_equal(w.done, 0);
 	mad_receive(&w.port, &peer, mad);
@@ -239,12 +240,87 @@ static void deadlines(void **state)
 	deadlines_free(&h);
 }
 
+/* So many at a time that the table grows; each answer finds its own request. */
+static void many(void **state)
+{
+	enum { N = 1000, PEERS = 3 };
+	static struct mad_send *s[N];
+	struct mad_agent a = agent_of(7, 2, MAD_SEND), b = agent_of(8, 1, MAD_SEND);
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	assert_int_equal(mad_register(&w.port, &b), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		w.done = 0;
+		for (unsigned i = 0; i < N; i++) {
+			struct mad_addr to = peer;
+
+			to.grh.remote[0] = 2 + i % PEERS; /* the same TIDs for different peers */
+			make(mad, i % 2 ? 7 : 8, i % 2 ? 2 : 1, MAD_SEND, i / 6);
+			assert_int_equal(
+				mad_send(i % 2 ? &a : &b, &to, mad, 1000, 0, true, &w, &s[i]), 0);
+		}
+		assert_int_equal(w.port.n_sends, N);
+		assert_int_equal(w.port.n_spare, 0);
+		for (unsigned k = 0; k < N; k++) {
+			unsigned i = (k * 7 + 3) % N;
+			struct mad_addr from = s[i]->addr;
+
+			make(mad, i % 2 ? 7 : 8, i % 2 ? 2 : 1, MAD_SEND | MAD_RESPONSE, i / 6);
+			from.lid = 9; /* says nothing where there are GIDs */
+			mad_receive(&w.port, &from, mad);
+			assert_int_equal(w.done, k + 1);
+		}
+		assert_int_equal(w.port.n_sends, 0);
+		assert_int_equal(w.port.n_spare, N); /* used again in the second round */
+	}
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 0);
+	for (unsigned i = 0; i < N; i++) {
+		make(mad, 7, 2, MAD_SEND, i);
+		assert_int_equal(mad_send(&a, &peer, mad, 1000, 0, true, &w, &s[i]), 0);
+	}
+	w.done = 0;
+	mad_unregister(&a); /* ends them without a word */
+	assert_int_equal(w.port.n_sends, 0);
+	assert_int_equal(w.done, 0);
+	mad_port_end(&w.port);
+}
+
+/* Without a GRH it is the LID that says who the other side is. */
+static void by_lid(void **state)
+{
+	struct mad_agent a = agent_of(7, 2, MAD_SEND);
+	const struct mad_addr to = {.lid = 5}, other = {.lid = 6};
+	struct mad_addr routed = peer;
+	struct mad_send *s;
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	make(mad, 7, 2, MAD_SEND, 1);
+	assert_int_equal(mad_send(&a, &to, mad, 1000, 0, true, &w, &s), 0);
+	make(mad, 7, 2, MAD_SEND | MAD_RESPONSE, 1);
+	mad_receive(&w.port, &other, mad);
+	routed.lid = 5;
+	mad_receive(&w.port, &routed, mad);
+	assert_int_equal(w.done, 0);
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 2);
+	mad_receive(&w.port, &to, mad);
+	assert_int_equal(w.done, 1);
+	mad_port_end(&w.port);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dispatch),
 		cmocka_unit_test(retries),
 		cmocka_unit_test(transactions),
+		cmocka_unit_test(many),
+		cmocka_unit_test(by_lid),
 		cmocka_unit_test(loopback),
 		cmocka_unit_test(deadlines),
 	};

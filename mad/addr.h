@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a MAD goes, or came from. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MAD_GID = 16 };
+
+/* A global route header's part of it. */
+struct mad_grh {
+	uint8_t local[MAD_GID], remote[MAD_GID]; /* GIDs, as we see them */
+	uint32_t flow_label;
+	uint8_t traffic_class, hop_limit;
+};
+
+/*
+ * As one side sees it.  The fields that a link does not have (an Ethernet link has no LIDs, for
+ * example) are 0.
+ */
+struct mad_addr {
+	uint16_t lid;      /* of the other side */
+	uint8_t path_bits; /* of our own LID */
+	uint8_t sl;        /* service level */
+	uint8_t port;      /* ours, from 1; 0: the only one */
+	bool has_grh;
+	uint16_t pkey_index;
+	uint32_t qpn;  /* of the other side: 0, 1, or who sent it; 0 with has_grh alone: QP1 */
+	uint32_t qkey; /* to be sent with */
+	struct mad_grh grh;
+};
+
+/* Is it the same other side?  By GIDs where both have them, else by LIDs. */
+static inline bool mad_same_peer(const struct mad_addr *a, const struct mad_addr *b)
+{
+	if (a->has_grh != b->has_grh)
+		return false;
+	return a->has_grh ? memcmp(a->grh.remote, b->grh.remote, MAD_GID) == 0 : a->lid == b->lid;
+}
+
+/* Between two GIDs of a link without LIDs. */
+static inline struct mad_addr mad_addr_of_gids(
+	const uint8_t local[MAD_GID], const uint8_t remote[MAD_GID])
+{
+	struct mad_addr a = {.has_grh = true};
+
+	memcpy(a.grh.local, local, MAD_GID);
+	memcpy(a.grh.remote, remote, MAD_GID);
+	return a;
+}
