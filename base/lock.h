@@ -3,7 +3,7 @@
  * A small lock for process-private data: one word, uncontended take and release are one atomic
  * exchange each, and a plain store while the process has a single thread.  Contended callers
  * sleep on a private futex.  Never place one in memory that another process can map: there
- * nobody may wait for anybody (docs/architecture.md, "No lock in shared memory").
+ * nobody may wait for anybody (docs/trust.md, "No lock in shared memory").
  */
 #pragma once
 
