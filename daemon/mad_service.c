@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/mad_service.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fabric/page.h"
+
+bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID])
+{
+	const struct fabric_port *port = &m->server->page->port;
+
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (port->gid[i].type && memcmp(port->gid[i].raw, gid, MAD_GID) == 0)
+			return true;
+	return false;
+}
+
+static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	struct mad_service *m = arg;
+
+	if (!to->has_grh || !mad_service_is_local(m, to->grh.remote))
+		return -EHOSTUNREACH;
+	return mad_loopback(&m->port, to, mad);
+}
+
+static uint64_t now(void *arg)
+{
+	(void)arg;
+	return clock_ns();
+}
+
+void mad_service_start(struct mad_service *m, const struct server *s)
+{
+	m->server = s;
+	m->port = (struct mad_port){.transmit = transmit, .now = now, .arg = m};
+	mad_port_init(&m->port);
+}

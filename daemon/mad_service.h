@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The MAD layer of weft0's port, in weftd: every address of this machine is the port itself, other
+ * machines are not there yet.
+ */
+#pragma once
+
+#include "daemon/server.h"
+#include "mad/mad.h"
+
+struct mad_service {
+	struct mad_port port;
+	const struct server *server;
+};
+
+void mad_service_start(struct mad_service *m, const struct server *s);
+
+/* Is it a GID of the port's table? */
+bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID]);
