@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/say.h"
 
 struct parsed {
 	const struct commands *c;

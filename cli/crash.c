@@ -10,32 +10,16 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/crash_check.h"
+#include "cli/crash_image.h"
+#include "cli/crash_keep.h"
+#include "cli/crash_number.h"
+#include "cli/crash_open.h"
+#include "cli/crash_show.h"
+#include "cli/launch.h"
+#include "cli/say.h"
 
 enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
-
-int crash_open(struct journal *j, const char *path, bool writable)
-{
-	int rc = journal_open(j, path, writable);
-	struct journal_damage d;
-
-	if (rc == -EPROTO)
-		return cli_fail("%s is no journal; weft crash run makes one", path);
-	if (rc == -EBADMSG)
-		return cli_fail("%s is damaged: it has %llu bytes, and its head (from byte 0 on) "
-				"does not fit that; was it cut short?  Record it again",
-			path, (unsigned long long)j->size);
-	if (rc == -EOWNERDEAD)
-		return cli_fail("%s was not saved: %s before it could do that; record it again",
-			path, journal_error(rc));
-	if (rc)
-		return cli_fail("cannot open %s: %s; give the file that weft crash run made", path,
-			journal_error(rc));
-	if (writable || !journal_verify(j, &d))
-		return EXIT_OK;
-	journal_close(j);
-	return cli_fail("%s is damaged at byte %llu: %s; record it again", path,
-		(unsigned long long)d.at, d.what);
-}
 
 /*
  * Until this process ends or becomes a program nobody else begins or ends to keep the journal, so
@@ -59,27 +43,6 @@ static int open_to_change(struct journal *j, const char *path)
 	int rc = lock(path);
 
 	return rc ? rc : crash_open(j, path, true);
-}
-
-uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
-{
-	char *end;
-	uint64_t v;
-
-	errno = 0;
-	v = strtoull(text, &end, 0);
-	if (errno || !*text || *text == '-' || *end || v > max)
-		cli_usage(state, "'%s' is no number from 0 to %llu", text, (unsigned long long)max);
-	return v;
-}
-
-uint64_t crash_positive(struct argp_state *state, const char *text, uint64_t max)
-{
-	uint64_t v = crash_number(state, text, max);
-
-	if (!v)
-		cli_usage(state, "'%s' is no number from 1 to %llu", text, (unsigned long long)max);
-	return v;
 }
 
 /* ---- run ---- */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash check: runs the recovery check on images, and tells what breaks it. */
+#include "cli/crash_check.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,7 +10,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/crash.h"
+#include "cli/crash_image.h"
+#include "cli/crash_number.h"
+#include "cli/crash_open.h"
+#include "cli/crash_show.h"
+#include "cli/launch.h"
+#include "cli/say.h"
+#include "crash/search.h"
 
 enum {
 	KEY_RECOVER = 'r',

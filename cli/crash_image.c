@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Images as files, and the recovery check that is run on them; weft crash images. */
+#include "cli/crash_image.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/crash.h"
+#include "cli/crash_number.h"
+#include "cli/crash_open.h"
+#include "cli/say.h"
+#include "crash/search.h"
 
 enum { REGIONS_MAX = 10000, MSEC = 1000 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash run: the process that keeps a journal while programs write it. */
+#include "cli/crash_keep.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/crash.h"
+#include "cli/say.h"
+#include "crash/journal.h"
 #include "crash/keep.h"
 
 enum {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/cli.h"
+#include "cli/fabric.h"
+
+#include "cli/say.h"
 #include "rdv/paths.h"
 
 static const struct argp_option options[] = {

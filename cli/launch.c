@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How the environment of a program on Weft looks: for run and env. */
+#include "cli/launch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/dirs.h"
+#include "cli/say.h"
 #include "rdv/paths.h"
 
 enum { KEY_SDP = 256, KEY_PATHS, KEY_NO_PATHS };
