@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "cli/check.h"
-#include "cli/dirs.h"
-#include "cli/fabric.h"
-#include "cli/say.h"
+#include "cli/common/dirs.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 #include "rdv/paths.h"
 

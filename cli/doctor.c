@@ -9,7 +9,7 @@
 #include "cli/check.h"
 #include "cli/check_system.h"
 #include "cli/check_weft.h"
-#include "cli/say.h"
+#include "cli/common/say.h"
 
 enum { KEY_JSON = 256 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <argp.h>
 
-#include "cli/commands.h"
-#include "cli/crash.h"
+#include "cli/common/commands.h"
+#include "cli/common/say.h"
+#include "cli/crash/crash.h"
 #include "cli/doctor.h"
 #include "cli/env.h"
 #include "cli/run.h"
-#include "cli/say.h"
 #include "cli/status.h"
 #include "cli/up.h"
 

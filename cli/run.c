@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-#include "cli/launch.h"
-#include "cli/say.h"
+#include "cli/common/launch.h"
+#include "cli/common/say.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/fabric.h"
-#include "cli/say.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 
 enum { KEY_JSON = 256, CELL = 128, MAX_COLUMNS = 16, NAME_WIDTH = 14 };

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/dirs.h"
-#include "cli/fabric.h"
-#include "cli/say.h"
+#include "cli/common/dirs.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 
 static error_t pass_on(int key, char *arg, struct argp_state *state)

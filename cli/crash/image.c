@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Images as files, and the recovery check that is run on them; weft crash images. */
-#include "cli/crash_image.h"
+#include "cli/crash/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/crash_number.h"
-#include "cli/crash_open.h"
-#include "cli/say.h"
+#include "cli/common/say.h"
+#include "cli/crash/number.h"
+#include "cli/crash/open.h"
 #include "crash/search.h"
 
 enum { REGIONS_MAX = 10000, MSEC = 1000 };

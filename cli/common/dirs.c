@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/dirs.h"
+#include "cli/common/dirs.h"
 
 #include <errno.h>
 #include <stdbool.h>

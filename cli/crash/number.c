@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/crash_number.h"
+#include "cli/crash/number.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/say.h"
+#include "cli/common/say.h"
 
 uint64_t crash_number(struct argp_state *state, const char *text, uint64_t max)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash check: runs the recovery check on images, and tells what breaks it. */
-#include "cli/crash_check.h"
+#include "cli/crash/check.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/crash_image.h"
-#include "cli/crash_number.h"
-#include "cli/crash_open.h"
-#include "cli/crash_show.h"
-#include "cli/launch.h"
-#include "cli/say.h"
+#include "cli/common/launch.h"
+#include "cli/common/say.h"
+#include "cli/crash/image.h"
+#include "cli/crash/number.h"
+#include "cli/crash/open.h"
+#include "cli/crash/show.h"
 #include "crash/search.h"
 
 enum {

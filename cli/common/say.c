@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/say.h"
+#include "cli/common/say.h"
 
 #include <errno.h>
 #include <stdarg.h>

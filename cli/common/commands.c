@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/commands.h"
+#include "cli/common/commands.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/say.h"
+#include "cli/common/say.h"
 
 struct parsed {
 	const struct commands *c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How the environment of a program on Weft looks: for run and env. */
-#include "cli/launch.h"
+#include "cli/common/launch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/dirs.h"
-#include "cli/say.h"
+#include "cli/common/dirs.h"
+#include "cli/common/say.h"
 #include "rdv/paths.h"
 
 enum { KEY_SDP = 256, KEY_PATHS, KEY_NO_PATHS };

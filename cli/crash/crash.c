@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash: starting programs under the simulator, and ending a journal. */
-#include "cli/crash.h"
+#include "cli/crash/crash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,15 +9,15 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
-#include "cli/crash_check.h"
-#include "cli/crash_image.h"
-#include "cli/crash_keep.h"
-#include "cli/crash_number.h"
-#include "cli/crash_open.h"
-#include "cli/crash_show.h"
-#include "cli/launch.h"
-#include "cli/say.h"
+#include "cli/common/commands.h"
+#include "cli/common/launch.h"
+#include "cli/common/say.h"
+#include "cli/crash/check.h"
+#include "cli/crash/image.h"
+#include "cli/crash/keep.h"
+#include "cli/crash/number.h"
+#include "cli/crash/open.h"
+#include "cli/crash/show.h"
 
 enum { KEY_SIZE = 256, KEY_ADD, KEY_ALL, MIB = 1 << 20, DEFAULT_MIB = 64, MAX_MIB = 1 << 20 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/crash_open.h"
+#include "cli/crash/open.h"
 
 #include <errno.h>
 
-#include "cli/say.h"
+#include "cli/common/say.h"
 
 int crash_open(struct journal *j, const char *path, bool writable)
 {

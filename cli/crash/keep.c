@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash run: the process that keeps a journal while programs write it. */
-#include "cli/crash_keep.h"
+#include "cli/crash/keep.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/say.h"
+#include "cli/common/say.h"
 #include "crash/journal.h"
 #include "crash/keep.h"
 

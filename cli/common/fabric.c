@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "cli/fabric.h"
+#include "cli/common/fabric.h"
 
-#include "cli/say.h"
+#include "cli/common/say.h"
 #include "rdv/paths.h"
 
 static const struct argp_option options[] = {

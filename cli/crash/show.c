@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft crash show, and how a record is told of. */
-#include "cli/crash_show.h"
+#include "cli/crash/show.h"
 
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/crash_open.h"
-#include "cli/say.h"
+#include "cli/common/say.h"
+#include "cli/crash/open.h"
 #include "crash/search.h"
 #include "include/weft/verbs_ext.h"
 
