@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* accept() and reject(). */
-#include "ti/conn.h"
+#include "ti/accept.h"
 
 #include <string.h>
 #include <time.h>
 
+#include "ti/break.h"
 #include "ti/comp.h"
+#include "ti/conn.h"
+#include "ti/disconnect.h"
 #include "ti/drain.h"
 #include "ti/fork.h"
 #include "ti/msg.h"
@@ -139,7 +142,7 @@ static void flush(struct conn *c)
 	drain_lock(c);
 	c->mute = true; /* first: the completion thread might be at its callback when we return */
 	drain_unlock(c);
-	qp_to_error(c);
+	conn_to_error(c);
 	do {
 		drain_lock(c);
 		(void)drain(c, INT32_MAX);

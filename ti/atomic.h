@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /* Fills the request for an element prepared by op_atomic_op(). */
 void atomic_fill(struct conn *c, struct element *el, struct ibv_send_wr *wr);

@@ -12,6 +12,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "ti/cm_event.h"
+#include "ti/conn.h"
+#include "ti/status.h"
 
 enum { KICK, CHANNEL, WATCHED, FDS };
 enum { ROUND = 64 };

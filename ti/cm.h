@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /* Starts the thread if there is none.  0 or a negative errno. */
 int cm_start(void);
@@ -21,13 +21,6 @@ void cm_clear_deadline(struct deadline *d);
 
 /* What the thread is to read besides: fd's readable() is called there; one such fd. */
 void cm_watch(int fd, void (*readable)(int fd));
-
-/*
- * What an event does to connections: cm_event.c.  NULL, or a connection with a reference for
- * cm_try_again(), after the event is acknowledged: rdma_cm gave up, the program has not.
- */
-struct conn *cm_take_event(const struct rdma_cm_event *event);
-void cm_try_again(struct conn *c);
 
 /* After a fork: there is no thread. */
 void cm_forked(void);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What rdma_cm tells, and what becomes of it. */
+#include "ti/cm_event.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "ti/cm.h"
+#include "ti/break.h"
+#include "ti/conn.h"
+#include "ti/connect.h"
+#include "ti/request.h"
 #include "ti/trace.h"
 
 enum { ROUTE_MS = 2000, RNR_FOREVER = 7 };

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/thread.h"
+#include "ti/break.h"
 #include "ti/drain.h"
 #include "ti/fork.h"
 

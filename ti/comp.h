@@ -2,7 +2,7 @@
 /* The completion threads, one for each device: callbacks of transfers run there. */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /* The channel for the CQs of connections over that device; starts its thread.  NULL: it cannot. */
 struct ibv_comp_channel *comp_channel(struct ibv_context *verbs);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "ti/atomic.h"
 #include "ti/cm.h"
 #include "ti/qp.h"
+#include "ti/request.h"
 
 void conn_let_go(struct conn *c)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* connect() and listen(). */
-#include "ti/conn.h"
+#include "ti/connect.h"
 
 #include <errno.h>
 
 #include "ti/cm.h"
+#include "ti/conn.h"
+#include "ti/disconnect.h"
 #include "ti/qp.h"
+#include "ti/status.h"
 #include "ti/trace.h"
 
 enum { RESOLVE_MS = 2000, BACKLOG = 128 };

@@ -7,19 +7,6 @@
 
 enum { POLL_MAX = 256 };
 
-ti_data_element_t *elements_hand_out(struct elements *l, uint32_t *n)
-{
-	ti_data_element_t *first = l->first;
-
-	*n = 0;
-	for (ti_data_element_t *e = first; e; e = e->p_next_msg) {
-		element_unclaim((struct element *)e);
-		++*n;
-	}
-	l->first = l->last = NULL;
-	return first;
-}
-
 /* ---- creating, destroying ---- */
 
 static void destroy(struct object *o)

@@ -5,14 +5,10 @@
  */
 #pragma once
 
-#include "ti/element.h"
+#include "ti/elements.h"
 #include "ti/pd.h"
 
 enum { CQ_MAX_ENTRIES = 65536 };
-
-struct elements {
-	ti_data_element_t *first, *last;
-};
 
 struct cq {
 	struct member m;
@@ -27,32 +23,6 @@ struct cq {
 	uint64_t depth;     /* what its connections may have posted; more than max: watched */
 	struct conn *conns; /* bound to it, linked by their next_of[] */
 };
-
-static inline void elements_add(struct elements *l, ti_data_element_t *e)
-{
-	e->p_next_msg = NULL;
-	if (l->first)
-		l->last->p_next_msg = e;
-	else
-		l->first = e;
-	l->last = e;
-}
-
-/* Moves all of from behind l. */
-static inline void elements_move(struct elements *l, struct elements *from)
-{
-	if (!from->first)
-		return;
-	if (l->first)
-		l->last->p_next_msg = from->first;
-	else
-		l->first = from->first;
-	l->last = from->last;
-	from->first = from->last = NULL;
-}
-
-/* Makes them the program's again; returns the list, and its length in *n. */
-ti_data_element_t *elements_hand_out(struct elements *l, uint32_t *n);
 
 /* The queue with a reference, if it is one of ti's; else NULL. */
 static inline struct cq *cq_get(struct service *ti, ti_cq_handle_t h_cq)

@@ -1,71 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How connections end. */
-#include "ti/conn.h"
+#include "ti/disconnect.h"
 
 #include "ti/atomic.h"
+#include "ti/break.h"
+#include "ti/conn.h"
 #include "ti/drain.h"
 #include "ti/fork.h"
 #include "ti/qp.h"
+#include "ti/request.h"
 #include "ti/trace.h"
 
-/* ---- breaking ---- */
-
-/*
- * A receive of nobody's behind all others: its completion, after the flush of those, is an event
- * that the completion thread sees whoever polls.  False: the queue pair is not that far.
- */
-static bool post_marker(struct conn *c)
-{
-	struct ibv_recv_wr wr = {0}, *bad;
-
-	return !ibv_post_recv(c->qp, &wr, &bad);
-}
-
-static bool flush(struct conn *c)
-{
-	qp_to_error(c);
-	drain_arm(c);
-	return post_marker(c);
-}
-
-static void run_error(struct job *job)
-{
-	struct conn *c = CONN_OF(job, error_job);
-	ti_err_rec_t rec = {.code = c->broken, .context = c->comp.p_err_context};
-	unsigned forks = fork_count();
-
-	c->comp.pfn_err_cb(&rec);
-	fork_called_back(forks);
-	conn_put(c);
-}
-
-/* A peer may go; a queue pair that cannot be used any more is an adapter's. */
-static enum log_level severity(ti_status_t why)
-{
-	return why == TI_CANCELED   ? LOG_LVL_INFO
-	       : why == TI_CQ_ERROR ? LOG_LVL_FATAL
-				    : LOG_LVL_ERROR;
-}
-
-void conn_break(struct conn *c, ti_status_t why)
-{
-	uint32_t live = CONN_LIVE;
-
-	if (!atomic_compare_exchange_strong_explicit(
-		    &c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed))
-		return;
-	c->broken = why;
-	log_line(severity(why), "ti: connection %p is broken: %s", (void *)c->m.obj.handle,
-		why == TI_CANCELED ? "the peer ended it" : ti_status_2_str(why));
-	(void)flush(c);
-	if (!c->comp.pfn_err_cb)
-		return;
-	object_hold(&c->m.obj);
-	c->error_job.run = run_error;
-	system_post(&c->error_job);
-}
-
-/* ---- closing ---- */
+/* ---- the end ---- */
 
 static void unlist(struct conn *c, struct cq *cq, uint64_t depth)
 {
@@ -129,20 +75,7 @@ static void run_finish(struct job *job)
 	conn_put(c);
 }
 
-static void finish(struct conn *c)
-{
-	if (atomic_exchange_explicit(&c->finishing, true, memory_order_acq_rel))
-		return;
-	c->finish_job.run = run_finish;
-	system_post(&c->finish_job);
-}
-
-void conn_try_finish(struct conn *c)
-{
-	if (atomic_load_explicit(&c->may_finish, memory_order_acquire) && !flow_open(&c->in) &&
-		!flow_open(&c->out))
-		finish(c);
-}
+/* ---- closing ---- */
 
 /* After that nothing more is posted.  Under lock; what the state was. */
 static enum conn_state begin(struct conn *c)
@@ -188,10 +121,11 @@ static void run_close(struct job *job)
 	tell_peer(c, before);
 	if (later)
 		return;
+	c->finish_job.run = run_finish;
 	atomic_store_explicit(&c->may_finish, true, memory_order_release);
 	/* an accept() that failed has brought all back itself */
-	if (!c->bound || c->mute || !flush(c))
-		finish(c);
+	if (!c->bound || c->mute || !conn_flush(c))
+		conn_finish(c);
 }
 
 bool conn_close(struct conn *c, ti_context_cb_t cb, void *context)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ti/atomic.h"
+#include "ti/break.h"
 #include "ti/post.h"
 
 enum { BATCH = 16 };

@@ -2,7 +2,7 @@
 /* From completions of the adapter to elements in queues. */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /* The locks of a connection's queues. */
 void drain_lock(struct conn *c);

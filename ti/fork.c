@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ti/ti.h"
-
 #include "ti/fork.h"
 
 #include <errno.h>

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "ti/conn.h"
+#include "ti/connection.h"
+#include "ti/endpoint.h"
 
 /* ---- what a connection is ---- */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "ti/status.h"
 #include "ti/trace.h"
 
 int mem_access(ti_access_t rights)

@@ -20,7 +20,4 @@ ti_status_t mem_add(struct service *ti, struct pd *pd, const struct mem *what, t
 ti_status_t op_reg_virt_mem(ti_handle_t h_ti, ti_pd_handle_t h_pd, void *p_vaddr,
 	uint32_t byte_count, ti_access_t access_rights, ti_rdma_desc_t *p_rdma_desc,
 	ti_mem_handle_t *ph_vmem);
-ti_status_t op_reg_phys_mem(ti_handle_t h_ti, ti_pd_handle_t h_pd, uint64_t *p_phys_page_addr_array,
-	uint32_t num_pages, ti_access_t access_rights, ti_rdma_desc_t *p_rdma_desc,
-	ti_mem_handle_t *ph_pmem);
 ti_status_t op_dereg_mem(ti_mem_handle_t h_mem);

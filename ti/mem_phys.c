@@ -4,11 +4,14 @@
  * Pages that do not lie side by side are mapped so once more, which the kernel does for shared
  * mappings alone.
  */
-#include "ti/mem.h"
+#include "ti/mem_phys.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "ti/mem.h"
+#include "ti/status.h"
 
 struct pages {
 	const uint64_t *addr;

@@ -2,6 +2,7 @@
 /* Messages. */
 #include "ti/msg.h"
 
+#include "ti/break.h"
 #include "ti/drain.h"
 #include "ti/post.h"
 

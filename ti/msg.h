@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /*
  * Posts the receives of accept(), before the connection is live.  *taken: they are the library's,

@@ -2,14 +2,22 @@
 /* The operations vector, and the log's lines of each operation. */
 #include "ti/ops.h"
 
+#include "ti/accept.h"
 #include "ti/atomic.h"
-#include "ti/conn.h"
+#include "ti/connect.h"
+#include "ti/cq.h"
+#include "ti/disconnect.h"
+#include "ti/endpoint.h"
 #include "ti/events.h"
 #include "ti/ioctl.h"
 #include "ti/mem.h"
+#include "ti/mem_phys.h"
 #include "ti/msg.h"
+#include "ti/pd.h"
 #include "ti/pool.h"
+#include "ti/pool_get.h"
 #include "ti/rdma.h"
+#include "ti/service.h"
 #include "ti/trace.h"
 
 /* ---- with lines in the log ---- */

@@ -86,7 +86,3 @@ ti_status_t op_res_pool_create(ti_handle_t h_ti, ti_res_pool_type_t pool_type, u
 	uint32_t bufs_per_element, uint32_t *buf_size_array, uint32_t context_size,
 	ti_res_pool_handle_t *ph_pool);
 ti_status_t op_res_pool_destroy(ti_res_pool_handle_t h_pool);
-ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
-	boolean_t partial_allocation_OK, ti_res_pool_cb_t res_cb, void *p_context1,
-	void *p_context2, ti_pool_response_t *p_res_pool_resp);
-ti_status_t op_res_pool_put(ti_res_pool_handle_t h_pool, ti_data_element_t *p_delist);

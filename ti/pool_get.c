@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Elements out of pools and back, and who waits for them. */
-#include "ti/pool.h"
+#include "ti/pool_get.h"
 
 #include <stdlib.h>
 
 #include "base/futex.h"
 #include "ti/fork.h"
+#include "ti/pool.h"
 
 /* Takes n elements off the free list.  Under the lock; there are so many. */
 static ti_data_element_t *take(struct pool *pool, uint32_t n)

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "ti/atomic.h"
+#include "ti/break.h"
 #include "ti/drain.h"
 #include "ti/pool.h"
 

@@ -2,7 +2,7 @@
 /* From elements to requests of the adapter. */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /*
  * Checks and claims a list of elements for messages in that direction, all or none.  Reads lengths

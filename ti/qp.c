@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "ti/comp.h"
 #include "ti/drain.h"
+#include "ti/status.h"
 
 enum {
 	DEPTH = 128,
@@ -154,16 +155,6 @@ ti_status_t qp_to_ready(struct conn *c)
 	ti_status_t st = step(c, IBV_QPS_RTR);
 
 	return st ? st : step(c, IBV_QPS_RTS);
-}
-
-void qp_to_error(struct conn *c)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-
-	lock_take(&c->error_lock);
-	if (c->qp)
-		(void)ibv_modify_qp(c->qp, &attr, IBV_QP_STATE);
-	lock_drop(&c->error_lock);
 }
 
 /* The completion thread may be about to look at it for an event: nobody polls it from now on. */

@@ -2,7 +2,7 @@
 /* A connection's queue pair and the CQ under it. */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /*
  * Replaces the zeros of attr by defaults and checks the rest against the device.
@@ -16,7 +16,6 @@ ti_status_t qp_make(struct conn *c);
 /* Transitions as the id has them. */
 ti_status_t qp_to_init(struct conn *c);
 ti_status_t qp_to_ready(struct conn *c);
-void qp_to_error(struct conn *c);
 
 /* Destroys both; waits for callbacks of the connection that run. */
 void qp_end(struct conn *c);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ti/conn.h"
+#include "ti/connection.h"
 
 /*
  * Checks, claims and prepares the request that *list begins with; *list moves behind it.  Under

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The request callback, and requests that come to nothing. */
-#include "ti/conn.h"
+#include "ti/request.h"
 
-#include "ti/cm.h"
+#include "ti/conn.h"
+#include "ti/disconnect.h"
 #include "ti/fork.h"
 #include "ti/trace.h"
 

@@ -17,6 +17,3 @@
 #include <stdbool.h>
 
 enum { TI_NEVER = 0xFFFFFFFF }; /* of connect_request_timeout */
-
-/* The status for an errno (of either sign) of a call that makes something. */
-ti_status_t status_of_errno(int err);
