@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "ti/cm_event.h"
 #include "ti/conn.h"
+#include "ti/device.h"
 #include "ti/status.h"
 
 enum { KICK, CHANNEL, WATCHED, FDS };
@@ -23,7 +24,6 @@ static struct {
 	struct lock lock; /* of deadlines and starting */
 	bool started;
 	struct rdma_event_channel *channel;
-	struct ibv_context **devices; /* keeps them open */
 	struct deadlines deadlines;
 	int kick;
 	_Atomic int watched; /* fd + 1 */
@@ -174,20 +174,10 @@ int cm_start(void)
 	lock_take(&cm.lock);
 	if (!cm.started)
 		ret = start();
-	if (!ret && !cm.devices) /* or there was no file descriptor left for them last time */
-		cm.devices = rdma_get_devices(NULL);
 	lock_drop(&cm.lock);
+	if (!ret)
+		devices_open();
 	return ret;
-}
-
-struct ibv_context *cm_first_device(void)
-{
-	struct ibv_context *first;
-
-	lock_take(&cm.lock);
-	first = cm.devices ? cm.devices[0] : NULL;
-	lock_drop(&cm.lock);
-	return first;
 }
 
 ti_status_t cm_make_id(struct conn *c)
@@ -205,7 +195,6 @@ void cm_forked(void)
 	cm.lock = (struct lock){0};
 	cm.started = false;
 	cm.channel = NULL;
-	cm.devices = NULL;
 	cm.deadlines = (struct deadlines){0};
 	atomic_store_explicit(&cm.watched, 0, memory_order_relaxed);
 }

@@ -6,11 +6,8 @@
 
 #include "ti/connection.h"
 
-/* Starts the thread if there is none.  0 or a negative errno. */
+/* Starts the thread if there is none, and opens the devices.  0 or a negative errno. */
 int cm_start(void);
-
-/* The first device that there is; NULL. */
-struct ibv_context *cm_first_device(void);
 
 /* Gives c an id whose events the thread reads. */
 ti_status_t cm_make_id(struct conn *c);

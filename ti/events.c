@@ -8,7 +8,6 @@
 #include "ti/cm.h"
 #include "ti/fork.h"
 #include "ti/netdev.h"
-#include "ti/ops.h"
 #include "ti/system.h"
 
 enum { NAME_SIZE = 16 };
@@ -196,7 +195,7 @@ static ti_status_t start_watching(void)
 	return watching ? TI_SUCCESS : TI_INSUFFICIENT_RESOURCES;
 }
 
-static struct listener *new_listener(const void *context, ti_event_cb_t cb)
+static struct listener *new_listener(const void *context, ti_event_cb_t cb, const char *prefix)
 {
 	struct listener *l = calloc(1, sizeof *l);
 
@@ -206,22 +205,22 @@ static struct listener *new_listener(const void *context, ti_event_cb_t cb)
 	l->cb = cb;
 	l->job.run = run_begin;
 	l->refs = 2;
-	if (ti_vector.link_dev_name)
-		strncpy(l->prefix, ti_vector.link_dev_name, sizeof l->prefix - 1);
+	if (prefix)
+		strncpy(l->prefix, prefix, sizeof l->prefix - 1);
 	return l;
 }
 
-ti_status_t op_events_register(const void *p_Context, ti_event_cb_t Event_callback)
+ti_status_t events_register(const void *context, ti_event_cb_t cb, const char *prefix)
 {
 	struct listener *l, **end = &events.list;
 	ti_status_t st;
 
-	if (!Event_callback)
+	if (!cb)
 		return TI_INVALID_PARAMETER;
 	st = start_watching();
 	if (st)
 		return st;
-	l = new_listener(p_Context, Event_callback);
+	l = new_listener(context, cb, prefix);
 	if (!l)
 		return TI_INSUFFICIENT_MEMORY;
 	pthread_mutex_lock(&events.lock);

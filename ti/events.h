@@ -27,9 +27,9 @@ void events_forked(void);
 
 /*
  * From its return on the events that the kernel's messages raise come, and before them an ONLINE
- * for each device that is.  A device name that ops->link_dev_name has then selects devices.
+ * for each device that is.  Of devices only those whose name begins with prefix; NULL: all.
  */
-ti_status_t op_events_register(const void *p_Context, ti_event_cb_t Event_callback);
+ti_status_t events_register(const void *context, ti_event_cb_t cb, const char *prefix);
 
 /* Waits for a callback of it that runs, unless one of events calls this. */
 ti_status_t op_events_deregister(const void *p_Context, ti_event_cb_t Event_callback);

@@ -5,10 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ti/cm.h"
-#include "ti/comp.h"
-#include "ti/events.h"
 #include "ti/handle.h"
+#include "ti/parts.h"
 #include "ti/system.h"
 
 static _Atomic unsigned forks;
@@ -22,9 +20,7 @@ static void child(void)
 	atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
 	handles_forked();
 	system_forked();
-	cm_forked();
-	comp_forked();
-	events_forked();
+	core_calls.forked();
 }
 
 static void watch(void)

@@ -43,6 +43,12 @@ static const void *handle_of(const ti_conn_request_t *req)
 		return st;                                                                         \
 	}
 
+/* A device name that the vector has by then selects devices. */
+static ti_status_t op_events_register(const void *p_context, ti_event_cb_t cb)
+{
+	return events_register(p_context, cb, ti_vector.link_dev_name);
+}
+
 LOGGED(events_register, p_context, (const void *p_context, ti_event_cb_t cb), (p_context, cb))
 LOGGED(events_deregister, p_context, (const void *p_context, ti_event_cb_t cb), (p_context, cb))
 LOGGED(create_ti, NULL, (ti_handle_t * ph), (ph))

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "ti/cm.h"
+#include "ti/device.h"
 
 static void destroy(struct object *o)
 {
@@ -19,7 +19,7 @@ static void destroy(struct object *o)
 /* The device of a local address; the first one for all of them. */
 static ti_status_t open_device(struct pd *pd, const struct endpoint *ep)
 {
-	pd->verbs = ep->verbs ? ep->verbs : cm_first_device();
+	pd->verbs = ep->verbs ? ep->verbs : device_first();
 	if (!pd->verbs || ibv_query_device(pd->verbs, &pd->limits))
 		return TI_INSUFFICIENT_RESOURCES;
 	pd->ibpd = ibv_alloc_pd(pd->verbs);

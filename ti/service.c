@@ -4,10 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "ti/cm.h"
-#include "ti/cq.h"
-#include "ti/disconnect.h"
 #include "ti/fork.h"
+#include "ti/parts.h"
 #include "ti/trace.h"
 
 #define SERVICE_OF(job_, field) ((struct service *)((char *)(job_)-offsetof(struct service, field)))
@@ -118,7 +116,7 @@ static int start_threads(void)
 
 	if (!ret)
 		ret = system_start();
-	return ret ? ret : cm_start();
+	return ret ? ret : core_calls.start();
 }
 
 ti_status_t op_create_ti(ti_handle_t *ph_ti)
@@ -164,7 +162,7 @@ static void run_end(struct job *job)
 	struct member *m;
 
 	while ((m = next_member(ti, HANDLE_CQ)) != NULL) {
-		(void)cq_close((struct cq *)m);
+		core_calls.close_cq(m);
 		object_put(&m->obj);
 	}
 	while ((m = next_member(ti, 0)) != NULL) {
@@ -197,7 +195,7 @@ static void run_close(struct job *job)
 	struct member *m;
 
 	while ((m = next_member(ti, HANDLE_CONN)) != NULL) {
-		conn_close((struct conn *)m, NULL, NULL);
+		core_calls.close_conn(m);
 		object_put(&m->obj);
 	}
 	service_conn_gone(ti);
