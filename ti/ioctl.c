@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "ti/connection.h"
-#include "ti/endpoint.h"
+#include "ti/dev/endpoint.h"
+#include "ti/xfer/connection.h"
 
 /* ---- what a connection is ---- */
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What services and forks call in the other parts. */
-#include "ti/parts.h"
+/* What services and forks call in the other rooms. */
+#include "ti/core/parts.h"
 
-#include "ti/cm.h"
-#include "ti/comp.h"
-#include "ti/cq.h"
-#include "ti/device.h"
-#include "ti/disconnect.h"
-#include "ti/events.h"
+#include "ti/conn/cm.h"
+#include "ti/conn/disconnect.h"
+#include "ti/dev/device.h"
+#include "ti/event/events.h"
+#include "ti/xfer/comp.h"
+#include "ti/xfer/cq.h"
 
 static void close_conn(struct member *m)
 {
