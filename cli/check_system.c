@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "cli/check_system.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "cli/check_weft.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +12,9 @@
 #include <unistd.h>
 
 #include "cli/check.h"
-#include "cli/cli.h"
+#include "cli/common/dirs.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 #include "rdv/paths.h"
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <jansson.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cli/doctor.h"
 
-#include "base/text.h"
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "cli/check.h"
-#include "cli/cli.h"
+#include "cli/check_system.h"
+#include "cli/check_weft.h"
+#include "cli/common/say.h"
 
 enum { KEY_JSON = 256 };
 
@@ -33,19 +35,6 @@ static const struct check_kind kinds[] = {
 };
 
 static const char *const results[] = {"ok", "warn", "FAIL"};
-
-void check_set(struct check *c, enum check_result result, const char *remedy, const char *fmt, ...)
-{
-	char text[sizeof c->text];
-	va_list ap;
-
-	c->result = result;
-	snprintf(c->remedy, sizeof c->remedy, "%s", remedy ? remedy : "");
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	text_escape(c->text, sizeof c->text, text, strlen(text));
-}
 
 static void add_json(json_t *list, const char *name, const struct check *c)
 {

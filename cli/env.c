@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "cli/env.h"
+
 #include <stdio.h>
 
-#include "cli/cli.h"
+#include "cli/common/launch.h"
+#include "cli/common/say.h"
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

@@ -1,62 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <argp.h>
 
-#include "base/text.h"
-#include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/common/commands.h"
+#include "cli/common/say.h"
+#include "cli/crash/crash.h"
+#include "cli/doctor.h"
+#include "cli/env.h"
+#include "cli/run.h"
+#include "cli/status.h"
+#include "cli/up.h"
 
 /* Takes the place of libc's, so it must be visible to it. */
 __attribute__((visibility("default"))) const char *argp_program_version = "weft " WEFT_VERSION;
-
-enum { MESSAGE = 8192 };
-
-static void __attribute__((format(printf, 2, 0)))
-form(char line[MESSAGE], const char *fmt, va_list ap)
-{
-	char text[MESSAGE];
-	int n = vsnprintf(text, sizeof text, fmt, ap);
-
-	n = n < 0 ? 0 : n < MESSAGE ? n : MESSAGE - 1;
-	text_escape(line, MESSAGE, text, n);
-}
-
-int cli_fail(const char *fmt, ...)
-{
-	char line[MESSAGE];
-	va_list ap;
-
-	fflush(stdout);
-	va_start(ap, fmt);
-	form(line, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "weft: %s\n", line);
-	return EXIT_FAILED;
-}
-
-void cli_usage(struct argp_state *state, const char *fmt, ...)
-{
-	char line[MESSAGE];
-	va_list ap;
-
-	va_start(ap, fmt);
-	form(line, fmt, ap);
-	va_end(ap);
-	argp_error(state, "%s", line);
-}
-
-int cli_written(void)
-{
-	int failed = fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
-
-	clearerr(stdout);
-	return failed ? cli_fail("cannot write to standard output: %s; make room, or write "
-				 "elsewhere",
-				strerror(failed))
-		      : EXIT_OK;
-}
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft status: weftd's JSON as it is, or as tables for people. */
+#include "cli/status.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -7,7 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 
 enum { KEY_JSON = 256, CELL = 128, MAX_COLUMNS = 16, NAME_WIDTH = 14 };

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* weft up and weft down. */
+#include "cli/up.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/common/dirs.h"
+#include "cli/common/fabric.h"
+#include "cli/common/say.h"
 #include "rdv/admin.h"
 
 static error_t pass_on(int key, char *arg, struct argp_state *state)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "ti/conn.h"
+#include "ti/dev/endpoint.h"
+#include "ti/xfer/connection.h"
 
 /* ---- what a connection is ---- */
 

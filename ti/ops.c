@@ -2,15 +2,23 @@
 /* The operations vector, and the log's lines of each operation. */
 #include "ti/ops.h"
 
-#include "ti/atomic.h"
-#include "ti/conn.h"
-#include "ti/events.h"
+#include "ti/conn/accept.h"
+#include "ti/conn/connect.h"
+#include "ti/conn/disconnect.h"
+#include "ti/core/service.h"
+#include "ti/core/trace.h"
+#include "ti/dev/endpoint.h"
+#include "ti/dev/pd.h"
+#include "ti/event/events.h"
 #include "ti/ioctl.h"
-#include "ti/mem.h"
-#include "ti/msg.h"
-#include "ti/pool.h"
-#include "ti/rdma.h"
-#include "ti/trace.h"
+#include "ti/mem/mem.h"
+#include "ti/mem/mem_phys.h"
+#include "ti/mem/pool.h"
+#include "ti/mem/pool_get.h"
+#include "ti/xfer/atomic.h"
+#include "ti/xfer/cq.h"
+#include "ti/xfer/msg.h"
+#include "ti/xfer/rdma.h"
 
 /* ---- with lines in the log ---- */
 
@@ -34,6 +42,12 @@ static const void *handle_of(const ti_conn_request_t *req)
 		trace_end(#name, of, st);                                                          \
 		return st;                                                                         \
 	}
+
+/* A device name that the vector has by then selects devices. */
+static ti_status_t op_events_register(const void *p_context, ti_event_cb_t cb)
+{
+	return events_register(p_context, cb, ti_vector.link_dev_name);
+}
 
 LOGGED(events_register, p_context, (const void *p_context, ti_event_cb_t cb), (p_context, cb))
 LOGGED(events_deregister, p_context, (const void *p_context, ti_event_cb_t cb), (p_context, cb))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-#include "ti/ti.h"
+#include "ti/core/ti.h"
 
 /* The vector that programs get. */
 extern ti_ops_t ti_vector;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Protocol providers: who is linked in, and who is added later. */
-#include "ti/ti.h"
+#include "ti/core/ti.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "ti/events.h"
+#include "ti/event/events.h"
 #include "ti/ops.h"
 
 #pragma weak SDP_register_transport

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Checks of this installation.  check_weftd_runs() blocks for 5 seconds if weftd does not answer;
+ * those after it then say that they need it.
+ */
+#pragma once
+
+struct check;
+
+void check_runtime_dir(struct check *c);
+void check_weftd_file(struct check *c);
+void check_weftd_runs(struct check *c);
+void check_libibverbs(struct check *c);
+void check_device_files(struct check *c);

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* accept() and reject(). */
+#include "ti/conn/accept.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "ti/conn/conn.h"
+#include "ti/conn/disconnect.h"
+#include "ti/core/fork.h"
+#include "ti/core/trace.h"
+#include "ti/xfer/break.h"
+#include "ti/xfer/comp.h"
+#include "ti/xfer/drain.h"
+#include "ti/xfer/msg.h"
+#include "ti/xfer/qp.h"
+
+enum { NAP_NS = 20000, RNR_FOREVER = 7 };
+
+/* ---- queues ---- */
+
+/* The queue that conn_info and comp_info name, with a reference; NULL: none, or two. */
+static struct cq *choose(struct conn *c, struct cq *earlier, ti_cq_handle_t h)
+{
+	struct cq *cq = h ? cq_get(c->m.ti, h) : NULL;
+
+	if (h ? !cq : !earlier)
+		return NULL;
+	if (!h) {
+		object_hold(&earlier->m.obj);
+		return earlier;
+	}
+	if (earlier && cq != earlier) {
+		object_put(&cq->m.obj);
+		return NULL;
+	}
+	return cq;
+}
+
+/* Under lock.  False: the program named none, or two different ones. */
+static bool choose_queues(struct conn *c, const ti_comp_info_t *comp)
+{
+	struct cq *s = choose(c, c->send_cq, comp->h_send_cq);
+	struct cq *r = choose(c, c->recv_cq, comp->h_recv_cq);
+	bool ok = s && r;
+
+	if (ok && !c->send_cq) {
+		cq_use(s);
+		c->send_cq = s;
+	}
+	if (ok && !c->recv_cq) {
+		cq_use(r);
+		c->recv_cq = r;
+	}
+	if (s)
+		object_put(&s->m.obj);
+	if (r)
+		object_put(&r->m.obj);
+	return ok;
+}
+
+static void list_conn(struct conn *c, struct cq *cq, int which, uint64_t depth)
+{
+	c->next_of[which] = cq->conns;
+	cq->conns = c;
+	cq->depth += depth;
+	cq->armed = true;
+}
+
+/* From now on completions are seen; the queues are armed. */
+static void bind_queues(struct conn *c, const ti_comp_info_t *comp, uint32_t max_rdma_size)
+{
+	uint32_t sends = c->attr.max_transfer_depth, recvs = c->attr.max_recv_depth;
+
+	c->comp = *comp;
+	c->rdma_max = max_rdma_size;
+	drain_lock(c);
+	c->bound = true;
+	if (c->send_cq == c->recv_cq) {
+		list_conn(c, c->send_cq, 0, (uint64_t)sends + recvs);
+	} else {
+		list_conn(c, c->send_cq, 0, sends);
+		list_conn(c, c->recv_cq, 1, recvs);
+	}
+	if (conn_calls_back(c) || cq_watched(c->send_cq) || cq_watched(c->recv_cq))
+		drain_arm(c);
+	drain_unlock(c);
+}
+
+/* ---- giving receives back ---- */
+
+/* The queue for receives, which accept() or connect() or listen() named, with a reference; NULL. */
+static struct cq *recv_queue(struct conn *c, const ti_comp_info_t *comp)
+{
+	struct cq *cq = object_get(comp->h_recv_cq, HANDLE_CQ);
+
+	if (cq || !c)
+		return cq;
+	pthread_mutex_lock(&c->lock);
+	cq = c->recv_cq;
+	if (cq)
+		object_hold(&cq->m.obj);
+	pthread_mutex_unlock(&c->lock);
+	return cq;
+}
+
+/* Elements that were not posted come back as those would that were.  c: NULL, the handle is stale.
+ */
+static void give_back(
+	struct conn *c, const ti_comp_info_t *comp, ti_data_element_t *list, ti_status_t status)
+{
+	struct cq *cq = recv_queue(c, comp);
+	ti_data_element_t *next;
+
+	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
+		e->status = status;
+	if (comp->pfn_recv_cb) {
+		comp->pfn_recv_cb(cq ? cq->m.obj.handle : comp->h_recv_cq, list);
+	} else if (cq) {
+		lock_take(&cq->lock);
+		for (; list; list = next) {
+			next = list->p_next_msg;
+			if (element_of(list) && element_claim((struct element *)list)) {
+				elements_add(&cq->done, list);
+				cq->count++;
+			}
+		}
+		lock_drop(&cq->lock);
+	}
+	if (cq)
+		object_put(&cq->m.obj);
+}
+
+/*
+ * All that was posted comes back before accept() returns, in its thread: the samples destroy the
+ * pool next.
+ */
+static void flush(struct conn *c)
+{
+	bool idle;
+
+	drain_lock(c);
+	c->mute = true; /* first: the completion thread might be at its callback when we return */
+	drain_unlock(c);
+	conn_to_error(c);
+	do {
+		drain_lock(c);
+		(void)drain(c, INT32_MAX);
+		idle = !flow_open(&c->in);
+		drain_unlock(c);
+		if (!idle)
+			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	} while (!idle);
+	comp_deliver(c);
+}
+
+/* ---- the two sides; under lock ---- */
+
+/* The peer's answer is there; this one completes the handshake. */
+static ti_status_t establish(struct conn *c)
+{
+	if (rdma_establish(c->id))
+		return TI_ERROR;
+	conn_set_state(c, CONN_LIVE);
+	return TI_SUCCESS;
+}
+
+static ti_status_t answer(struct conn *c, const ti_conn_request_t *req)
+{
+	bool edited = req->private_data_len;
+	uint8_t reads = c->peer_reads < c->rdma_depth ? c->peer_reads : c->rdma_depth;
+	struct rdma_conn_param p = {
+		.private_data = edited ? req->private_data : c->priv_out,
+		.private_data_len = edited ? req->private_data_len : c->priv_out_len,
+		.responder_resources = c->attr.reliable ? reads : 0,
+		.initiator_depth = c->attr.reliable ? c->rdma_depth : 0,
+		.flow_control = 1,
+		.rnr_retry_count = RNR_FOREVER,
+		.qp_num = c->qp->qp_num,
+	};
+
+	if (rdma_accept(c->id, &p))
+		return TI_ERROR;
+	while (conn_state(c) == CONN_ACCEPTING)
+		pthread_cond_wait(&c->changed, &c->lock);
+	return c->result;
+}
+
+static ti_status_t make_ready(struct conn *c, const ti_comp_info_t *comp, uint32_t max_rdma_size,
+	ti_data_element_t *list, bool *posted)
+{
+	ti_status_t st = c->qp ? TI_SUCCESS : qp_make(c);
+
+	if (!st)
+		st = qp_to_init(c);
+	if (st)
+		return st;
+	bind_queues(c, comp, max_rdma_size);
+	if (list)
+		st = msg_post_first(c, list, posted);
+	return st ? st : qp_to_ready(c);
+}
+
+static ti_status_t connect_both(struct conn *c, const ti_conn_request_t *req)
+{
+	ti_status_t st;
+
+	if (c->active)
+		return establish(c);
+	system_block();
+	st = answer(c, req);
+	system_unblock();
+	return st;
+}
+
+/* ---- the operation ---- */
+
+static ti_status_t check_state(const struct conn *c)
+{
+	switch (conn_state(c)) {
+	case CONN_ASKED:
+		return TI_SUCCESS;
+	case CONN_FAILED:
+		return c->result;
+	default:
+		return TI_INVALID_OPERATION;
+	}
+}
+
+static ti_status_t check(struct conn *c, const ti_conn_request_t *req, const ti_comp_info_t *comp)
+{
+	ti_status_t st = check_state(c);
+
+	if (st)
+		return st;
+	if (req->private_data_len && (!req->private_data || req->private_data_len > PRIV_REP_MAX) &&
+		!c->active)
+		return TI_INVALID_PARAMETER;
+	return choose_queues(c, comp) ? TI_SUCCESS : TI_INVALID_PARAMETER;
+}
+
+/* A connection that was begun and failed is good for reject() and disconnect() alone. */
+static void failed(struct conn *c, ti_status_t st)
+{
+	if (conn_state(c) == CONN_ACCEPTING) {
+		c->result = st;
+		conn_set_state(c, CONN_FAILED);
+	}
+}
+
+/* Under lock.  *posted: the elements are the library's. */
+static ti_status_t accept_conn(struct conn *c, ti_conn_request_t *req, uint32_t max_rdma_size,
+	const ti_comp_info_t *comp, ti_data_element_t *list, bool *posted)
+{
+	ti_status_t st = check(c, req, comp);
+
+	if (st)
+		return st;
+	c->accepting = true;
+	conn_set_state(c, CONN_ACCEPTING);
+	st = make_ready(c, comp, max_rdma_size, list, posted);
+	if (!st)
+		st = connect_both(c, req);
+	if (st)
+		failed(c, st);
+	else
+		conn_clear_due(c);
+	if (!st)
+		log_line(LOG_LVL_INFO, "ti: connection %p is established", (void *)c->m.obj.handle);
+	return st;
+}
+
+/* What disconnect() left to this thread. */
+static void leave(struct conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->accepting = false;
+	if (c->close_later)
+		system_post(&c->close_job);
+	pthread_mutex_unlock(&c->lock);
+}
+
+ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_comp_info_t *p_comp,
+	ti_data_element_t *p_recv_mlist)
+{
+	struct conn *c;
+	bool posted = false, mine;
+	unsigned forks = fork_count();
+	ti_status_t st = TI_INVALID_HANDLE;
+
+	if (!p_conn_req || !p_comp)
+		return TI_INVALID_PARAMETER;
+	c = conn_get(p_conn_req->conn_handle);
+	if (c) {
+		pthread_mutex_lock(&c->lock);
+		conn_check_time(c);
+		mine = conn_state(c) == CONN_ASKED;
+		st = accept_conn(c, p_conn_req, max_rdma_size, p_comp, p_recv_mlist, &posted);
+		mine &= c->accepting;
+		pthread_mutex_unlock(&c->lock);
+		if (st && posted)
+			flush(c);
+		if (mine && forks == fork_count())
+			leave(c);
+	}
+	if (st && !posted && p_recv_mlist)
+		give_back(c, p_comp, p_recv_mlist, st);
+	if (c)
+		conn_put(c);
+	return st;
+}
+
+/* ---- reject() ---- */
+
+/* Data that came from the peer, unchanged in length, may be more than a rejection carries. */
+static ti_status_t reject_conn(struct conn *c, const ti_conn_request_t *req)
+{
+	uint32_t len = req->private_data ? req->private_data_len : 0;
+
+	if (len > PRIV_REJ_MAX && req->private_data == c->priv_in)
+		len = PRIV_REJ_MAX;
+	if (len > PRIV_REJ_MAX)
+		return TI_INVALID_PARAMETER;
+	if (rdma_reject(c->id, req->private_data, len))
+		return TI_ERROR;
+	c->result = TI_REJECTED;
+	conn_set_state(c, CONN_FAILED);
+	return TI_SUCCESS;
+}
+
+ti_status_t op_reject(ti_conn_request_t *p_conn_req)
+{
+	struct conn *c;
+	ti_status_t st;
+
+	if (!p_conn_req)
+		return TI_INVALID_PARAMETER;
+	c = conn_get(p_conn_req->conn_handle);
+	if (!c)
+		return TI_INVALID_HANDLE;
+	pthread_mutex_lock(&c->lock);
+	conn_check_time(c);
+	st = check_state(c);
+	if (conn_state(c) == CONN_ASKED)
+		st = reject_conn(c, p_conn_req);
+	else if (conn_state(c) == CONN_FAILED && st != TI_TIMEOUT)
+		st = TI_SUCCESS; /* there is nobody to tell any more */
+	pthread_mutex_unlock(&c->lock);
+	if (st == TI_SUCCESS || st == TI_TIMEOUT) {
+		(void)conn_close(c, NULL, NULL);
+		p_conn_req->conn_handle = NULL;
+	}
+	conn_put(c);
+	return st;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ti/core/service.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "ti/core/fork.h"
+#include "ti/core/parts.h"
+#include "ti/core/trace.h"
+
+#define SERVICE_OF(job_, field) ((struct service *)((char *)(job_)-offsetof(struct service, field)))
+
+/* ---- members ---- */
+
+static bool list(struct service *ti, struct member *m)
+{
+	bool ok;
+
+	lock_take(&ti->lock);
+	ok = !ti->closing;
+	if (ok) {
+		m->next = ti->members;
+		m->link = &ti->members;
+		if (m->next)
+			m->next->link = &m->next;
+		ti->members = m;
+		ti->conns += m->kind == HANDLE_CONN;
+	}
+	lock_drop(&ti->lock);
+	return ok;
+}
+
+static void unlist(struct member *m)
+{
+	lock_take(&m->ti->lock);
+	if (m->link) {
+		*m->link = m->next;
+		if (m->next)
+			m->next->link = m->link;
+		m->link = NULL;
+	}
+	lock_drop(&m->ti->lock);
+}
+
+static void refused(struct object *o)
+{
+	(void)o;
+}
+
+ti_status_t service_join(struct service *ti, struct member *m, enum handle_kind kind,
+	void (*destroy)(struct object *o))
+{
+	m->ti = ti;
+	m->kind = kind;
+	if (object_open(&m->obj, kind, destroy))
+		return TI_INSUFFICIENT_RESOURCES;
+	object_hold(&ti->obj);
+	if (list(ti, m))
+		return TI_SUCCESS;
+	m->obj.release = refused;
+	(void)object_close(&m->obj);
+	object_put(&m->obj);
+	object_put(&ti->obj);
+	return TI_INVALID_HANDLE;
+}
+
+void *member_get(struct service *ti, const void *handle, enum handle_kind kind)
+{
+	struct member *m = object_get(handle, kind);
+
+	if (m && m->ti != ti) {
+		object_put(&m->obj);
+		m = NULL;
+	}
+	return m;
+}
+
+bool service_leave(struct member *m)
+{
+	if (!object_close(&m->obj))
+		return false;
+	unlist(m);
+	return true;
+}
+
+bool service_leave_locked(struct member *m)
+{
+	bool closed = object_close_locked(&m->obj);
+
+	object_unlock(&m->obj);
+	if (closed)
+		unlist(m);
+	return closed;
+}
+
+void member_end(struct member *m)
+{
+	object_put(&m->ti->obj);
+}
+
+struct service *service_get(ti_handle_t h_ti)
+{
+	return object_get(h_ti, HANDLE_SERVICE);
+}
+
+/* ---- making ---- */
+
+static void free_service(struct object *o)
+{
+	free(o);
+}
+
+static int start_threads(void)
+{
+	int ret = fork_watch();
+
+	if (!ret)
+		ret = system_start();
+	return ret ? ret : core_calls.start();
+}
+
+ti_status_t op_create_ti(ti_handle_t *ph_ti)
+{
+	struct service *ti;
+
+	if (!ph_ti)
+		return TI_INVALID_PARAMETER;
+	*ph_ti = NULL;
+	if (start_threads())
+		return TI_INSUFFICIENT_RESOURCES;
+	ti = calloc(1, sizeof *ti);
+	if (!ti || object_open(&ti->obj, HANDLE_SERVICE, free_service)) {
+		free(ti);
+		return TI_INSUFFICIENT_RESOURCES;
+	}
+	*ph_ti = ti->obj.handle;
+	log_line(LOG_LVL_INFO, "ti: service %p is there", *ph_ti);
+	return TI_SUCCESS;
+}
+
+/* ---- destroying ---- */
+
+/* The next member of that kind, or 0: of any, with a reference. */
+static struct member *next_member(struct service *ti, enum handle_kind kind)
+{
+	struct member *m;
+
+	lock_take(&ti->lock);
+	for (m = ti->members; m && kind && m->kind != kind;)
+		m = m->next;
+	if (m)
+		object_hold(&m->obj);
+	lock_drop(&ti->lock);
+	return m;
+}
+
+/* Queues go before the pools that the elements in them are of. */
+static void run_end(struct job *job)
+{
+	struct service *ti = SERVICE_OF(job, end_job);
+	unsigned forks = fork_count();
+	struct member *m;
+
+	while ((m = next_member(ti, HANDLE_CQ)) != NULL) {
+		core_calls.close_cq(m);
+		object_put(&m->obj);
+	}
+	while ((m = next_member(ti, 0)) != NULL) {
+		if (service_leave(m))
+			object_put(&m->obj);
+		object_put(&m->obj);
+	}
+	log_line(LOG_LVL_INFO, "ti: service %p has ended", (void *)ti->obj.handle);
+	if (ti->gone_cb)
+		ti->gone_cb(ti->gone_context);
+	fork_called_back(forks);
+	service_put(ti);
+}
+
+void service_conn_gone(struct service *ti)
+{
+	bool last;
+
+	lock_take(&ti->lock);
+	last = --ti->conns == 0 && ti->closing;
+	lock_drop(&ti->lock);
+	if (last)
+		system_post(&ti->end_job);
+}
+
+/* The closing itself counts as a connection, so that the end comes once. */
+static void run_close(struct job *job)
+{
+	struct service *ti = SERVICE_OF(job, close_job);
+	struct member *m;
+
+	while ((m = next_member(ti, HANDLE_CONN)) != NULL) {
+		core_calls.close_conn(m);
+		object_put(&m->obj);
+	}
+	service_conn_gone(ti);
+}
+
+ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_context)
+{
+	struct service *ti = service_get(h_ti);
+
+	if (!ti)
+		return TI_INVALID_HANDLE;
+	if (!object_close(&ti->obj)) {
+		service_put(ti);
+		return TI_INVALID_HANDLE;
+	}
+	lock_take(&ti->lock);
+	ti->closing = true;
+	ti->conns++;
+	lock_drop(&ti->lock);
+	ti->gone_cb = pfn_cb;
+	ti->gone_context = p_context;
+	ti->close_job.run = run_close;
+	ti->end_job.run = run_end;
+	system_post(&ti->close_job);
+	service_put(ti); /* the reference of the handle is the end's */
+	return TI_SUCCESS;
+}
