@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 #include "scif.h"
-#include "scif/check.h"
 #include "scif/client.h"
 #include "scif/cm.h"
-#include "scif/ep.h"
+#include "scif/ep/check.h"
+#include "scif/ep/ep.h"
 #include "scif/fence.h"
 #include "scif/heir.h"
 #include "scif/map.h"

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "scif.h"
-#include "scif/check.h"
-#include "scif/node.h"
+#include "scif/ep/check.h"
+#include "scif/ep/node.h"
 #include "scif/service.h"
 
 enum { NODES = UINT8_MAX + 1, LIST = 1024, NAP_MS = 100 };

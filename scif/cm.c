@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scif.h"
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 #include "scif/link.h"
 #include "scif/service.h"
 

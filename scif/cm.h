@@ -8,7 +8,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
 
-#include "scif/node.h"
+#include "scif/ep/node.h"
 
 struct scif_ep;
 

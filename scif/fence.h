@@ -2,7 +2,7 @@
 /* Fences: marks, waiting for them, and stores that follow copies. */
 #pragma once
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 /* scif_fence_mark(), _wait() and _signal() without conversion of errors. */
 int fence_mark(struct scif_ep *ep, int flags, int *mark);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 struct half {
 	struct half *next;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 enum { OFFERED = 2, MAX_CHILDREN = 1024 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scif/node.h"
+#include "scif/ep/node.h"
 
 struct rma_args;
 struct scif_ep;

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "scif.h"
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
+#include "scif/ep/hold.h"
+#include "scif/ep/sys.h"
 #include "scif/heir.h"
 #include "scif/heir_msg.h"
-#include "scif/hold.h"
 #include "scif/reg.h"
 #include "scif/rma.h"
-#include "scif/sys.h"
 
 enum { CHUNK = 4 << 20 };
 

@@ -10,7 +10,7 @@
 
 #include "scif.h"
 #include "scif/cm.h"
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 #include "scif/fence.h"
 #include "scif/heir.h"
 #include "scif/heir_msg.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 #include "scif/poll.h"
 #include "scif/user.h"
 #include "weft/scif_kernel.h"

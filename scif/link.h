@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 /* Makes the queue pair for ep->id, with its receives posted. */
 int link_create(struct scif_ep *ep);

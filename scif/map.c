@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "scif/ep/share.h"
+#include "scif/ep/sys.h"
 #include "scif/link.h"
 #include "scif/reg.h"
-#include "scif/share.h"
-#include "scif/sys.h"
 
 enum { PAGE = 4096 };
 

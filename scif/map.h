@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows of the peer in our address space, where the verbs library can do that (scif/share.h): the
- * owner exports a window when it is first mapped.  What is mapped outlives the window and
- * the connection.
+ * Windows of the peer in our address space, where the verbs library can do that (scif/ep/share.h):
+ * the owner exports a window when it is first mapped.  What is mapped outlives the window and the
+ * connection.
  */
 #pragma once
 
 #include "scif.h"
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 /* scif_mmap(), scif_munmap(), scif_get_pages() and scif_put_pages() without conversion of errors.
  */

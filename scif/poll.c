@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "scif/bell.h"
+#include "scif/ep/sys.h"
 #include "scif/link.h"
 #include "scif/service.h"
-#include "scif/sys.h"
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL, SPIN_NS = 10000, FEW = 16 };
 /* poll(2) holds on to what close(2) and dup2(2) took from us: so often we see for ourselves. */

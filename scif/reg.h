@@ -2,7 +2,7 @@
 /* Windows: registering, what the peer says of its own, and giving them up. */
 #pragma once
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 struct scif_pinned_pages;
 

@@ -2,7 +2,7 @@
 /* Copies between windows, and between memory and windows. */
 #pragma once
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 struct rma_args {
 	bool write;  /* to the peer */

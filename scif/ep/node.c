@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/node.h"
+#include "scif/ep/node.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "rdv/paths.h"
 #include "scif.h"
-#include "scif/check.h"
+#include "scif/ep/check.h"
 
 enum { NAME_LEN = 32, FIRST_FREE = SCIF_PORT_RSVD + 1, LAST_PORT = 65535 };
 

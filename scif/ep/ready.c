@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/ready.h"
+#include "scif/ep/ready.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scif/ep.h"
-#include "scif/sys.h"
+#include "scif/ep/ep.h"
+#include "scif/ep/sys.h"
 
 /* A socket with its smallest buffer (4.5 KiB) is writable while a quarter of that is in use. */
 enum { FILLER = 2048 };

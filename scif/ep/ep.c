@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -15,11 +15,11 @@
 #include "base/spin.h"
 #include "scif/bell.h"
 #include "scif/cm.h"
+#include "scif/ep/ready.h"
 #include "scif/half.h"
 #include "scif/heir.h"
 #include "scif/link.h"
 #include "scif/poll.h"
-#include "scif/ready.h"
 #include "scif/reg.h"
 #include "scif/service.h"
 

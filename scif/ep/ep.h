@@ -20,10 +20,10 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
-#include "scif/check.h"
-#include "scif/node.h"
-#include "scif/window.h"
-#include "scif/wire.h"
+#include "scif/ep/check.h"
+#include "scif/ep/node.h"
+#include "scif/ep/window.h"
+#include "scif/ep/wire.h"
 
 enum ep_state {
 	EP_UNBOUND,

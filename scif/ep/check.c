@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/check.h"
+#include "scif/ep/check.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "scif.h"
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 #include "scif/rma.h"
 
 enum { SAID_MESSAGE = 1, SAID_SOURCE = 2, SAID_CLOSE = 4, WHY_LEN = 200 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/hold.h"
+#include "scif/ep/hold.h"
 
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "scif.h"
-#include "scif/share.h"
+#include "scif/ep/share.h"
 
 static _Atomic uint32_t forks;
 

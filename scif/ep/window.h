@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scif/hold.h"
+#include "scif/ep/hold.h"
 
 enum { MAX_WINDOWS = 65536 };
 

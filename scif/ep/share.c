@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/share.h"
+#include "scif/ep/share.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/window.h"
+#include "scif/ep/window.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scif.h"
-#include "scif/check.h"
+#include "scif/ep/check.h"
 
 enum { PAGE = 4096 };
 static const uint64_t place_base = UINT64_C(0x4000000000000000);
