@@ -6,17 +6,17 @@
 
 #include "scif.h"
 #include "scif/client.h"
-#include "scif/cm.h"
 #include "scif/ep/check.h"
 #include "scif/ep/ep.h"
-#include "scif/fence.h"
 #include "scif/heir.h"
+#include "scif/link/cm.h"
+#include "scif/link/fence.h"
+#include "scif/link/service.h"
+#include "scif/link/stream.h"
 #include "scif/map.h"
 #include "scif/poll.h"
 #include "scif/reg.h"
 #include "scif/rma.h"
-#include "scif/service.h"
-#include "scif/stream.h"
 
 #define API __attribute__((visibility("default")))
 

@@ -14,7 +14,7 @@
 #include "scif.h"
 #include "scif/ep/check.h"
 #include "scif/ep/node.h"
-#include "scif/service.h"
+#include "scif/link/service.h"
 
 enum { NODES = UINT8_MAX + 1, LIST = 1024, NAP_MS = 100 };
 

@@ -11,7 +11,7 @@
 #include "scif.h"
 #include "scif/device_abi.h"
 #include "scif/ep/ep.h"
-#include "scif/half.h"
+#include "scif/link/half.h"
 #include "scif/map.h"
 #include "scif/user_mem.h"
 

@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 #include "scif.h"
-#include "scif/cm.h"
 #include "scif/ep/ep.h"
-#include "scif/fence.h"
 #include "scif/heir.h"
 #include "scif/heir_msg.h"
+#include "scif/link/cm.h"
+#include "scif/link/fence.h"
+#include "scif/link/service.h"
+#include "scif/link/stream.h"
 #include "scif/reg.h"
 #include "scif/rma.h"
-#include "scif/service.h"
-#include "scif/stream.h"
 
 enum { FD_EP, FD_BACK, FD_FILE };
 

@@ -8,7 +8,7 @@
 
 #include "scif/ep/share.h"
 #include "scif/ep/sys.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 #include "scif/reg.h"
 
 enum { PAGE = 4096 };

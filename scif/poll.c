@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
-#include "scif/bell.h"
 #include "scif/ep/sys.h"
-#include "scif/link.h"
-#include "scif/service.h"
+#include "scif/link/bell.h"
+#include "scif/link/link.h"
+#include "scif/link/service.h"
 
 enum { ALWAYS = POLLERR | POLLHUP | POLLNVAL, SPIN_NS = 10000, FEW = 16 };
 /* poll(2) holds on to what close(2) and dup2(2) took from us: so often we see for ourselves. */

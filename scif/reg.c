@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/share.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 enum { PAGE = 4096, RELEASE_WAIT_S = 2 };
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "scif.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 enum {
 	CHUNK = 1 << 20, /* the lock is given up between two */

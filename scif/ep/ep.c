@@ -13,15 +13,15 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
-#include "scif/bell.h"
-#include "scif/cm.h"
 #include "scif/ep/ready.h"
-#include "scif/half.h"
 #include "scif/heir.h"
-#include "scif/link.h"
+#include "scif/link/bell.h"
+#include "scif/link/cm.h"
+#include "scif/link/half.h"
+#include "scif/link/link.h"
+#include "scif/link/service.h"
 #include "scif/poll.h"
 #include "scif/reg.h"
-#include "scif/service.h"
 
 enum { BUCKETS = 256, VISITS = 16, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;

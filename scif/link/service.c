@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/service.h"
+#include "scif/link/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "scif/bell.h"
 #include "scif/client.h"
-#include "scif/cm.h"
 #include "scif/ep/hold.h"
-#include "scif/half.h"
 #include "scif/heir.h"
-#include "scif/link.h"
+#include "scif/link/bell.h"
+#include "scif/link/cm.h"
+#include "scif/link/half.h"
+#include "scif/link/link.h"
 #include "scif/map.h"
 #include "scif/poll.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/stream.h"
+#include "scif/link/stream.h"
 
 #include <errno.h>
 
 #include "scif/heir.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 /* Callers that block keep others of the same direction out, who would mix their bytes in. */
 static bool enter(struct lock *direction, bool block)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "scif/fence.h"
+#include "scif/link/fence.h"
+#include "scif/link/service.h"
 #include "scif/map.h"
 #include "scif/reg.h"
-#include "scif/service.h"
 
 enum {
 	RECV_ID_BIT = 62,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/half.h"
+#include "scif/link/half.h"
 
 #include <errno.h>
 #include <stdlib.h>

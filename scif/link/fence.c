@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/fence.h"
+#include "scif/link/fence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "scif.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 /*
  * A mark is the number of a request, without its high bits.  A number is of the side whose copies

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/cm.h"
+#include "scif/link/cm.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
-#include "scif/link.h"
-#include "scif/service.h"
+#include "scif/link/link.h"
+#include "scif/link/service.h"
 
 enum { RESOLVE_MS = 2000, CONNECT_S = 30, ACCEPT_S = 3, MAX_BACKLOG = 1024, READS = 16 };
 static const uint64_t TICK_NS = 400 * (uint64_t)NSEC_PER_MSEC;

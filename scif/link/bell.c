@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/bell.h"
+#include "scif/link/bell.h"
 
 #include "base/clock.h"
-#include "scif/link.h"
+#include "scif/link/link.h"
 
 /* A program that made a call so recently is at work on its endpoint ... */
 static const uint64_t NEAR_NS = 50 * NSEC_PER_USEC;
