@@ -13,10 +13,10 @@
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
 #include "scif/link/stream.h"
-#include "scif/map.h"
 #include "scif/poll.h"
-#include "scif/reg.h"
-#include "scif/rma.h"
+#include "scif/win/map.h"
+#include "scif/win/reg.h"
+#include "scif/win/rma.h"
 
 #define API __attribute__((visibility("default")))
 

@@ -12,8 +12,8 @@
 #include "scif/device_abi.h"
 #include "scif/ep/ep.h"
 #include "scif/link/half.h"
-#include "scif/map.h"
 #include "scif/user_mem.h"
+#include "scif/win/map.h"
 
 enum { SMALL = 4096, LARGE = 4 << 20, FEW = 16 };
 

@@ -15,8 +15,8 @@
 #include "scif/ep/sys.h"
 #include "scif/heir.h"
 #include "scif/heir_msg.h"
-#include "scif/reg.h"
-#include "scif/rma.h"
+#include "scif/win/reg.h"
+#include "scif/win/rma.h"
 
 enum { CHUNK = 4 << 20 };
 

@@ -16,8 +16,8 @@
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
 #include "scif/link/stream.h"
-#include "scif/reg.h"
-#include "scif/rma.h"
+#include "scif/win/reg.h"
+#include "scif/win/rma.h"
 
 enum { FD_EP, FD_BACK, FD_FILE };
 

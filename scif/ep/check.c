@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
-#include "scif/rma.h"
+#include "scif/win/rma.h"
 
 enum { SAID_MESSAGE = 1, SAID_SOURCE = 2, SAID_CLOSE = 4, WHY_LEN = 200 };
 

@@ -21,7 +21,7 @@
 #include "scif/link/link.h"
 #include "scif/link/service.h"
 #include "scif/poll.h"
-#include "scif/reg.h"
+#include "scif/win/reg.h"
 
 enum { BUCKETS = 256, VISITS = 16, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;

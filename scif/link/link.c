@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
-#include "scif/map.h"
-#include "scif/reg.h"
+#include "scif/win/map.h"
+#include "scif/win/reg.h"
 
 enum {
 	RECV_ID_BIT = 62,

@@ -17,8 +17,8 @@
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
 #include "scif/link/link.h"
-#include "scif/map.h"
 #include "scif/poll.h"
+#include "scif/win/map.h"
 
 enum { MAX_CONTEXTS = 16, EVENTS = 32, TICK_MS = 500 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/map.h"
+#include "scif/win/map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "scif/ep/share.h"
 #include "scif/ep/sys.h"
 #include "scif/link/link.h"
-#include "scif/reg.h"
+#include "scif/win/reg.h"
 
 enum { PAGE = 4096 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/rma.h"
+#include "scif/win/rma.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/reg.h"
+#include "scif/win/reg.h"
 
 #include <errno.h>
 #include <stdlib.h>
