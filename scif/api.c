@@ -8,7 +8,7 @@
 #include "scif/client.h"
 #include "scif/ep/check.h"
 #include "scif/ep/ep.h"
-#include "scif/heir.h"
+#include "scif/heir/heir.h"
 #include "scif/link/cm.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "scif/ep/ready.h"
-#include "scif/heir.h"
+#include "scif/heir/heir.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"

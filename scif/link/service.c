@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "scif/client.h"
 #include "scif/ep/hold.h"
-#include "scif/heir.h"
+#include "scif/heir/heir.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "scif/heir.h"
+#include "scif/heir/heir.h"
 #include "scif/link/link.h"
 
 /* Callers that block keep others of the same direction out, who would mix their bytes in. */

@@ -13,8 +13,8 @@
 #include "scif/ep/ep.h"
 #include "scif/ep/hold.h"
 #include "scif/ep/sys.h"
-#include "scif/heir.h"
-#include "scif/heir_msg.h"
+#include "scif/heir/heir.h"
+#include "scif/heir/heir_msg.h"
 #include "scif/win/reg.h"
 #include "scif/win/rma.h"
 

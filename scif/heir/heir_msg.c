@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/heir_msg.h"
+#include "scif/heir/heir_msg.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 
 #include "scif.h"
 #include "scif/ep/ep.h"
-#include "scif/heir.h"
-#include "scif/heir_msg.h"
+#include "scif/heir/heir.h"
+#include "scif/heir/heir_msg.h"
 #include "scif/link/cm.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"

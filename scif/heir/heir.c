@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The sockets between a process that makes endpoints and its descendants. */
-#include "scif/heir.h"
+#include "scif/heir/heir.h"
 
 #include <errno.h>
 #include <fcntl.h>
