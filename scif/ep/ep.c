@@ -14,13 +14,13 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "scif/ep/ready.h"
+#include "scif/face/poll.h"
 #include "scif/heir/heir.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
 #include "scif/link/link.h"
 #include "scif/link/service.h"
-#include "scif/poll.h"
 #include "scif/win/reg.h"
 
 enum { BUCKETS = 256, VISITS = 16, SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * System calls past the path shim.  It wraps the functions of libc and asks us what they do on an
- * endpoint (scif/device.h); where we ask the kernel about one, or take a mapping of ours away, a
- * call by the usual name would come back to us, again and again.
+ * endpoint (scif/face/device.h); where we ask the kernel about one, or take a mapping of ours away,
+ * a call by the usual name would come back to us, again and again.
  *
  * close(2) is not among them: that the shim comes back by it, once, is how scif_close() and it
  * are the same.

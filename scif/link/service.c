@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "scif/client.h"
 #include "scif/ep/hold.h"
+#include "scif/face/client.h"
+#include "scif/face/poll.h"
 #include "scif/heir/heir.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
 #include "scif/link/link.h"
-#include "scif/poll.h"
 #include "scif/win/map.h"
 
 enum { MAX_CONTEXTS = 16, EVENTS = 32, TICK_MS = 500 };

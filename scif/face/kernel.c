@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "scif/ep/ep.h"
-#include "scif/poll.h"
-#include "scif/user.h"
+#include "scif/face/poll.h"
+#include "scif/face/user.h"
 #include "weft/scif_kernel.h"
 
 #define API __attribute__((visibility("default")))

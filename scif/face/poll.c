@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/poll.h"
+#include "scif/face/poll.h"
 
 #include <errno.h>
 #include <stdbool.h>

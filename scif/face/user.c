@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* What user.h declares is what <scif.h> has. */
-#include "scif/user.h"
+#include "scif/face/user.h"
 
 #include "scif.h"
 

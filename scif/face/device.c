@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Commands of the device: their arguments, to and from the public calls. */
-#include "scif/device.h"
+#include "scif/face/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 
 #include "scif.h"
-#include "scif/device_abi.h"
 #include "scif/ep/ep.h"
+#include "scif/face/device_abi.h"
+#include "scif/face/user_mem.h"
 #include "scif/link/half.h"
-#include "scif/user_mem.h"
 #include "scif/win/map.h"
 
 enum { SMALL = 4096, LARGE = 4 << 20, FEW = 16 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/client.h"
+#include "scif/face/client.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,15 +5,15 @@
 #include <stddef.h>
 
 #include "scif.h"
-#include "scif/client.h"
 #include "scif/ep/check.h"
 #include "scif/ep/ep.h"
+#include "scif/face/client.h"
+#include "scif/face/poll.h"
 #include "scif/heir/heir.h"
 #include "scif/link/cm.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
 #include "scif/link/stream.h"
-#include "scif/poll.h"
 #include "scif/win/map.h"
 #include "scif/win/reg.h"
 #include "scif/win/rma.h"
