@@ -15,7 +15,7 @@
 #include "base/spin.h"
 #include "scif/ep/ready.h"
 #include "scif/face/poll.h"
-#include "scif/heir/heir.h"
+#include "scif/heir/heir_call.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
@@ -303,15 +303,19 @@ void ep_parent_forked(void)
 	lock_drop(&table.lock);
 }
 
-/* The queue pairs are the parent's; its fds that watch ours would hide its end from the peers. */
-void ep_child_forked(void)
+/*
+ * The queue pairs are the parent's; its fds that watch ours would hide its end from the peers. What
+ * our parent inherited itself is asked for where it was made, by the same socket as there.
+ */
+void ep_child_forked(int maker)
 {
 	for (int i = 0; i < BUCKETS; i++) {
 		for (struct scif_ep *ep = table.bucket[i]; ep; ep = ep->next) {
 			atomic_store_explicit(&ep->lock.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->sending.word, 0, memory_order_relaxed);
 			atomic_store_explicit(&ep->receiving.word, 0, memory_order_relaxed);
-			heir_adopt(ep);
+			if (!ep->inherited)
+				ep->maker = maker;
 			ep->state = EP_INHERITED;
 			ep->inherited = true;
 			if (ep->sock >= 0)

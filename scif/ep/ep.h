@@ -236,7 +236,8 @@ bool ep_any(void);
 /* Around fork(). */
 void ep_before_fork(void);
 void ep_parent_forked(void);
-void ep_child_forked(void);
+/* maker: the socket to our parent, who is asked for what it made; -1: none. */
+void ep_child_forked(int maker);
 /* Is this thread between two of them?  Then the table is locked, by itself. */
 bool ep_forking(void);
 /*

@@ -9,7 +9,7 @@
 #include "scif/ep/ep.h"
 #include "scif/face/client.h"
 #include "scif/face/poll.h"
-#include "scif/heir/heir.h"
+#include "scif/heir/heir_call.h"
 #include "scif/link/cm.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
@@ -156,7 +156,11 @@ API int scif_send(scif_epd_t epd, void *msg, int len, int flags)
 		return leave(ep, bad_message(len), err);
 	if (!msg && len)
 		return leave(ep, -EFAULT, err);
-	return leave(ep, len ? stream_send(ep, epd, msg, len, flags & SCIF_SEND_BLOCK) : 0, err);
+	if (len && ep->inherited)
+		ret = heir_send(ep, epd, msg, len, flags & SCIF_SEND_BLOCK);
+	else if (len)
+		ret = stream_send(ep, epd, msg, len, flags & SCIF_SEND_BLOCK);
+	return leave(ep, ret, err);
 }
 
 API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
@@ -171,7 +175,11 @@ API int scif_recv(scif_epd_t epd, void *msg, int len, int flags)
 		return leave(ep, bad_message(len), err);
 	if (!msg && len)
 		return leave(ep, -EFAULT, err);
-	return leave(ep, len ? stream_recv(ep, epd, msg, len, flags & SCIF_RECV_BLOCK) : 0, err);
+	if (len && ep->inherited)
+		ret = heir_recv(ep, epd, msg, len, flags & SCIF_RECV_BLOCK);
+	else if (len)
+		ret = stream_recv(ep, epd, msg, len, flags & SCIF_RECV_BLOCK);
+	return leave(ep, ret, err);
 }
 
 API off_t scif_register(

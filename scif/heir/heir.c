@@ -58,7 +58,7 @@ void heir_end(int sock)
 	close(sock); /* without the lock, which is held over a fork: the shim may look for it */
 }
 
-void heir_child_forked(void)
+int heir_child_forked(void)
 {
 	for (unsigned i = 0; i < heir.children; i++)
 		close(heir.child[i]); /* of our siblings, who would not see our parent's end */
@@ -68,11 +68,5 @@ void heir_child_forked(void)
 		close(heir.offer[0]);
 	heir.parent = heir.offer[1];
 	heir.offer[0] = heir.offer[1] = -1;
-}
-
-/* What our parent inherited itself is asked for where it was made, by the same socket as there. */
-void heir_adopt(struct scif_ep *ep)
-{
-	if (!ep->inherited)
-		ep->maker = heir.parent;
+	return heir.parent;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The heir's side: calls become questions. */
+#include "scif/heir/heir_call.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +14,6 @@
 #include "scif/ep/ep.h"
 #include "scif/ep/hold.h"
 #include "scif/ep/sys.h"
-#include "scif/heir/heir.h"
 #include "scif/heir/heir_msg.h"
 #include "scif/win/reg.h"
 #include "scif/win/rma.h"

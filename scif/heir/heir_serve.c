@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The side of the process that made the endpoints: questions become calls. */
+#include "scif/heir/heir_serve.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 
 #include "scif.h"
 #include "scif/ep/ep.h"
-#include "scif/heir/heir.h"
 #include "scif/heir/heir_msg.h"
 #include "scif/link/cm.h"
 #include "scif/link/fence.h"

@@ -14,6 +14,7 @@
 #include "scif/face/client.h"
 #include "scif/face/poll.h"
 #include "scif/heir/heir.h"
+#include "scif/heir/heir_serve.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
@@ -178,8 +179,7 @@ static void parent_forked(void)
 
 static void child_forked(void)
 {
-	heir_child_forked();
-	ep_child_forked();
+	ep_child_forked(heir_child_forked());
 	half_child_forked();
 	node_forked();
 	poll_forked();

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "scif/heir/heir.h"
 #include "scif/link/link.h"
 
 /* Callers that block keep others of the same direction out, who would mix their bytes in. */
@@ -38,8 +37,6 @@ int stream_send(struct scif_ep *ep, int fd, const uint8_t *msg, int len, bool bl
 	uint64_t spin = 0;
 	int done = 0, ret;
 
-	if (ep->inherited)
-		return heir_send(ep, fd, msg, len, block);
 	if (!enter(&ep->sending, block))
 		return 0;
 	lock_take(&ep->lock);
@@ -85,8 +82,6 @@ int stream_recv(struct scif_ep *ep, int fd, uint8_t *msg, int len, bool block)
 	uint64_t spin = 0;
 	int done = 0, ret;
 
-	if (ep->inherited)
-		return heir_recv(ep, fd, msg, len, block);
 	if (!enter(&ep->receiving, block))
 		return 0;
 	lock_take(&ep->lock);
