@@ -210,12 +210,6 @@ void ep_let_go(struct scif_ep *ep);
 
 /* Says that something changed: wakes sleepers.  Under the lock. */
 void ep_changed(struct scif_ep *ep);
-/*
- * Gives the lock up until something changes, at most until that time (0: for ever), and takes it
- * again; looks for completions itself first for a while, from *spin on (0 at first).
- * -EINTR, -ETIMEDOUT.
- */
-int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until);
 
 /* Makes the fd readable, writable, hung up, if it is not; under the lock. */
 void ep_mark(struct scif_ep *ep);

@@ -15,6 +15,7 @@
 #include "scif/ep/ep.h"
 #include "scif/link/link.h"
 #include "scif/link/service.h"
+#include "scif/link/wait.h"
 
 enum { RESOLVE_MS = 2000, CONNECT_S = 30, ACCEPT_S = 3, MAX_BACKLOG = 1024, READS = 16 };
 static const uint64_t TICK_NS = 400 * (uint64_t)NSEC_PER_MSEC;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/link/link.h"
+#include "scif/link/wait.h"
 
 /*
  * A mark is the number of a request, without its high bits.  A number is of the side whose copies

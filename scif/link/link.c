@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "scif/link/fence.h"
 #include "scif/link/service.h"
+#include "scif/link/wait.h"
 #include "scif/win/map.h"
 #include "scif/win/reg.h"
 

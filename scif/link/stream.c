@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "scif/link/link.h"
+#include "scif/link/wait.h"
 
 /* Callers that block keep others of the same direction out, who would mix their bytes in. */
 static bool enter(struct lock *direction, bool block)

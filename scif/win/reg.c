@@ -9,6 +9,7 @@
 #include "scif.h"
 #include "scif/ep/share.h"
 #include "scif/link/link.h"
+#include "scif/link/wait.h"
 
 enum { PAGE = 4096, RELEASE_WAIT_S = 2 };
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "scif.h"
 #include "scif/link/link.h"
+#include "scif/link/wait.h"
 
 enum {
 	CHUNK = 1 << 20, /* the lock is given up between two */
