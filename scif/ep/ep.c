@@ -8,23 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "scif/ep/ready.h"
-#include "scif/face/poll.h"
-#include "scif/heir/heir_call.h"
-#include "scif/link/bell.h"
-#include "scif/link/cm.h"
-#include "scif/link/half.h"
-#include "scif/link/link.h"
-#include "scif/link/service.h"
-#include "scif/link/wait.h"
-#include "scif/win/reg.h"
 
 enum { BUCKETS = 256, VISITS = 16 };
-static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
 
 static struct {
 	struct lock lock;
@@ -54,8 +43,7 @@ struct scif_ep *ep_new(void)
 	return ep;
 }
 
-/* The table has a reference. */
-static void enter(struct scif_ep *ep)
+void ep_enter(struct scif_ep *ep)
 {
 	struct scif_ep **head;
 
@@ -83,28 +71,9 @@ int ep_inherit(int fd, int maker)
 	ep->inherited = true;
 	ep->maker = maker;
 	ep->ino = st.st_ino;
-	enter(ep);
+	ep_enter(ep);
 	ep_put(ep);
 	return 0;
-}
-
-int ep_open(struct scif_ep *ep)
-{
-	int fd, ret = ready_open(ep, &fd);
-
-	if (ret)
-		return ret;
-	enter(ep);
-	ret = service_watch(ep);
-	if (!ret)
-		return fd;
-	if (ep_remove(ep))
-		ep_put(ep);
-	close(fd);
-	lock_take(&ep->lock);
-	ready_undo(ep);
-	lock_drop(&ep->lock);
-	return ret;
 }
 
 void ep_get(struct scif_ep *ep)
@@ -196,6 +165,11 @@ int ep_find_again(int fd, struct scif_ep **ep)
 	if (!ret)
 		atomic_store_explicit(&(*ep)->used, now, memory_order_relaxed);
 	return ret;
+}
+
+void ep_fd_lost(void)
+{
+	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
 }
 
 bool ep_remove(struct scif_ep *ep)
@@ -328,14 +302,14 @@ void ep_child_forked(int maker)
 	atomic_store_explicit(&forking, 0, memory_order_relaxed);
 }
 
+/* ---- states ---- */
+
 void ep_changed(struct scif_ep *ep)
 {
 	atomic_fetch_add_explicit(&ep->seq, 1, memory_order_seq_cst);
 	if (atomic_load_explicit(&ep->sleepers, memory_order_seq_cst))
 		syscall(SYS_futex, &ep->seq, FUTEX_WAKE_PRIVATE, 0x7fffffff, NULL, NULL, 0);
 }
-
-/* ---- the end ---- */
 
 int ep_connected(const struct scif_ep *ep)
 {
@@ -346,115 +320,7 @@ int ep_connected(const struct scif_ep *ep)
 	return ep->state == EP_DISCONNECTED || ep->state == EP_CLOSED ? -ECONNRESET : -ENOTCONN;
 }
 
-void ep_reset(struct scif_ep *ep)
-{
-	if (ep->state != EP_CONNECTED && ep->state != EP_CONNECTING && ep->state != EP_REQUEST)
-		return;
-	ep->state = EP_DISCONNECTED;
-	link_fail(ep);
-	if (ep->sock >= 0)
-		ep_hang_up(ep);
-	ep_changed(ep);
-}
-
 bool ep_fd_closed(struct scif_ep *ep)
 {
 	return ep->state == EP_INHERITED || ready_closed(ep);
-}
-
-void ep_refuse(struct scif_ep *ep)
-{
-	rdma_reject(ep->id, NULL, 0);
-	ep_close(ep);
-	ep_put(ep);
-}
-
-/* Requests that nobody accepted any more. */
-static void refuse_requests(struct scif_ep *ep)
-{
-	struct scif_ep *r;
-
-	lock_take(&ep->lock);
-	r = ep->requests;
-	ep->requests = NULL;
-	lock_drop(&ep->lock);
-	while (r) {
-		struct scif_ep *next = r->next_request;
-
-		ep_refuse(r);
-		r = next;
-	}
-}
-
-/* Lets what was sent, and what was begun, reach the peer. */
-static void flush(struct scif_ep *ep)
-{
-	uint64_t now = clock_ns(), until = now + FLUSH_NS, spin = 0;
-
-	link_settle(ep);
-	for (; ep->state == EP_CONNECTED && !link_idle(ep) && now < until; now = clock_ns()) {
-		ep_wait(ep, &spin, now + NSEC_PER_MSEC); /* we may be the service ourselves */
-		link_settle(ep);
-	}
-}
-
-void ep_close(struct scif_ep *ep)
-{
-	bool was_connected;
-
-	lock_take(&ep->lock);
-	if (ep->state == EP_INHERITED) {
-		lock_drop(&ep->lock);
-		heir_forget(ep);
-		atomic_store_explicit(&ep->gone, 1, memory_order_release);
-		return;
-	}
-	flush(ep);
-	was_connected = ep->state == EP_CONNECTED || ep->state == EP_CONNECTING;
-	cm_abandon(ep);
-	ep->state = EP_CLOSED;
-	link_fail(ep);
-	ep_changed(ep);
-	lock_drop(&ep->lock);
-	bell_forget(ep);
-	refuse_requests(ep);
-	half_drop(ep);
-	if (ep->id && was_connected)
-		rdma_disconnect(ep->id);
-	link_destroy(&ep->link, ep->id);
-	windows_free(&ep->own, reg_drop);
-	windows_free(&ep->theirs, NULL);
-	link_free_pd(&ep->link);
-	if (ep->id)
-		rdma_destroy_id(ep->id);
-	ep->id = NULL;
-	port_leave(ep->port);
-	atomic_store_explicit(&ep->gone, 1, memory_order_release);
-}
-
-/* Waits until another thread, which noticed first that its fd is closed, has taken it down. */
-static void await_close(struct scif_ep *ep)
-{
-	const struct timespec nap = {.tv_nsec = 20 * NSEC_PER_USEC};
-
-	while (!atomic_load_explicit(&ep->gone, memory_order_acquire))
-		nanosleep(&nap, NULL);
-}
-
-void ep_let_go(struct scif_ep *ep)
-{
-	bool last;
-
-	atomic_fetch_add_explicit(&table.epoch, 1, memory_order_relaxed);
-	lock_take(&ep->lock);
-	last = ep_fd_closed(ep);
-	ep_changed(ep);
-	lock_drop(&ep->lock);
-	poll_fd_closed();
-	if (last && ep_remove(ep)) {
-		ep_close(ep);
-		ep_put(ep);
-	} else if (last) {
-		await_close(ep);
-	}
 }

@@ -170,11 +170,8 @@ struct scif_ep {
 
 /* A new endpoint in state EP_UNBOUND with one reference and no fd; NULL: no memory. */
 struct scif_ep *ep_new(void);
-/*
- * Gives it its fd, close-on-exec, which is returned, and enters it into the table.  Where it fails
- * the endpoint is as before and it may be called again.
- */
-int ep_open(struct scif_ep *ep);
+/* Enters one that has its fd into the table, which has a reference from then on. */
+void ep_enter(struct scif_ep *ep);
 /* Enters one that another process made and passed to us, who is asked by that socket. */
 int ep_inherit(int fd, int maker);
 /* Takes a reference; gives it back, the last one frees. */
@@ -193,6 +190,8 @@ int ep_find_again(int fd, struct scif_ep **ep);
 struct scif_ep *ep_find_ino(uint64_t ino);
 /* Takes it out of the table, which one caller succeeds in. */
 bool ep_remove(struct scif_ep *ep);
+/* An fd was closed: what threads remember of theirs is to be asked for anew. */
+void ep_fd_lost(void);
 /*
  * Calls fn for each endpoint that was in the table, with a reference and without locks.  One
  * thread at a time.
@@ -201,12 +200,6 @@ void ep_each(void (*fn)(struct scif_ep *ep));
 
 /* Is its fd, with all duplicates in all processes, closed?  Under the lock. */
 bool ep_fd_closed(struct scif_ep *ep);
-/* Takes down an endpoint whose fd is closed: flushes, disconnects, frees.  May block 2 s. */
-void ep_close(struct scif_ep *ep);
-/* Ends a request, which has no fd, and gives its reference back.  Without locks; may block. */
-void ep_refuse(struct scif_ep *ep);
-/* The caller closed an fd of it: takes it down if that was the last; wakes who polls it. */
-void ep_let_go(struct scif_ep *ep);
 
 /* Says that something changed: wakes sleepers.  Under the lock. */
 void ep_changed(struct scif_ep *ep);
@@ -218,9 +211,6 @@ void ep_hang_up(struct scif_ep *ep);
 /* The reverse of the first two, by a caller that was passed fd; under the lock. */
 void ep_unmark(struct scif_ep *ep, int fd);
 void ep_fill(struct scif_ep *ep, int fd);
-
-/* The connection is over, for whatever reason: what waits fails.  Under the lock. */
-void ep_reset(struct scif_ep *ep);
 
 /* The errno of a call that needs a connection, 0 if there is one.  Under the lock. */
 int ep_connected(const struct scif_ep *ep);

@@ -157,3 +157,12 @@ void windows_free(struct windows *s, void (*drop)(struct window *w))
 	free(s->list);
 	*s = (struct windows){0};
 }
+
+void window_drop(struct window *w)
+{
+	if (w->mr)
+		ibv_dereg_mr(w->mr);
+	w->mr = NULL;
+	hold_put(w->hold);
+	w->hold = NULL;
+}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The registered address space of one side: windows, sorted by offset.  No I/O; the caller locks.
+/*
+ * The registered address space of one side: windows, sorted by offset.  No I/O but by
+ * window_drop(); the caller locks.
  */
 #pragma once
 
@@ -63,3 +65,6 @@ int64_t windows_place(struct windows *s, uint64_t hint, uint64_t len);
 
 /* Frees all; drop is called for each window first, if not NULL. */
 void windows_free(struct windows *s, void (*drop)(struct window *w));
+
+/* Ends the registration of one of our windows, and lets its pages go. */
+void window_drop(struct window *w);

@@ -11,6 +11,7 @@
 #include "scif.h"
 #include "scif/ep/ep.h"
 #include "scif/face/device_abi.h"
+#include "scif/face/let_go.h"
 #include "scif/face/user_mem.h"
 #include "scif/link/half.h"
 #include "scif/win/map.h"

@@ -13,7 +13,9 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
+#include "scif/link/close.h"
 #include "scif/link/link.h"
+#include "scif/link/open.h"
 #include "scif/link/service.h"
 #include "scif/link/wait.h"
 

@@ -127,6 +127,17 @@ void link_fail(struct scif_ep *ep)
 	l->after_end = &l->after;
 }
 
+void ep_reset(struct scif_ep *ep)
+{
+	if (ep->state != EP_CONNECTED && ep->state != EP_CONNECTING && ep->state != EP_REQUEST)
+		return;
+	ep->state = EP_DISCONNECTED;
+	link_fail(ep);
+	if (ep->sock >= 0)
+		ep_hang_up(ep);
+	ep_changed(ep);
+}
+
 void link_destroy(struct link *l, struct rdma_cm_id *id)
 {
 	if (l->qp)

@@ -29,6 +29,8 @@ void link_settle(struct scif_ep *ep);
 
 /* Forgets what waits for completions or answers. */
 void link_fail(struct scif_ep *ep);
+/* The connection is over, for whatever reason: what waits fails.  Under the lock. */
+void ep_reset(struct scif_ep *ep);
 /*
  * Without the lock, once nobody uses the link any more: the queue pair of id and its rings; then,
  * when there are no windows either, the protection domain.

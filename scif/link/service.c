@@ -16,6 +16,7 @@
 #include "scif/heir/heir.h"
 #include "scif/heir/heir_serve.h"
 #include "scif/link/bell.h"
+#include "scif/link/close.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
 #include "scif/link/link.h"

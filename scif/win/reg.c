@@ -99,15 +99,6 @@ int unpin_pages(struct scif_pinned_pages *pinned)
 
 /* ---- our windows ---- */
 
-void reg_drop(struct window *w)
-{
-	if (w->mr)
-		ibv_dereg_mr(w->mr);
-	w->mr = NULL;
-	hold_put(w->hold);
-	w->hold = NULL;
-}
-
 int reg_check(const void *addr, size_t len, int64_t off, int prot, int flags)
 {
 	int ret;
@@ -244,7 +235,7 @@ static int add_window(struct scif_ep *ep, struct window *w, const struct wish *w
 	if (!ret)
 		ret = windows_add(&ep->own, w);
 	if (ret)
-		reg_drop(w);
+		window_drop(w);
 	return ret;
 }
 
@@ -449,7 +440,7 @@ void reg_unused(struct scif_ep *ep)
 		}
 		windows_remove(&ep->own, w);
 		ep->own.closed--;
-		reg_drop(w);
+		window_drop(w);
 		free(w);
 	}
 	for (size_t i = 0; ep->theirs.closed && i < ep->theirs.count;) {

@@ -19,8 +19,6 @@ int reg_check(const void *addr, size_t len, int64_t off, int prot, int flags);
 int reg_told(struct scif_ep *ep, const struct wire_ctl *ctl);
 /* References of windows went: gives up those that are closed.  Under the lock. */
 void reg_unused(struct scif_ep *ep);
-/* Ends the registration of one of our windows. */
-void reg_drop(struct window *w);
 
 /* Handles of scif_pin_pages(). */
 int pin_pages(void *addr, size_t len, int prot, int flags, struct scif_pinned_pages **pinned);
