@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "scif/ep/ep.h"
-#include "scif/heir/heir_call.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
 #include "scif/link/half.h"
 #include "scif/link/link.h"
+#include "scif/link/parts.h"
 #include "scif/link/wait.h"
 
 static const uint64_t FLUSH_NS = 2 * (uint64_t)NSEC_PER_SEC;
@@ -55,7 +55,7 @@ void ep_close(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	if (ep->state == EP_INHERITED) {
 		lock_drop(&ep->lock);
-		heir_forget(ep);
+		link_calls.heir_forget(ep);
 		atomic_store_explicit(&ep->gone, 1, memory_order_release);
 		return;
 	}

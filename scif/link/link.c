@@ -10,10 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scif/link/fence.h"
+#include "scif/link/parts.h"
 #include "scif/link/service.h"
 #include "scif/link/wait.h"
-#include "scif/win/map.h"
-#include "scif/win/reg.h"
 
 enum {
 	RECV_ID_BIT = 62,
@@ -288,8 +287,8 @@ static void finish(struct scif_ep *ep, struct after *a)
 		ep->link.answers--;
 	if (a->answer && link_say(ep, WIRE_WAIT_ACK, a->id, &word, 1))
 		broken(ep, "it does not take our answers");
-	if (a->local || a->remote)
-		reg_unused(ep);
+	if ((a->local || a->remote) && (ep->own.closed || ep->theirs.closed))
+		link_calls.reg_unused(ep);
 	free(a);
 }
 
@@ -568,7 +567,7 @@ static int on_ctl(struct scif_ep *ep, const struct wire_ctl *raw)
 	case WIRE_UNREGISTER:
 	case WIRE_RETAINED:
 	case WIRE_RELEASED:
-		return reg_told(ep, &c);
+		return link_calls.reg_told(ep, &c);
 	case WIRE_MARK:
 	case WIRE_WAIT:
 	case WIRE_SIGNAL:
@@ -580,7 +579,7 @@ static int on_ctl(struct scif_ep *ep, const struct wire_ctl *raw)
 		answered(ep, &c);
 		return 0;
 	case WIRE_MAP:
-		return map_asked(ep, &c);
+		return link_calls.map_asked(ep, &c);
 	case WIRE_WANT:
 		return wanted(ep, c.arg[0], c.arg[1]);
 	case WIRE_CREDIT:

@@ -10,17 +10,12 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "scif/ep/hold.h"
-#include "scif/face/client.h"
-#include "scif/face/poll.h"
-#include "scif/heir/heir.h"
-#include "scif/heir/heir_serve.h"
+#include "scif/ep/ep.h"
 #include "scif/link/bell.h"
 #include "scif/link/close.h"
 #include "scif/link/cm.h"
-#include "scif/link/half.h"
 #include "scif/link/link.h"
-#include "scif/win/map.h"
+#include "scif/link/parts.h"
 
 enum { MAX_CONTEXTS = 16, EVENTS = 32, TICK_MS = 500 };
 
@@ -102,10 +97,10 @@ static void look_at_fd(uint64_t ino)
  */
 static void serve_heir(int sock)
 {
-	if (heir_asked(sock))
+	if (link_calls.heir_asked(sock))
 		return;
 	epoll_ctl(service.epoll, EPOLL_CTL_DEL, sock, NULL);
-	heir_end(sock);
+	link_calls.heir_end(sock);
 }
 
 /* How long the thread may sleep. */
@@ -159,59 +154,12 @@ int service_thread(void *(*fn)(void *arg), void *arg)
 	return ret;
 }
 
-static void before_fork(void)
-{
-	lock_take(&service.lock);
-	half_before_fork();
-	ep_before_fork();
-	heir_before_fork(ep_any());
-}
-
-static void parent_forked(void)
-{
-	int heir = heir_parent_forked();
-
-	if (heir >= 0 && watch(heir, EPOLLIN, IS_KICK | ((uint64_t)heir + 1)))
-		heir_end(heir);
-	ep_parent_forked();
-	half_parent_forked();
-	lock_drop(&service.lock);
-}
-
-static void child_forked(void)
-{
-	ep_child_forked(heir_child_forked());
-	half_child_forked();
-	node_forked();
-	poll_forked();
-	bell_forked();
-	map_forked();
-	hold_forked();
-	client_forked();
-	cm_forked();
-	if (service.epoll >= 0)
-		close(service.epoll);
-	if (service.kick >= 0)
-		close(service.kick);
-	service.epoll = service.kick = -1;
-	service.cm = NULL; /* the parent's, as are the queues */
-	service.running = false;
-	for (int i = 0; i < MAX_CONTEXTS; i++)
-		service.channels[i] = NULL;
-	atomic_store_explicit(&service.lock.word, 0, memory_order_relaxed);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(before_fork, parent_forked, child_forked);
-}
-
 static int start(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int ret;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, link_calls.watch_forks);
 	if (service.epoll < 0)
 		service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (service.kick < 0)
@@ -310,4 +258,35 @@ bool service_may_spin(void)
 		atomic_store_explicit(&cpus, n, memory_order_relaxed);
 	}
 	return n > 1;
+}
+
+/* ---- fork ---- */
+
+void service_before_fork(void)
+{
+	lock_take(&service.lock);
+}
+
+int service_watch_heir(int sock)
+{
+	return watch(sock, EPOLLIN, IS_KICK | ((uint64_t)sock + 1));
+}
+
+void service_parent_forked(void)
+{
+	lock_drop(&service.lock);
+}
+
+void service_child_forked(void)
+{
+	if (service.epoll >= 0)
+		close(service.epoll);
+	if (service.kick >= 0)
+		close(service.kick);
+	service.epoll = service.kick = -1;
+	service.cm = NULL; /* the parent's, as are the queues */
+	service.running = false;
+	for (int i = 0; i < MAX_CONTEXTS; i++)
+		service.channels[i] = NULL;
+	atomic_store_explicit(&service.lock.word, 0, memory_order_relaxed);
 }

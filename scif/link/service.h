@@ -23,5 +23,11 @@ struct ibv_comp_channel *service_channel(struct ibv_context *verbs);
 int service_watch(struct scif_ep *ep);
 /* Has the thread look at times anew: somebody connects. */
 void service_kick(void);
+/* Around fork(): nobody starts the thread meanwhile, and the child has none. */
+void service_before_fork(void);
+void service_parent_forked(void);
+void service_child_forked(void);
+/* Watches for questions by a socket to a child; between the first two.  -errno. */
+int service_watch_heir(int sock);
 /* Is there a second CPU? */
 bool service_may_spin(void);
