@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "scif.h"
+#include "scif/ep/copy.h"
 #include "scif/ep/ep.h"
-#include "scif/win/rma.h"
 
 enum { SAID_MESSAGE = 1, SAID_SOURCE = 2, SAID_CLOSE = 4, WHY_LEN = 200 };
 

@@ -204,14 +204,6 @@ bool ep_fd_closed(struct scif_ep *ep);
 /* Says that something changed: wakes sleepers.  Under the lock. */
 void ep_changed(struct scif_ep *ep);
 
-/* Makes the fd readable, writable, hung up, if it is not; under the lock. */
-void ep_mark(struct scif_ep *ep);
-void ep_unfill(struct scif_ep *ep);
-void ep_hang_up(struct scif_ep *ep);
-/* The reverse of the first two, by a caller that was passed fd; under the lock. */
-void ep_unmark(struct scif_ep *ep, int fd);
-void ep_fill(struct scif_ep *ep, int fd);
-
 /* The errno of a call that needs a connection, 0 if there is one.  Under the lock. */
 int ep_connected(const struct scif_ep *ep);
 

@@ -12,3 +12,11 @@ int ready_open(struct scif_ep *ep, int *fd);
 void ready_undo(struct scif_ep *ep);
 /* Are all duplicates of the program's end closed? */
 bool ready_closed(struct scif_ep *ep);
+
+/* Makes the fd readable, writable, hung up, if it is not; under the lock. */
+void ep_mark(struct scif_ep *ep);
+void ep_unfill(struct scif_ep *ep);
+void ep_hang_up(struct scif_ep *ep);
+/* The reverse of the first two, by a caller that was passed fd; under the lock. */
+void ep_unmark(struct scif_ep *ep, int fd);
+void ep_fill(struct scif_ep *ep, int fd);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
+#include "scif/ep/ready.h"
 #include "scif/ep/sys.h"
 #include "scif/link/bell.h"
 #include "scif/link/link.h"

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "scif.h"
+#include "scif/ep/copy.h"
 #include "scif/ep/ep.h"
 #include "scif/ep/hold.h"
 #include "scif/ep/sys.h"
 #include "scif/heir/heir_msg.h"
 #include "scif/win/reg.h"
-#include "scif/win/rma.h"
 
 enum { CHUNK = 4 << 20 };
 

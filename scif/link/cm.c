@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
+#include "scif/ep/ready.h"
 #include "scif/link/close.h"
 #include "scif/link/link.h"
 #include "scif/link/open.h"

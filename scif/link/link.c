@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "scif/ep/ready.h"
 #include "scif/link/fence.h"
 #include "scif/link/parts.h"
 #include "scif/link/service.h"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "scif/ep/ready.h"
 #include "scif/link/link.h"
 #include "scif/link/wait.h"
 
