@@ -34,7 +34,7 @@ enum ep_state {
 	EP_CONNECTED,
 	EP_DISCONNECTED,
 	EP_CLOSED,    /* being taken down */
-	EP_INHERITED, /* of the process that forked us (heir.h) */
+	EP_INHERITED, /* of the process that forked us (scif/heir/heir.h) */
 };
 
 enum { WIRE_BATCH = 8 }; /* receives that are posted together */
@@ -82,7 +82,7 @@ struct link_mem {
 	uint8_t recvs[WIRE_RECVS][WIRE_MSG];
 };
 
-/* The queue pair and its two rings (link.h). */
+/* The queue pair and its two rings (scif/link/link.h). */
 struct link {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;

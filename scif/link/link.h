@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The queue pair of a connection: messages, credits, and the order of completions.  All under the
- * endpoint's lock but where said.  wire.h has the protocol.
+ * endpoint's lock but where said.  scif/ep/wire.h has the protocol.
  */
 #pragma once
 
