@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "scif/device.h"
-#include "scif/device_abi.h"
+#include "scif/face/device.h"
+#include "scif/face/device_abi.h"
 #include "shim/next.h"
 #include "shim/scif.h"
 #include "shim/shim.h"

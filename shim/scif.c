@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "scif/device.h"
+#include "scif/face/device.h"
 
 static const char library[] = "libscif.so.0";
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scif/wire.h"
+#include "scif/ep/wire.h"
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 #include "tests/lib/scif_ends.h"

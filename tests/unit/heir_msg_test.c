@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "scif/heir_msg.h"
+#include "scif/heir/heir_msg.h"
 
 enum { MANY_FDS = 8, FULL = 100000 };
 

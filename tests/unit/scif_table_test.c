@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "scif/ep.h"
+#include "scif/ep/ep.h"
 
 /* More per bucket than are visited at once, however few of the buckets were used. */
 enum { MANY = 6000 };
