@@ -19,6 +19,8 @@
 #include "hca/proc/wake.h"
 #include "hca/seg/token.h"
 
+enum { RESERVED_SLOT = SEG_SLOTS - 1 };
+
 static struct {
 	struct lock lock;
 	const struct rdv_attach *at;
@@ -33,6 +35,14 @@ struct thread_exec {
 };
 
 static __thread struct thread_exec self __attribute__((tls_model("initial-exec")));
+
+/* The last slot, for threads that got none. */
+static struct {
+	struct lock lock;
+	struct exec x;
+} reserve;
+
+static __thread unsigned has_reserve __attribute__((tls_model("initial-exec")));
 
 static void thread_ends(void *arg)
 {
@@ -59,6 +69,8 @@ static void forked_child(void)
 {
 	/* Other threads of the parent, and what they held, do not exist here. */
 	atomic_store_explicit(&proc.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&reserve.lock.word, 0, memory_order_relaxed);
+	has_reserve = 0;
 	heap_forked_child();
 	tables_forked_child();
 	peers_forked_child();
@@ -130,36 +142,38 @@ struct view proc_view(void)
 		.seg = proc.at->seg, .attach = proc.at->attach_id, .pidfd = OWN_FD_NONE};
 }
 
+/* From now on all look at that slot. */
+static void show_slot(uint32_t index)
+{
+	struct seg_header *h = &proc_seg()->hdr;
+	uint32_t used = atomic_load_explicit(&h->slots_used, memory_order_relaxed);
+
+	while (used < index + 1 && !atomic_compare_exchange_weak_explicit(&h->slots_used, &used,
+					   index + 1, memory_order_seq_cst, memory_order_relaxed))
+		;
+}
+
 static struct exec_slot *take_slot(uint32_t *index)
 {
 	struct seg *seg = proc_seg();
 
-	for (uint32_t i = 0; i < SEG_SLOTS; i++) {
-		uint32_t is_free = 0, used;
+	for (uint32_t i = 0; i < RESERVED_SLOT; i++) {
+		uint32_t is_free = 0;
 
 		if (!atomic_compare_exchange_strong_explicit(&seg->slots[i].taken, &is_free, 1,
 			    memory_order_acq_rel, memory_order_relaxed))
 			continue;
-		used = atomic_load_explicit(&seg->hdr.slots_used, memory_order_relaxed);
-		while (used < i + 1 &&
-			!atomic_compare_exchange_weak_explicit(&seg->hdr.slots_used, &used, i + 1,
-				memory_order_seq_cst, memory_order_relaxed))
-			;
+		show_slot(i);
 		*index = i;
 		return &seg->slots[i];
 	}
 	return NULL;
 }
 
-static struct exec *exec_init(void)
+static void fill_exec(struct exec *x, struct exec_slot *slot, uint32_t index)
 {
-	struct exec *x = &self.x;
-
-	if (!proc_epoch())
-		return NULL;
-	x->slot = take_slot(&x->slot_index);
-	if (!x->slot)
-		return NULL;
+	x->slot = slot;
+	x->slot_index = index;
 	x->attach = proc.at->attach_id;
 	x->owner = token_owner(x->attach, x->slot_index);
 	x->counters = proc_seg()->counters[x->slot_index];
@@ -169,9 +183,20 @@ static struct exec *exec_init(void)
 	x->find_srq = proc_calls.find_srq;
 	x->arg = NULL;
 	x->restarted_ns = &proc.at->fabric->restarted_ns;
+}
+
+static struct exec *exec_init(void)
+{
+	struct exec_slot *slot;
+	uint32_t index = 0;
+
+	slot = proc_epoch() ? take_slot(&index) : NULL;
+	if (!slot)
+		return NULL;
+	fill_exec(&self.x, slot, index);
 	self.epoch = proc_epoch();
 	pthread_setspecific(proc.key, &self);
-	return x;
+	return &self.x;
 }
 
 struct exec *exec_self(void)
@@ -179,4 +204,25 @@ struct exec *exec_self(void)
 	if (__builtin_expect(self.epoch == proc_epoch() && self.epoch, 1))
 		return &self.x;
 	return exec_init();
+}
+
+struct exec *exec_get(void)
+{
+	struct exec *x = exec_self();
+
+	if (x || !proc_epoch())
+		return x;
+	if (!has_reserve++) {
+		lock_take(&reserve.lock);
+		reserve.x = (struct exec){0};
+		show_slot(RESERVED_SLOT);
+		fill_exec(&reserve.x, &proc_seg()->slots[RESERVED_SLOT], RESERVED_SLOT);
+	}
+	return &reserve.x;
+}
+
+void exec_put(struct exec *x)
+{
+	if (x == &reserve.x && !--has_reserve)
+		lock_drop(&reserve.lock);
 }

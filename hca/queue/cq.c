@@ -347,14 +347,18 @@ static bool take_tag_op(uint64_t ticket, struct ibv_wc *wc)
 /* A UD QP whose receive turns out to be at fault goes to ERR, as if its sender had seen it. */
 static void break_qp(struct hca_qp *qp, enum ibv_wc_status status)
 {
-	struct exec *x = exec_self();
+	struct exec *x;
 
-	if (!x || !qp || (status != IBV_WC_LOC_PROT_ERR && status != IBV_WC_LOC_LEN_ERR) ||
+	if (!qp || (status != IBV_WC_LOC_PROT_ERR && status != IBV_WC_LOC_LEN_ERR) ||
 		!qp_set_error(&qp->me))
+		return;
+	x = exec_get();
+	if (!x)
 		return;
 	slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
 	qp_flush(x, &qp->me, false);
 	slot_leave(x->slot);
+	exec_put(x);
 }
 
 /* Turns a ticket into a completion; false if it is stale or surplus. */

@@ -91,15 +91,16 @@ int hca_cq_arm(struct hca_cq *cq, bool solicited_only)
 	arm_set(&cq->s->arm, solicited_only);
 	if (cq_looks_empty(cq) || was_told(cq) || (solicited_only && !solicited_waits(cq)))
 		return 0;
-	x = exec_self();
+	x = exec_get();
 	if (x && !may_wait(x, cq))
 		cq_fire(x, proc_seg(), x->attach, cq->index, true);
+	exec_put(x);
 	return 0;
 }
 
 void cq_fire_untold(struct hca_cq *cq)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
 	if (!x)
 		return;
@@ -107,17 +108,19 @@ void cq_fire_untold(struct hca_cq *cq)
 		x->fire(x->attach, cq->channel->id, x->arg);
 	else if (!cq_looks_empty(cq))
 		cq_fire(x, proc_seg(), x->attach, cq->index, false);
+	exec_put(x);
 }
 
 /* ---- moderated events ---- */
 
 static void fire_held(struct hca_cq *cq)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
 	atomic_store_explicit(&cq->s->due, 0, memory_order_relaxed);
 	if (x && atomic_exchange_explicit(&cq->s->held, 0, memory_order_seq_cst))
 		cq_fire(x, proc_seg(), x->attach, cq->index, true);
+	exec_put(x);
 }
 
 bool cq_moderated(struct hca_cq *cq, bool always)

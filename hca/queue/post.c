@@ -282,13 +282,14 @@ static int put_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, bool *parke
 
 static void flush_posted(struct hca_qp *qp)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
 	if (!x)
 		return;
 	slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
 	qp_flush_recv(x, &qp->me);
 	slot_leave(x->slot);
+	exec_put(x);
 }
 
 /* Not to a queue with one producer: to that of a UD QP, or not at all. */

@@ -227,7 +227,7 @@ static void to_reset(struct hca_qp *qp)
 /* ERR: flush, then be sure that no peer touches our buffers any more. */
 static void to_error(struct hca_qp *qp)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
 	qp_set_error(&qp->me);
 	qp_bury_peer(qp);
@@ -235,6 +235,7 @@ static void to_error(struct hca_qp *qp)
 		slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
 		qp_flush(x, &qp->me, false);
 		slot_leave(x->slot);
+		exec_put(x);
 	}
 	qp_rouse_peer(qp);
 	quiesce();
@@ -242,10 +243,12 @@ static void to_error(struct hca_qp *qp)
 
 static void raise_drained(struct hca_qp *qp)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
-	if (x)
-		raise_qp_event(x, &qp->me, IBV_EVENT_SQ_DRAINED);
+	if (!x)
+		return;
+	raise_qp_event(x, &qp->me, IBV_EVENT_SQ_DRAINED);
+	exec_put(x);
 }
 
 static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enum ibv_qp_state from,

@@ -572,12 +572,13 @@ static void check_limit(struct hca_srq *srq)
 	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
 			atomic_load_explicit(&q->taken, memory_order_seq_cst);
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 
 	if (x && limit && left < limit &&
 		atomic_compare_exchange_strong_explicit(
 			&q->limit, &limit, 0, memory_order_seq_cst, memory_order_relaxed))
 		raise_qp_event(x, &srq->me, IBV_EVENT_SRQ_LIMIT_REACHED);
+	exec_put(x);
 }
 
 /* Everything is checked before anything is changed; with the lock of posting held. */

@@ -301,7 +301,7 @@ static int operate(struct hca_tm *tm, struct ibv_ops_wr *wr)
 /* Announces n operations; under the exec slot, for the CQ may be resized. */
 static void announce(struct hca_tm *tm, uint32_t n)
 {
-	struct exec *x = n ? exec_self() : NULL;
+	struct exec *x = n ? exec_get() : NULL;
 	uint32_t self = proc_at()->attach_id;
 
 	if (!x)
@@ -311,6 +311,7 @@ static void announce(struct hca_tm *tm, uint32_t n)
 	for (; n; n--)
 		complete_note(x, &tm->me);
 	slot_leave(x->slot);
+	exec_put(x);
 }
 
 int hca_srq_ops(struct hca_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad)

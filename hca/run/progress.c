@@ -77,8 +77,10 @@ static void run_out(struct hca_qp *qp)
 	struct exec *x = exec_self();
 	enum run_end end;
 
-	if (!x)
+	if (!x) {
+		worker_add(qp, WORK_OUT);
 		return;
+	}
 	end = exec_run(x, &qp->me, peer, help_budget);
 	if (end == RUN_BUDGET || end == RUN_BUSY)
 		worker_add(qp, WORK_OUT);
@@ -169,7 +171,7 @@ static bool outstanding(const struct seg_qp *s)
 
 bool progress_stalled(void)
 {
-	struct exec *x = exec_self();
+	struct exec *x = exec_get();
 	uint32_t n = x ? atomic_load_explicit(&proc_seg()->hdr.qps_used, memory_order_acquire) : 0;
 	bool any = false;
 
@@ -186,6 +188,7 @@ bool progress_stalled(void)
 		}
 		slot_leave(x->slot);
 	}
+	exec_put(x);
 	return any;
 }
 

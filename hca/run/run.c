@@ -43,12 +43,15 @@ void qp_rouse_peer(struct hca_qp *qp)
 {
 	static const struct budget one = {.requests = 1, .bytes = 1, .large = UINT64_MAX};
 	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct exec *x = exec_self();
+	struct exec *x;
 
-	if (!peer || !x || end_receives(&qp->me) ||
+	if (!peer || end_receives(&qp->me) ||
 		!atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
 		return;
-	exec_run(x, peer, &qp->me, one);
+	x = exec_get();
+	if (x)
+		exec_run(x, peer, &qp->me, one);
+	exec_put(x);
 }
 
 /* The peer that we know is from before its last RESET: finds the present one. */

@@ -202,14 +202,15 @@ static void *worker_main(void *arg)
 			w->busy = 0;
 			continue;
 		}
-		x = exec_self();
-		if (x) {
-			serve_one(w, x);
-			continue;
-		}
 		pthread_mutex_unlock(&w->lock);
-		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+		/* What nobody else can do goes on; a lane, which may wait for a peer, does not. */
+		x = w == &common ? exec_get() : exec_self();
+		if (!x)
+			nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
 		pthread_mutex_lock(&w->lock);
+		if (x && w->first)
+			serve_one(w, x);
+		exec_put(x);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
