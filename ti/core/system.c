@@ -9,12 +9,19 @@
 #include "base/thread.h"
 #include "ti/core/fork.h"
 
+enum {
+	THREADS_MAX = 256, /* more would wait in callbacks at a time */
+	IDLE_MAX = 2,      /* that wait for the next job */
+};
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct job *first, **end;
-	bool started;
-	unsigned idle, running; /* threads that wait for jobs; jobs that run and do not wait */
+	bool started, told;
+	unsigned threads;
+	unsigned idle;    /* threads that wait for jobs, or are on their way there */
+	unsigned running; /* jobs that run and do not wait */
 } sys = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.work = PTHREAD_COND_INITIALIZER,
@@ -23,13 +30,18 @@ static struct {
 
 static _Thread_local bool is_worker __attribute__((tls_model("initial-exec")));
 
+/* The thread is idle and stays so until there is a job for it.  NULL: it is one too many. */
 static struct job *next_job(void)
 {
 	struct job *job;
 
-	sys.idle++;
-	while (!sys.first || sys.running)
+	while (!sys.first || sys.running) {
+		if (sys.idle > IDLE_MAX) {
+			sys.idle--;
+			return NULL;
+		}
 		pthread_cond_wait(&sys.work, &sys.lock);
+	}
 	sys.idle--;
 	job = sys.first;
 	sys.first = job->next;
@@ -47,16 +59,19 @@ static void *worker(void *arg)
 	is_worker = true;
 	fork_thread_is_ours();
 	pthread_mutex_lock(&sys.lock);
-	for (;;) {
-		job = next_job();
+	while ((job = next_job()) != NULL) {
 		pthread_mutex_unlock(&sys.lock);
 		job->run(job);
 		pthread_mutex_lock(&sys.lock);
 		sys.running--;
+		sys.idle++;
 	}
+	sys.threads--;
+	pthread_mutex_unlock(&sys.lock);
 	return NULL;
 }
 
+/* Under the lock. */
 static int start_worker(void)
 {
 	pthread_t thread;
@@ -67,7 +82,25 @@ static int start_worker(void)
 		return -EAGAIN;
 	}
 	pthread_detach(thread);
+	sys.threads++;
+	sys.idle++;
 	return 0;
+}
+
+/* Another thread for the jobs behind one that waits, if there may be one.  Under the lock. */
+static void replace_worker(void)
+{
+	if (sys.idle)
+		return;
+	if (sys.threads < THREADS_MAX) {
+		(void)start_worker();
+		return;
+	}
+	if (!sys.told)
+		log_line(LOG_LVL_WARN,
+			"ti: %u callbacks wait in calls; others are called when one returns",
+			sys.threads);
+	sys.told = true;
 }
 
 int system_start(void)
@@ -99,8 +132,7 @@ void system_block(void)
 		return;
 	pthread_mutex_lock(&sys.lock);
 	sys.running--;
-	if (!sys.idle)
-		(void)start_worker();
+	replace_worker();
 	pthread_cond_signal(&sys.work);
 	pthread_mutex_unlock(&sys.lock);
 }
@@ -120,7 +152,7 @@ void system_forked(void)
 	sys.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	sys.first = NULL;
 	sys.end = &sys.first;
-	sys.started = false;
-	sys.idle = sys.running = 0;
+	sys.started = sys.told = false;
+	sys.threads = sys.idle = sys.running = 0;
 	is_worker = false;
 }
