@@ -65,10 +65,18 @@ ti_status_t op_create_pd(ti_handle_t h_ti, ti_endpoint_handle_t h_local_ep, ti_p
 	return st;
 }
 
-void pd_use(struct pd *pd)
+bool pd_use(struct pd *pd)
 {
-	object_hold(&pd->m.obj);
-	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	bool ok;
+
+	object_relock(&pd->m.obj);
+	ok = object_is_open(&pd->m.obj);
+	if (ok) {
+		object_hold(&pd->m.obj);
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	}
+	object_unlock(&pd->m.obj);
+	return ok;
 }
 
 void pd_unuse(struct pd *pd)
@@ -79,17 +87,15 @@ void pd_unuse(struct pd *pd)
 
 ti_status_t op_destroy_pd(ti_pd_handle_t h_pd)
 {
-	struct pd *pd = object_get(h_pd, HANDLE_PD);
-	ti_status_t st = TI_SUCCESS;
+	struct pd *pd = object_lock(h_pd, HANDLE_PD);
 
 	if (!pd)
 		return TI_INVALID_PARAMETER;
-	if (atomic_load_explicit(&pd->users, memory_order_acquire))
-		st = TI_RESOURCE_BUSY;
-	else if (!service_leave(&pd->m))
-		st = TI_INVALID_PARAMETER;
-	else
-		object_put(&pd->m.obj);
+	if (atomic_load_explicit(&pd->users, memory_order_acquire)) {
+		object_unlock(&pd->m.obj);
+		return TI_RESOURCE_BUSY;
+	}
+	(void)service_leave_locked(&pd->m); /* the handle is open: it is ours to close */
 	object_put(&pd->m.obj);
-	return st;
+	return TI_SUCCESS;
 }
