@@ -85,6 +85,37 @@ void pd_unuse(struct pd *pd)
 	object_put(&pd->m.obj);
 }
 
+bool pd_enter(struct pd *pd, struct pd_guest *g, void (*evict)(struct pd_guest *g))
+{
+	if (!object_is_open(&pd->m.obj))
+		return false;
+	object_hold(&pd->m.obj);
+	g->evict = evict;
+	g->next = pd->guests;
+	g->link = &pd->guests;
+	if (g->next)
+		g->next->link = &g->next;
+	pd->guests = g;
+	return true;
+}
+
+void pd_leave(struct pd *pd, struct pd_guest *g)
+{
+	*g->link = g->next;
+	if (g->next)
+		g->next->link = g->link;
+	object_put(&pd->m.obj);
+}
+
+/* None comes any more: the handle is closed. */
+static void evict_guests(struct pd *pd)
+{
+	lock_take(&pd->m.ti->guests);
+	while (pd->guests)
+		pd->guests->evict(pd->guests);
+	lock_drop(&pd->m.ti->guests);
+}
+
 ti_status_t op_destroy_pd(ti_pd_handle_t h_pd)
 {
 	struct pd *pd = object_lock(h_pd, HANDLE_PD);
@@ -96,6 +127,7 @@ ti_status_t op_destroy_pd(ti_pd_handle_t h_pd)
 		return TI_RESOURCE_BUSY;
 	}
 	(void)service_leave_locked(&pd->m); /* the handle is open: it is ours to close */
+	evict_guests(pd);
 	object_put(&pd->m.obj);
 	return TI_SUCCESS;
 }
