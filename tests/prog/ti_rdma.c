@@ -2,9 +2,12 @@
 /* RDMA, alone and in lists, bundles with messages, limits, atomics. */
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/ti_areas.h"
+
+enum { PAGE = 4096 };
 
 static struct tx_rdma x;
 
@@ -324,7 +327,8 @@ static void limits(void)
 
 static uint64_t atomic8(ti_atomic_op_t op, uint64_t first, uint64_t second, uint32_t there)
 {
-	ti_data_element_t *e = tx_towards(&x, 64, 8, there);
+	uint32_t len = op == TI_ATOMIC_COMPARE_SWAP ? 16 : 8;
+	ti_data_element_t *e = tx_towards(&x, 64, len, there);
 	uint64_t *operand = (uint64_t *)(x.local.at + 64), old;
 
 	operand[0] = first;
@@ -337,7 +341,8 @@ static uint64_t atomic8(ti_atomic_op_t op, uint64_t first, uint64_t second, uint
 
 static uint32_t atomic4(ti_atomic_op_t op, uint32_t first, uint32_t second, uint32_t there)
 {
-	ti_data_element_t *e = tx_towards(&x, 64, 4, there);
+	uint32_t len = op == TI_ATOMIC_COMPARE_SWAP ? 8 : 4;
+	ti_data_element_t *e = tx_towards(&x, 64, len, there);
 	uint32_t *operand = (uint32_t *)(x.local.at + 64);
 
 	operand[0] = first;
@@ -388,6 +393,45 @@ static void atomics(void)
 	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_FETCH_ADD, NULL), TI_INVALID_PARAMETER);
 	TX_IS(tx->atomic_op(NULL, TI_ATOMIC_FETCH_ADD, e), TI_INVALID_HANDLE);
 	tx_put(x.users, e);
+}
+
+/* Operands at the end of the memory that there is: nothing behind them is read. */
+static void last_bytes(void)
+{
+	uint32_t *there = (uint32_t *)x.remote.at;
+	char *page =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ti_data_element_t *e = tx_towards(&x, 0, 0, 0);
+	ti_local_data_desc_t *d = e->local_data_desc;
+	ti_rdma_desc_t own;
+	ti_mem_handle_t mem;
+	uint32_t *last;
+
+	check_case("the operands' buffer");
+	CHECK(page != MAP_FAILED && !munmap(page + PAGE, PAGE));
+	TX_IS(tx->reg_virt_mem(x.w.ti, x.w.pd, page, PAGE, TI_MEM_WRITE, &own, &mem), TI_SUCCESS);
+	last = (uint32_t *)(page + PAGE);
+	there[0] = 1;
+	there[1] = 0;
+	last[-2] = 1;
+	last[-1] = 5;
+	*d = (ti_local_data_desc_t){&last[-2], own.rkey, 8};
+	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_COMPARE_SWAP, e), TI_SUCCESS);
+	CHECK(tx_one(x.acq, TI_SUCCESS) == e);
+	CHECK_EQ(there[0], 5);
+	CHECK_EQ(last[-2], 1);
+	*d = (ti_local_data_desc_t){&last[-1], own.rkey, 4};
+	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_FETCH_ADD, e), TI_SUCCESS);
+	CHECK(tx_one(x.acq, TI_SUCCESS) == e);
+	CHECK_EQ(there[0], 10);
+	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_COMPARE_SWAP, e), TI_INVALID_PARAMETER);
+	d->byte_count = 9;
+	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_COMPARE_SWAP, e), TI_INVALID_PARAMETER);
+	d->byte_count = 16;
+	TX_IS(tx->atomic_op(x.a.conn, TI_ATOMIC_FETCH_ADD, e), TI_INVALID_PARAMETER);
+	tx_put(x.users, e);
+	TX_IS(tx->dereg_mem(mem), TI_SUCCESS);
+	munmap(page, PAGE);
 }
 
 static void unreliable(void)
@@ -535,6 +579,7 @@ int main(void)
 	long_bundles();
 	limits();
 	atomics();
+	last_bytes();
 	each_its_own();
 	fair();
 	tx_rdma_end(&x);

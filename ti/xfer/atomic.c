@@ -156,25 +156,29 @@ static ti_status_t prepare32(struct conn *c, struct element *el, bool swaps)
 
 /* ---- the operation ---- */
 
-static ti_status_t check(const struct element *el)
+/* The local buffer has all operands, and nothing else; *len: what each of them has. */
+static ti_status_t check(const struct element *el, bool swaps, uint32_t *len)
 {
-	uint64_t len = el->e.num_io_bufs == 1 ? el->e.local_data_desc->byte_count : 0;
+	uint32_t operands = swaps ? 2 : 1;
 
-	if (len != 4 && len != 8)
+	*len = el->bytes / operands;
+	if (el->e.num_io_bufs != 1 || el->bytes % operands || (*len != 4 && *len != 8))
 		return TI_INVALID_PARAMETER;
-	return rdma_remote(el).vaddr % len ? TI_INVALID_ADDRESS : TI_SUCCESS;
+	return rdma_remote(el).vaddr % *len ? TI_INVALID_ADDRESS : TI_SUCCESS;
 }
 
 /* Under sq_lock, with el claimed. */
 static ti_status_t post(struct conn *c, struct element *el, ti_atomic_op_t operation)
 {
 	bool swaps = operation == TI_ATOMIC_COMPARE_SWAP;
-	ti_status_t st = check(el);
+	uint32_t len;
+	ti_status_t st = check(el, swaps, &len);
 
+	el->bytes = len; /* those that are transferred */
 	el->opcode = swaps ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
 	if (!st && !post_has_room(c, 1))
 		st = TI_INSUFFICIENT_RESOURCES;
-	if (!st && el->bytes == 4)
+	if (!st && len == 4)
 		st = prepare32(c, el, swaps);
 	if (!st)
 		(void)post_send(c, el);
