@@ -16,7 +16,7 @@ static void close_conn(struct member *m)
 
 static void close_cq(struct member *m)
 {
-	(void)cq_close((struct cq *)m);
+	cq_close((struct cq *)m);
 }
 
 static void forked(void)

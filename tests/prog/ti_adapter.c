@@ -24,6 +24,26 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	}
 	return real_modify_qp(qp, attr, mask);
 }
+
+static struct ibv_pd *(*real_alloc_pd)(struct ibv_context *);
+static int (*real_dealloc_pd)(struct ibv_pd *);
+static atomic_int domains; /* that are there */
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *verbs)
+{
+	struct ibv_pd *pd = real_alloc_pd(verbs);
+
+	domains += pd != NULL;
+	return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	int ret = real_dealloc_pd(pd);
+
+	domains -= !ret;
+	return ret;
+}
 #pragma GCC visibility pop
 
 /* ---- retries of sends ---- */
@@ -128,15 +148,47 @@ static void solicited(void)
 	tx_rdma_end(&x);
 }
 
+/* ---- domains ---- */
+
+/* A pool that was used in a domain does not keep it. */
+static void gone_domains(void)
+{
+	struct tx_world w, other;
+	struct tx_end a, p;
+	int before;
+
+	check_case("domains that are destroyed before their pool");
+	tx_begin(&w);
+	before = domains;
+	other = w;
+	for (int i = 0; i < 5; i++) {
+		TX_IS(tx->create_pd(w.ti, w.ep, &other.pd), TI_SUCCESS);
+		CHECK_EQ(domains, before + 1);
+		tx_defaults(&a, &other, tx_cq(&other, 64));
+		p = a;
+		p.receives = 4;
+		tx_connect(&a, &p);
+		tx_disconnect(&a);
+		tx_disconnect(&p);
+		tx_put(w.pool, tx_poll(a.comp.h_recv_cq, 4));
+		TX_IS(tx->destroy_cq(a.comp.h_send_cq), TI_SUCCESS);
+		TX_IS(tx->destroy_pd(other.pd), TI_SUCCESS);
+		CHECK_EQ(domains, before);
+	}
+	tx_end(&w);
+}
+
 /* Before anybody uses it. */
 static struct ibv_context **take_adapter(void)
 {
-	struct ibv_context **devices = rdma_get_devices(NULL);
+	struct ibv_context **devices;
 
+	*(void **)&real_modify_qp = dlsym(RTLD_NEXT, "ibv_modify_qp");
+	*(void **)&real_alloc_pd = dlsym(RTLD_NEXT, "ibv_alloc_pd");
+	*(void **)&real_dealloc_pd = dlsym(RTLD_NEXT, "ibv_dealloc_pd");
+	devices = rdma_get_devices(NULL);
 	if (!devices || !devices[0])
 		die("no device");
-	real_modify_qp = (int (*)(struct ibv_qp *, struct ibv_qp_attr *, int))dlsym(
-		RTLD_NEXT, "ibv_modify_qp");
 	real_post_send = devices[0]->ops.post_send;
 	devices[0]->ops.post_send = post_send;
 	return devices;
@@ -149,6 +201,7 @@ int main(void)
 	retried();
 	fences();
 	solicited();
+	gone_domains();
 	rdma_free_devices(devices);
 	return check_result();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Bad handles: a status each, and nothing is done. */
+/* Bad handles: a status each, and nothing is done.  Handles destroyed beside who begins to use
+ * them. */
 #include <arpa/inet.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -435,6 +437,93 @@ static void make_ended(void)
 	tx_begin(&other);
 }
 
+/* ---- destroyed beside who begins to use it ---- */
+
+enum { ROUNDS = 3000 };
+
+/* What a thread destroys as soon as it is there; itself: the thread ends. */
+static _Atomic(void *) victim;
+static _Atomic ti_status_t destroyed;
+
+static void *destroy_victims(void *are_queues)
+{
+	void *h;
+
+	while ((h = atomic_exchange(&victim, NULL)) != &victim)
+		if (h)
+			atomic_store(
+				&destroyed, are_queues ? tx->destroy_cq(h) : tx->destroy_pd(h));
+	return NULL;
+}
+
+static void offer(void *h)
+{
+	atomic_store(&destroyed, TI_NO_STATUS);
+	atomic_store(&victim, h);
+}
+
+static ti_status_t outcome(void)
+{
+	ti_status_t st;
+
+	while ((st = atomic_load(&destroyed)) == TI_NO_STATUS)
+		;
+	return st;
+}
+
+/* One of both succeeds, each time. */
+static void domains(void)
+{
+	unsigned both = 0;
+	ti_mem_handle_t mem;
+	ti_pd_handle_t pd;
+	pthread_t thread;
+	ti_status_t used;
+
+	check_case("domains destroyed beside registrations");
+	CHECK(!pthread_create(&thread, NULL, destroy_victims, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		TX_IS(tx->create_pd(w.ti, w.ep, &pd), TI_SUCCESS);
+		offer(pd);
+		used = tx->reg_virt_mem(w.ti, pd, memory, sizeof memory, TI_MEM_READ, &desc, &mem);
+		both += outcome() == TI_SUCCESS && used == TI_SUCCESS;
+		if (used == TI_SUCCESS)
+			TX_IS(tx->dereg_mem(mem), TI_SUCCESS);
+		if (atomic_load(&destroyed) == TI_RESOURCE_BUSY)
+			TX_IS(tx->destroy_pd(pd), TI_SUCCESS);
+	}
+	atomic_store(&victim, &victim);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(both, 0);
+}
+
+static void queues(void)
+{
+	ti_conn_info_t i = info;
+	unsigned both = 0;
+	ti_conn_handle_t conn;
+	ti_cq_handle_t q;
+	pthread_t thread;
+	ti_status_t used;
+
+	check_case("queues destroyed beside listeners");
+	CHECK(!pthread_create(&thread, NULL, destroy_victims, &victim));
+	for (int n = 0; n < ROUNDS; n++) {
+		q = tx_cq(&w, 8);
+		i.send_cqh = i.recv_cqh = q;
+		offer(q);
+		used = tx->listen(w.ti, &attr, &i, NULL, &conn);
+		both += outcome() == TI_SUCCESS && used == TI_SUCCESS;
+		if (used == TI_SUCCESS)
+			tx_close(conn);
+		if (atomic_load(&destroyed) == TI_INVALID_OPERATION)
+			TX_IS(tx->destroy_cq(q), TI_SUCCESS);
+	}
+	atomic_store(&victim, &victim);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(both, 0);
+}
+
 int main(void)
 {
 	tx_begin(&w);
@@ -451,6 +540,8 @@ int main(void)
 	each_operation();
 	tx_put(w.pool, element);
 	foreign();
+	domains();
+	queues();
 	check_case("the end");
 	tx_disconnect(&a); /* all is as it was */
 	tx_disconnect(&p);

@@ -137,6 +137,51 @@ static void early_pool(void)
 	TX_IS(tx->destroy_ti(ti, NULL, NULL), TI_SUCCESS);
 }
 
+/* A peer's write into an element's buffer, by a connection in the domain w->pd. */
+static void write_target(struct tx_world *w, ti_res_pool_handle_t targets, const char *text)
+{
+	ti_data_element_t *target = tx_get(targets, 1), *e;
+	struct tx_end a, p;
+
+	tx_defaults(&a, w, tx_cq(w, 64));
+	p = a;
+	tx_connect(&a, &p);
+	e = tx_message(w, text, 4);
+	TX_IS(ti_rdma_set_remote(e, target->rdma_data_desc), TI_SUCCESS);
+	TX_IS(tx->rdma_write(a.conn, e), TI_SUCCESS);
+	CHECK(tx_one(a.comp.h_send_cq, TI_SUCCESS) == e);
+	CHECK(!memcmp((void *)(uintptr_t)target->rdma_data_desc->vaddr, text, 4));
+	tx_put(w->pool, e);
+	tx_put(targets, target);
+	tx_disconnect(&a);
+	tx_disconnect(&p);
+	TX_IS(tx->destroy_cq(a.comp.h_send_cq), TI_SUCCESS);
+}
+
+/* Pools outlive domains: each time their keys are those of the one that is there. */
+static void next_domain(void)
+{
+	uint32_t size = PAGE;
+	ti_res_pool_handle_t targets;
+	ti_pd_handle_t next;
+	struct tx_world w;
+
+	tx_begin(&w);
+	TX_IS(tx->res_pool_create(w.ti, TI_RES_POOL_RDMA, 1, 1, &size, 0, &targets), TI_SUCCESS);
+	check_case("a pool's first domain");
+	write_target(&w, targets, "one");
+	TX_IS(tx->destroy_pd(w.pd), TI_SUCCESS);
+	check_case("the next domain");
+	TX_IS(tx->create_pd(w.ti, w.ep, &w.pd), TI_SUCCESS);
+	write_target(&w, targets, "two");
+	check_case("a domain that comes before the other one goes");
+	TX_IS(tx->create_pd(w.ti, w.ep, &next), TI_SUCCESS);
+	TX_IS(tx->destroy_pd(w.pd), TI_SUCCESS);
+	w.pd = next;
+	write_target(&w, targets, "3rd");
+	tx_end(&w);
+}
+
 /* ---- what may be done with it; what may not ends a connection ---- */
 
 static void wrong_rights(void)
@@ -263,6 +308,7 @@ int main(void)
 	registration();
 	pools();
 	early_pool();
+	next_domain();
 	tx_rdma_end(&x);
 	wrong_rights();
 	write_only();

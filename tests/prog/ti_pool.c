@@ -279,6 +279,40 @@ static void destroyed(struct tx_world *w)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+static _Atomic(ti_res_pool_handle_t) shared_targets;
+
+static void *use_targets(void *arg)
+{
+	ti_res_pool_handle_t pool;
+
+	(void)arg;
+	while ((pool = atomic_load(&shared_targets)) != NULL)
+		tx_put(pool, tx_get(pool, 1));
+	return NULL;
+}
+
+/* Pools show keys of whichever domain is there. */
+static void beside_domains(struct tx_world *w)
+{
+	ti_res_pool_handle_t pool = make(w, TI_RES_POOL_RDMA, 1);
+	ti_data_element_t *e;
+	pthread_t thread;
+
+	check_case("domains come and go beside gets");
+	atomic_store(&shared_targets, pool);
+	CHECK(!pthread_create(&thread, NULL, use_targets, NULL));
+	for (int i = 0; i < 300; i++) {
+		TX_IS(tx->destroy_pd(w->pd), TI_SUCCESS);
+		TX_IS(tx->create_pd(w->ti, w->ep, &w->pd), TI_SUCCESS);
+	}
+	atomic_store(&shared_targets, NULL);
+	CHECK(!pthread_join(thread, NULL));
+	e = tx_get(pool, 1);
+	CHECK(e->rdma_data_desc[0].rkey);
+	tx_put(pool, e);
+	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
+}
+
 /* ---- what is refused ---- */
 
 static void refused(struct tx_world *w)
@@ -334,6 +368,7 @@ int main(void)
 	asked_again(&w);
 	blocking(&w);
 	destroyed(&w);
+	beside_domains(&w);
 	refused(&w); /* and destroy_ti() takes what is out */
 	tx_end(&w);
 	return check_result();

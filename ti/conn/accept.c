@@ -37,21 +37,30 @@ static struct cq *choose(struct conn *c, struct cq *earlier, ti_cq_handle_t h)
 	return cq;
 }
 
+/* Both or none, of those that it has not yet.  False: one was destroyed.  Under lock. */
+static bool use_queues(struct conn *c, struct cq *s, struct cq *r)
+{
+	bool new_s = !c->send_cq, new_r = !c->recv_cq;
+
+	if (new_s && !cq_use(s))
+		return false;
+	if (new_r && !cq_use(r)) {
+		if (new_s)
+			cq_unuse(s);
+		return false;
+	}
+	c->send_cq = s;
+	c->recv_cq = r;
+	return true;
+}
+
 /* Under lock.  False: the program named none, or two different ones. */
 static bool choose_queues(struct conn *c, const ti_comp_info_t *comp)
 {
 	struct cq *s = choose(c, c->send_cq, comp->h_send_cq);
 	struct cq *r = choose(c, c->recv_cq, comp->h_recv_cq);
-	bool ok = s && r;
+	bool ok = s && r && use_queues(c, s, r);
 
-	if (ok && !c->send_cq) {
-		cq_use(s);
-		c->send_cq = s;
-	}
-	if (ok && !c->recv_cq) {
-		cq_use(r);
-		c->recv_cq = r;
-	}
 	if (s)
 		object_put(&s->m.obj);
 	if (r)
@@ -117,8 +126,8 @@ static void give_back(
 	if (comp->pfn_recv_cb) {
 		comp->pfn_recv_cb(cq ? cq->m.obj.handle : comp->h_recv_cq, list);
 	} else if (cq) {
-		lock_take(&cq->lock);
-		for (; list; list = next) {
+		lock_take(&cq->lock); /* one that was destroyed is polled by nobody */
+		for (; list && object_is_open(&cq->m.obj); list = next) {
 			next = list->p_next_msg;
 			if (element_of(list) && element_claim((struct element *)list)) {
 				elements_add(&cq->done, list);

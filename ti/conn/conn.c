@@ -66,15 +66,16 @@ static bool copy_info(struct conn *c, const ti_conn_info_t *info)
 	return true;
 }
 
-static void use_parts(struct conn *c, const struct conn_parts *parts)
+/* False: one of them was destroyed; conn_let_go() has the others. */
+static bool use_parts(struct conn *c, const struct conn_parts *parts)
 {
-	pd_use(parts->pd);
-	c->send_cq = parts->send_cq;
-	c->recv_cq = parts->recv_cq;
-	if (c->send_cq)
-		cq_use(c->send_cq);
-	if (c->recv_cq)
-		cq_use(c->recv_cq);
+	if (pd_use(parts->pd))
+		c->pd = parts->pd;
+	if (parts->send_cq && cq_use(parts->send_cq))
+		c->send_cq = parts->send_cq;
+	if (parts->recv_cq && cq_use(parts->recv_cq))
+		c->recv_cq = parts->recv_cq;
+	return c->pd && c->send_cq == parts->send_cq && c->recv_cq == parts->recv_cq;
 }
 
 ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,
@@ -86,15 +87,14 @@ ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,
 	if (!c)
 		return TI_INSUFFICIENT_MEMORY;
 	c->attr = *attr;
-	c->pd = parts->pd;
 	c->request = &c->own_request;
-	if (info->conn_request_cb && copy_info(c, info))
+	if (use_parts(c, parts) && info->conn_request_cb && copy_info(c, info))
 		st = qp_settle(c);
 	if (st) {
+		conn_let_go(c);
 		free(c);
 		return st;
 	}
-	use_parts(c, parts);
 	init_locks(c);
 	pthread_mutex_lock(&c->lock);
 	st = service_join(parts->ti, &c->m, HANDLE_CONN, destroy);

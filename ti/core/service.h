@@ -16,6 +16,7 @@ struct service {
 	struct lock lock;
 	struct member *members; /* whose handles are open */
 	unsigned conns;         /* that are not gone, closed ones too */
+	struct lock guests;     /* of what pools have in domains (ti/dev/pd.h) */
 	bool closing;
 	struct job close_job, end_job;
 	ti_context_cb_t gone_cb;

@@ -65,10 +65,18 @@ ti_status_t op_create_pd(ti_handle_t h_ti, ti_endpoint_handle_t h_local_ep, ti_p
 	return st;
 }
 
-void pd_use(struct pd *pd)
+bool pd_use(struct pd *pd)
 {
-	object_hold(&pd->m.obj);
-	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	bool ok;
+
+	object_relock(&pd->m.obj);
+	ok = object_is_open(&pd->m.obj);
+	if (ok) {
+		object_hold(&pd->m.obj);
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	}
+	object_unlock(&pd->m.obj);
+	return ok;
 }
 
 void pd_unuse(struct pd *pd)
@@ -77,19 +85,49 @@ void pd_unuse(struct pd *pd)
 	object_put(&pd->m.obj);
 }
 
+bool pd_enter(struct pd *pd, struct pd_guest *g, void (*evict)(struct pd_guest *g))
+{
+	if (!object_is_open(&pd->m.obj))
+		return false;
+	object_hold(&pd->m.obj);
+	g->evict = evict;
+	g->next = pd->guests;
+	g->link = &pd->guests;
+	if (g->next)
+		g->next->link = &g->next;
+	pd->guests = g;
+	return true;
+}
+
+void pd_leave(struct pd *pd, struct pd_guest *g)
+{
+	*g->link = g->next;
+	if (g->next)
+		g->next->link = g->link;
+	object_put(&pd->m.obj);
+}
+
+/* None comes any more: the handle is closed. */
+static void evict_guests(struct pd *pd)
+{
+	lock_take(&pd->m.ti->guests);
+	while (pd->guests)
+		pd->guests->evict(pd->guests);
+	lock_drop(&pd->m.ti->guests);
+}
+
 ti_status_t op_destroy_pd(ti_pd_handle_t h_pd)
 {
-	struct pd *pd = object_get(h_pd, HANDLE_PD);
-	ti_status_t st = TI_SUCCESS;
+	struct pd *pd = object_lock(h_pd, HANDLE_PD);
 
 	if (!pd)
 		return TI_INVALID_PARAMETER;
-	if (atomic_load_explicit(&pd->users, memory_order_acquire))
-		st = TI_RESOURCE_BUSY;
-	else if (!service_leave(&pd->m))
-		st = TI_INVALID_PARAMETER;
-	else
-		object_put(&pd->m.obj);
+	if (atomic_load_explicit(&pd->users, memory_order_acquire)) {
+		object_unlock(&pd->m.obj);
+		return TI_RESOURCE_BUSY;
+	}
+	(void)service_leave_locked(&pd->m); /* the handle is open: it is ours to close */
+	evict_guests(pd);
 	object_put(&pd->m.obj);
-	return st;
+	return TI_SUCCESS;
 }

@@ -45,7 +45,10 @@ ti_status_t mem_add(struct service *ti, struct pd *pd, const struct mem *what, t
 		return TI_INSUFFICIENT_MEMORY;
 	*mem = *what;
 	mem->pd = pd;
-	pd_use(pd);
+	if (!pd_use(pd)) {
+		free(mem);
+		return TI_INVALID_HANDLE;
+	}
 	st = service_join(ti, &mem->m, HANDLE_MEM, destroy);
 	if (st) {
 		pd_unuse(pd);

@@ -39,14 +39,15 @@ static char *buffers_of(const struct pool *pool, const struct element *el)
 
 static void reset_local(struct pool *pool, struct element *el)
 {
-	struct pool_reg *reg = atomic_load_explicit(&pool->regs, memory_order_acquire);
+	struct pool_reg *reg = pool_any_reg(pool);
+	uint32_t key = reg ? atomic_load_explicit(&reg->lkey, memory_order_relaxed) : 0;
 	ti_local_data_desc_t *d = (ti_local_data_desc_t *)(el + 1);
 	char *at = buffers_of(pool, el);
 
 	el->e.local_data_desc = d;
 	for (uint32_t i = 0; i < pool->bufs; i++, d++) {
 		d->vaddr = pool->buf_size[i] ? at : NULL;
-		d->lkey = pool->buf_size[i] && reg ? reg->mr->lkey : 0;
+		d->lkey = pool->buf_size[i] ? key : 0;
 		d->byte_count = pool->buf_size[i];
 		if (pool->buf_size[i])
 			at += aligned(pool->buf_size[i]);
@@ -55,14 +56,15 @@ static void reset_local(struct pool *pool, struct element *el)
 
 static void reset_remote(struct pool *pool, struct element *el)
 {
-	struct pool_reg *reg = atomic_load_explicit(&pool->regs, memory_order_acquire);
+	struct pool_reg *reg = pool_any_reg(pool);
+	uint32_t key = reg ? atomic_load_explicit(&reg->rkey, memory_order_relaxed) : 0;
 	ti_rdma_desc_t *d = (ti_rdma_desc_t *)(el + 1);
 	char *at = buffers_of(pool, el);
 
 	el->e.rdma_data_desc = d;
 	for (uint32_t i = 0; i < pool->bufs; i++, d++) {
 		d->vaddr = pool->buf_size[i] ? (uintptr_t)at : 0;
-		d->rkey = pool->buf_size[i] && reg ? reg->mr->rkey : 0;
+		d->rkey = pool->buf_size[i] ? key : 0;
 		if (pool->buf_size[i])
 			at += aligned(pool->buf_size[i]);
 	}
@@ -106,23 +108,37 @@ static void *map(size_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* Under the service's lock. */
+static void drop_reg(struct pd_guest *g)
+{
+	struct pool_reg *reg = (struct pool_reg *)g;
+	struct pd *pd = atomic_load_explicit(&reg->pd, memory_order_relaxed);
+
+	atomic_store_explicit(&reg->pd, NULL, memory_order_relaxed);
+	(void)ibv_dereg_mr(reg->mr);
+	pd_leave(pd, g);
+}
+
 static void unregister(struct pool *pool)
 {
 	struct pool_reg *reg = atomic_load_explicit(&pool->regs, memory_order_acquire), *next;
 
+	if (!reg)
+		return;
+	lock_take(&pool->m.ti->guests);
 	for (; reg; reg = next) {
 		next = atomic_load_explicit(&reg->next, memory_order_relaxed);
-		(void)ibv_dereg_mr(reg->mr);
-		object_put(&reg->pd->m.obj);
+		if (atomic_load_explicit(&reg->pd, memory_order_relaxed))
+			drop_reg(&reg->guest);
 		free(reg);
 	}
+	lock_drop(&pool->m.ti->guests);
 }
 
 static void free_pool(struct pool *pool)
 {
 	struct pool_wait *w, *next;
 
-	unregister(pool);
 	for (w = pool->waits; w; w = next) {
 		next = w->next;
 		free(w);
@@ -139,6 +155,7 @@ static void destroy(struct object *o)
 {
 	struct pool *pool = (struct pool *)o;
 
+	unregister(pool);
 	member_end(&pool->m);
 	free_pool(pool);
 }
@@ -181,7 +198,7 @@ static struct pool_reg *find_reg(struct pool *pool, const struct pd *pd)
 {
 	struct pool_reg *reg = atomic_load_explicit(&pool->regs, memory_order_acquire);
 
-	while (reg && reg->pd != pd)
+	while (reg && atomic_load_explicit(&reg->pd, memory_order_acquire) != pd)
 		reg = atomic_load_explicit(&reg->next, memory_order_acquire);
 	return reg;
 }
@@ -192,25 +209,40 @@ static int pool_access(const struct pool *pool)
 					     : mem_access(TI_MEM_READ_WRITE);
 }
 
-/* Under the lock. */
-static struct pool_reg *add_reg(struct pool *pool, struct pd *pd, ti_status_t *st)
+/* One that is free; NULL: there is no memory.  Under the service's lock. */
+static struct pool_reg *spare_reg(struct pool *pool)
 {
-	struct pool_reg *reg = calloc(1, sizeof *reg);
 	_Atomic(struct pool_reg *) *end = &pool->regs;
+	struct pool_reg *reg = find_reg(pool, NULL);
 
-	*st = TI_INSUFFICIENT_RESOURCES;
+	if (reg)
+		return reg;
+	reg = calloc(1, sizeof *reg);
 	if (!reg)
 		return NULL;
-	reg->mr = ibv_reg_mr(pd->ibpd, pool->buffers, pool->buffers_len, pool_access(pool));
-	if (!reg->mr) {
-		free(reg);
-		return NULL;
-	}
-	reg->pd = pd;
-	object_hold(&pd->m.obj);
 	while (atomic_load_explicit(end, memory_order_relaxed))
 		end = &atomic_load_explicit(end, memory_order_relaxed)->next;
 	atomic_store_explicit(end, reg, memory_order_release);
+	return reg;
+}
+
+/* Under the service's lock. */
+static struct pool_reg *add_reg(struct pool *pool, struct pd *pd)
+{
+	struct pool_reg *reg = spare_reg(pool);
+
+	if (!reg)
+		return NULL;
+	reg->mr = ibv_reg_mr(pd->ibpd, pool->buffers, pool->buffers_len, pool_access(pool));
+	if (!reg->mr)
+		return NULL;
+	if (!pd_enter(pd, &reg->guest, drop_reg)) {
+		(void)ibv_dereg_mr(reg->mr);
+		return NULL;
+	}
+	atomic_store_explicit(&reg->lkey, reg->mr->lkey, memory_order_relaxed);
+	atomic_store_explicit(&reg->rkey, reg->mr->rkey, memory_order_relaxed);
+	atomic_store_explicit(&reg->pd, pd, memory_order_release);
 	return reg;
 }
 
@@ -223,14 +255,16 @@ bool pool_lkey(struct pool *pool, struct pd *pd, const void *addr, uint32_t *key
 		return false;
 	reg = find_reg(pool, pd);
 	if (!reg) {
-		lock_take(&pool->reg_lock);
+		lock_take(&pool->m.ti->guests);
 		reg = find_reg(pool, pd);
 		if (!reg)
-			reg = add_reg(pool, pd, st);
-		lock_drop(&pool->reg_lock);
+			reg = add_reg(pool, pd);
+		lock_drop(&pool->m.ti->guests);
 	}
 	if (reg)
-		*key = reg->mr->lkey;
+		*key = atomic_load_explicit(&reg->lkey, memory_order_relaxed);
+	else
+		*st = TI_INSUFFICIENT_RESOURCES;
 	return reg;
 }
 

@@ -15,10 +15,15 @@ struct pool_wait {
 	bool partial;
 };
 
-/* The pool's buffers in one PD. */
+/*
+ * The pool's buffers in one PD.  Read without a lock, so it stays in its pool's list when the PD is
+ * destroyed, and is used anew; written under the service's lock guests.
+ */
 struct pool_reg {
+	struct pd_guest guest; /* first */
 	_Atomic(struct pool_reg *) next;
-	struct pd *pd; /* with a reference */
+	_Atomic(struct pd *) pd; /* NULL: to be used anew */
+	_Atomic uint32_t lkey, rkey;
 	struct ibv_mr *mr;
 };
 
@@ -31,7 +36,6 @@ struct pool {
 	char *elements;     /* count * stride bytes */
 	char *buffers;      /* all of them; NULL: none */
 	size_t buffers_len, buffers_each;
-	struct lock reg_lock; /* of who adds to regs */
 	_Atomic(struct pool_reg *) regs;
 
 	/* Under the object's lock. */
@@ -71,6 +75,16 @@ static inline bool pool_owns(const struct pool *pool, const void *addr, uint64_t
 static inline bool pool_has_descs(const struct element *el)
 {
 	return el->e.num_io_bufs <= el->pool->bufs || (const void *)el->e.local_data_desc != el + 1;
+}
+
+/* One of the registrations that it has; NULL. */
+static inline struct pool_reg *pool_any_reg(struct pool *pool)
+{
+	struct pool_reg *reg = atomic_load_explicit(&pool->regs, memory_order_acquire);
+
+	while (reg && !atomic_load_explicit(&reg->pd, memory_order_acquire))
+		reg = atomic_load_explicit(&reg->next, memory_order_acquire);
+	return reg;
 }
 
 /*

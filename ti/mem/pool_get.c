@@ -167,10 +167,9 @@ static ti_status_t get_async(struct pool *pool, uint32_t n, bool partial, ti_res
 }
 
 /* Keys that a peer is told: nothing that is posted here would register the buffers. */
-static bool lacks_keys(const struct pool *pool)
+static bool lacks_keys(struct pool *pool)
 {
-	return pool->type == TI_RES_POOL_RDMA && pool->buffers &&
-	       !atomic_load_explicit(&pool->regs, memory_order_relaxed);
+	return pool->type == TI_RES_POOL_RDMA && pool->buffers && !pool_any_reg(pool);
 }
 
 /* Locked once more, with those keys where they can be had; NULL: it was destroyed meanwhile. */

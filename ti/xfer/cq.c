@@ -27,7 +27,10 @@ static ti_status_t create(struct service *ti, struct pd *pd, uint32_t max, ti_cq
 		return TI_INSUFFICIENT_RESOURCES;
 	cq->max = max;
 	cq->pd = pd;
-	pd_use(pd);
+	if (!pd_use(pd)) {
+		free(cq);
+		return TI_INVALID_PARAMETER;
+	}
 	st = service_join(ti, &cq->m, HANDLE_CQ, destroy);
 	if (st) {
 		pd_unuse(pd);
@@ -59,10 +62,18 @@ ti_status_t op_create_cq(
 	return st;
 }
 
-void cq_use(struct cq *cq)
+bool cq_use(struct cq *cq)
 {
-	object_hold(&cq->m.obj);
-	atomic_fetch_add_explicit(&cq->users, 1, memory_order_relaxed);
+	bool ok;
+
+	object_relock(&cq->m.obj);
+	ok = object_is_open(&cq->m.obj);
+	if (ok) {
+		object_hold(&cq->m.obj);
+		atomic_fetch_add_explicit(&cq->users, 1, memory_order_relaxed);
+	}
+	object_unlock(&cq->m.obj);
+	return ok;
 }
 
 void cq_unuse(struct cq *cq)
@@ -71,32 +82,36 @@ void cq_unuse(struct cq *cq)
 	object_put(&cq->m.obj);
 }
 
-bool cq_close(struct cq *cq)
+/* What is left to do for who closed the handle. */
+static void end(struct cq *cq)
 {
 	uint32_t n;
 
-	if (!service_leave(&cq->m))
-		return false;
 	lock_take(&cq->lock);
 	(void)elements_hand_out(&cq->done, &n);
 	lock_drop(&cq->lock);
 	object_put(&cq->m.obj);
-	return true;
+}
+
+void cq_close(struct cq *cq)
+{
+	if (service_leave(&cq->m))
+		end(cq);
 }
 
 ti_status_t op_destroy_cq(ti_cq_handle_t h_cq)
 {
-	struct cq *cq = object_get(h_cq, HANDLE_CQ);
-	ti_status_t st = TI_SUCCESS;
+	struct cq *cq = object_lock(h_cq, HANDLE_CQ);
 
 	if (!cq)
 		return TI_INVALID_PARAMETER;
-	if (atomic_load_explicit(&cq->users, memory_order_acquire))
-		st = TI_INVALID_OPERATION;
-	else if (!cq_close(cq))
-		st = TI_INVALID_PARAMETER;
-	object_put(&cq->m.obj);
-	return st;
+	if (atomic_load_explicit(&cq->users, memory_order_acquire)) {
+		object_unlock(&cq->m.obj);
+		return TI_INVALID_OPERATION;
+	}
+	(void)service_leave_locked(&cq->m); /* the handle is open: it is ours to close */
+	end(cq);
+	return TI_SUCCESS;
 }
 
 /* ---- polling ---- */

@@ -14,7 +14,7 @@ struct cq {
 	struct member m;
 	struct pd *pd;
 	uint32_t max;
-	_Atomic uint32_t users; /* connections, those being accepted too */
+	_Atomic uint32_t users; /* connections, those being accepted too; more: as of a PD */
 
 	struct lock lock;
 	struct elements done; /* for poll_cq() */
@@ -31,13 +31,16 @@ static inline struct cq *cq_get(struct service *ti, ti_cq_handle_t h_cq)
 }
 
 /*
- * Closes the handle of one that no connection uses; what is in it is the program's again, who
- * cannot poll for it any more.  False: somebody else did.
+ * Closes the handle of one that no connection uses, if nobody did; what is in it is the program's
+ * again, who cannot poll for it any more.
  */
-bool cq_close(struct cq *cq);
+void cq_close(struct cq *cq);
 
-/* One more, one less connection that it cannot be destroyed under; each with a reference. */
-void cq_use(struct cq *cq);
+/*
+ * One more, one less connection that it cannot be destroyed under; each with a reference.  The
+ * caller has one, too.  False: it was destroyed.
+ */
+bool cq_use(struct cq *cq);
 void cq_unuse(struct cq *cq);
 
 /* True if more may be posted than it holds: then overruns are watched for.  Under the lock. */
