@@ -177,6 +177,17 @@ static void run_end(struct job *job)
 	service_put(ti);
 }
 
+bool service_stay(struct service *ti)
+{
+	bool stays;
+
+	lock_take(&ti->lock);
+	stays = !ti->closing || ti->conns;
+	ti->conns += stays;
+	lock_drop(&ti->lock);
+	return stays;
+}
+
 void service_conn_gone(struct service *ti)
 {
 	bool last;

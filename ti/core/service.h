@@ -51,6 +51,12 @@ bool service_leave_locked(struct member *m);
 /* The last step of an object's destroy: lets go of the service. */
 void member_end(struct member *m);
 
+/*
+ * The end of a service that is held waits for service_conn_gone(), as it does for a connection: its
+ * pools are there until then.  False: it has come.
+ */
+bool service_stay(struct service *ti);
+
 /* A connection of the service is gone altogether. */
 void service_conn_gone(struct service *ti);
 
