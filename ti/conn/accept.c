@@ -133,9 +133,17 @@ static ti_status_t establish(struct conn *c)
 	return TI_SUCCESS;
 }
 
+/* Has it other data than those that came?  Programs write over these, too. */
+static bool is_edited(const struct conn *c, const ti_conn_request_t *req)
+{
+	return req->private_data_len &&
+	       (req->private_data != c->priv_in || req->private_data_len != c->priv_in_len ||
+		       memcmp(c->priv_in, c->priv_came, c->priv_in_len) != 0);
+}
+
 static ti_status_t answer(struct conn *c, const ti_conn_request_t *req)
 {
-	bool edited = req->private_data_len;
+	bool edited = is_edited(c, req);
 	uint8_t reads = c->peer_reads < c->rdma_depth ? c->peer_reads : c->rdma_depth;
 	struct rdma_conn_param p = {
 		.private_data = edited ? req->private_data : c->priv_out,
