@@ -394,6 +394,27 @@ static void timed_out(void)
 	tx_close(l);
 }
 
+/* As many milliseconds as no clock counts. */
+static void not_in_our_time(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_attr_t at = attr(1u << 27);
+	ti_conn_info_t i = info(w.any, w.ep, &a);
+	ti_conn_handle_t l, h;
+
+	check_case("a timeout beyond the clock's end");
+	at.connect_request_retries = 1u << 31;
+	l = listen_for(&p, 0);
+	TX_IS(tx->connect(w.ti, &at, &i, NULL, &h), TI_SUCCESS);
+	tx_await(&p.n, 1);
+	usleep(50000);
+	CHECK_EQ(tx_now(&a.n), 0);
+	TX_IS(tx->reject(&p.req), TI_SUCCESS);
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_REJECTED);
+	tx_close(l);
+}
+
 /* The side that listens answers too late. */
 static void answered_late(void)
 {
@@ -510,6 +531,7 @@ int main(void)
 	kept_reply();
 	answers();
 	timed_out();
+	not_in_our_time();
 	answered_late();
 	canceled();
 	compared();
