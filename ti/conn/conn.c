@@ -103,7 +103,6 @@ ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,
 		dispose(c);
 		return st;
 	}
-	object_hold(&c->m.obj);
 	*out = c;
 	return TI_SUCCESS;
 }

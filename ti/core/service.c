@@ -42,7 +42,8 @@ static ti_status_t join(struct service *ti, struct member *m, void (*destroy)(st
 		return TI_INVALID_HANDLE;
 	if (object_open(&m->obj, m->kind, destroy))
 		return TI_INSUFFICIENT_RESOURCES;
-	list(ti, m); /* before that nobody unlists it, who has to wait for the lock */
+	list(ti, m);
+	object_hold(&m->obj); /* who closes it already waits for the lock, to unlist it */
 	return TI_SUCCESS;
 }
 

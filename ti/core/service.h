@@ -33,8 +33,9 @@ struct member {
 };
 
 /*
- * Opens a handle for m.  destroy is called when the last reference is gone, and frees it; not if
- * this fails.  TI_INSUFFICIENT_RESOURCES; TI_INVALID_HANDLE: the service is being destroyed.
+ * Opens a handle for m, which others may guess and close from now on: the caller has a reference.
+ * destroy is called when the last one is gone, and frees it; not if this fails.
+ * TI_INSUFFICIENT_RESOURCES; TI_INVALID_HANDLE: the service is being destroyed.
  */
 ti_status_t service_join(struct service *ti, struct member *m, enum handle_kind kind,
 	void (*destroy)(struct object *o));

@@ -332,6 +332,7 @@ static ti_status_t create(struct service *ti, const struct pool *what, const uin
 	if (pool->buffers)
 		pool_register_early(pool);
 	*ph_pool = pool->m.obj.handle;
+	object_put(&pool->m.obj);
 	return TI_SUCCESS;
 }
 
