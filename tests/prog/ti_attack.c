@@ -359,6 +359,51 @@ static void sizes(void)
 	tx_end(&w);
 }
 
+/* ---- receives given back while their service ends ---- */
+
+enum { ENDS = 40 };
+
+static _Atomic unsigned given;
+static unsigned callbacks;
+
+static void count_back(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	(void)h;
+	callbacks += list != NULL;
+}
+
+/* The same list in turns, for as long as it comes back; by callback or in the queue. */
+static void *accept_stale(void *arg)
+{
+	ti_conn_request_t stale = {.conn_handle = (void *)0x1234};
+	ti_comp_info_t comp = {
+		.h_send_cq = cq, .h_recv_cq = cq, .pfn_recv_cb = arg ? count_back : NULL};
+	ti_data_element_t *list = tx_get(w.pool, 3), *back;
+
+	for (;; given++) {
+		callbacks = 0;
+		TX_IS(tx->accept(&stale, 0, &comp, list), TI_INVALID_HANDLE);
+		if (arg ? !callbacks : tx->poll_cq(cq, &back) || !back)
+			return NULL;
+	}
+}
+
+static void given_back(void)
+{
+	pthread_t thread;
+
+	check_case("receives given back while their service ends");
+	for (uintptr_t i = 0; i < ENDS; i++) {
+		begin();
+		given = 0;
+		CHECK(!pthread_create(&thread, NULL, accept_stale, (void *)(i % 2)));
+		while (given < 10)
+			usleep(10);
+		tx_end(&w);
+		CHECK(!pthread_join(thread, NULL));
+	}
+}
+
 int main(void)
 {
 	for (enum where x = 0; x < PLACES; x++)
@@ -367,6 +412,7 @@ int main(void)
 		end_within(x, true);
 	closed_by_others();
 	many_at_once();
+	given_back();
 	sizes();
 	return check_result();
 }

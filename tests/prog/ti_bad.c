@@ -178,6 +178,110 @@ static void elements(void)
 	tx_put(w.pool, m);
 }
 
+/* ---- receives of an accept() that fails ---- */
+
+static unsigned came_back;
+
+static void back(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	CHECK(h == cq);
+	for (; list; list = list->p_next_msg, came_back++)
+		TX_IS(list->status, TI_INVALID_HANDLE);
+}
+
+/* With a request that is stale: returns what comp says they are given back by. */
+static ti_status_t accept_stale(
+	ti_cq_handle_t queue, ti_xfer_cb_t callback, ti_data_element_t *list)
+{
+	ti_conn_request_t stale = {.conn_handle = (void *)0x1234};
+	ti_comp_info_t c = {.h_send_cq = queue, .h_recv_cq = queue, .pfn_recv_cb = callback};
+
+	return tx->accept(&stale, 0, &c, list);
+}
+
+static void check_empty(ti_cq_handle_t queue)
+{
+	ti_data_element_t *list = (void *)1;
+
+	TX_IS(tx->poll_cq(queue, &list), TI_SUCCESS);
+	CHECK(!list);
+}
+
+static void given_back(void)
+{
+	ti_data_element_t *list = tx_get(w.pool, 2);
+
+	check_case("receives given back");
+	came_back = 0;
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_HANDLE);
+	CHECK_EQ(came_back, 2);
+	check_empty(cq);
+	TX_IS(accept_stale(cq, NULL, list), TI_INVALID_HANDLE);
+	TX_IS(tx->res_pool_put(w.pool, list), TI_INVALID_PARAMETER); /* until they are polled for */
+	CHECK(tx_poll(cq, 2) == list);
+	TX_IS(list->status, TI_INVALID_HANDLE);
+	TX_IS(accept_stale(NULL, back, list), TI_INVALID_HANDLE); /* whose are they? */
+	CHECK_EQ(came_back, 2);
+	tx_put(w.pool, list);
+}
+
+static void of_another_service(void)
+{
+	struct tx_world other;
+	ti_cq_handle_t its;
+	ti_data_element_t *list;
+
+	check_case("receives of another service");
+	tx_begin(&other);
+	its = tx_cq(&other, 8);
+	list = tx_get(other.pool, 3);
+	came_back = 0;
+	TX_IS(accept_stale(cq, NULL, list), TI_INVALID_PARAMETER);
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_PARAMETER);
+	TX_IS(list->status, TI_NO_STATUS);
+	check_empty(cq);
+	tx_put(other.pool, list);
+	list = tx_get(other.pool, 3);
+	tx_end(&other);
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_PARAMETER); /* nothing is there any more */
+	TX_IS(accept_stale(its, back, list), TI_INVALID_HANDLE);
+	TX_IS(accept_stale(NULL, back, list), TI_INVALID_HANDLE);
+	CHECK_EQ(came_back, 0);
+	check_empty(cq);
+}
+
+/* One that is posted, forged or in the list twice: none comes back, and none is changed. */
+static void not_the_programs(void)
+{
+	struct _ti_data_element forged = {.pool_type = TI_RES_POOL_MSG, .status = TI_NO_STATUS};
+	ti_data_element_t *list = tx_get(w.pool, 3), *posted = tx_get(w.pool, 1);
+	ti_data_element_t *last = list->p_next_msg->p_next_msg;
+
+	check_case("receives that are not the program's");
+	came_back = 0;
+	TX_IS(tx->msg_recv(p.conn, posted), TI_SUCCESS);
+	last->p_next_msg = posted;
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_PARAMETER);
+	TX_IS(accept_stale(cq, NULL, list), TI_INVALID_PARAMETER);
+	TX_IS(accept_stale(cq, back, posted), TI_INVALID_PARAMETER);
+	TX_IS(posted->status, TI_NO_STATUS);
+	forged.otd = &forged;
+	last->p_next_msg = &forged;
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_PARAMETER);
+	TX_IS(forged.status, TI_NO_STATUS);
+	last->p_next_msg = list;
+	TX_IS(accept_stale(cq, back, list), TI_INVALID_PARAMETER);
+	TX_IS(accept_stale(cq, NULL, list), TI_INVALID_PARAMETER);
+	TX_IS(list->status, TI_NO_STATUS);
+	CHECK_EQ(came_back, 0);
+	check_empty(cq);
+	last->p_next_msg = NULL;
+	tx_put(w.pool, list);
+	list = tx_message(&w, "x", 1);
+	TX_IS(tx->msg_send(a.conn, list), TI_SUCCESS);
+	tx_put(w.pool, tx_poll(cq, 2));
+}
+
 int main(void)
 {
 	tx_begin(&w);
@@ -193,6 +297,9 @@ int main(void)
 	taken();
 	controls();
 	elements();
+	given_back();
+	of_another_service();
+	not_the_programs();
 	check_case("the end");
 	tx_disconnect(&a); /* all is as it was */
 	tx_disconnect(&p);

@@ -291,7 +291,7 @@ static void kept_reply(void)
 	tx_await(&a.n, 1);
 	TX_IS(a.req.status, TI_SUCCESS);
 	CHECK_EQ(a.req.cb_type, CN_REPLY);
-	CHECK(!strcmp(a.data, "echo")); /* accept() was given the request as it came */
+	CHECK(!a.data[0]); /* accept() was given the request as it came, and listen() nothing */
 	check_refused(h);
 	CHECK_EQ(tx_now(&p.done), 0); /* its accept() waits */
 	TX_IS(tx->accept(&a.req, 0, &comp, NULL), TI_SUCCESS);
@@ -303,6 +303,64 @@ static void kept_reply(void)
 	tx_close(h);
 	tx_close(p.conn);
 	tx_close(l);
+}
+
+/* ---- what accept() answers with ---- */
+
+static enum edit { AS_IT_CAME, IN_PLACE, ELSEWHERE, SHORTER, WITHOUT, EDITS } edit;
+
+static void edit_and_accept(ti_conn_request_t *req)
+{
+	CHECK(!strcmp(req->private_data, "please"));
+	CHECK(req->private_data_len >= sizeof "please"); /* padded */
+	if (edit == IN_PLACE)
+		*(char *)req->private_data = 'P';
+	else if (edit == ELSEWHERE)
+		req->private_data = "elsewhere";
+	if (edit == ELSEWHERE || edit == SHORTER)
+		req->private_data_len = edit == SHORTER ? 2 : sizeof "elsewhere";
+	if (edit == WITHOUT)
+		req->private_data_len = 0;
+	tx_accept(req);
+}
+
+static void answered_with(enum edit how, const char *answer)
+{
+	struct asked a = ASKED;
+	struct tx_end p;
+	ti_conn_attr_t at = attr(0);
+	ti_conn_info_t i = info(w.ep, NULL, NULL);
+	ti_comp_info_t comp = {.h_send_cq = cq, .h_recv_cq = cq};
+	ti_conn_handle_t l, h;
+
+	edit = how;
+	tx_defaults(&p, &w, cq);
+	i.conn_request_cb = edit_and_accept;
+	i.context = &p;
+	i.private_data = "from listen";
+	i.private_data_len = sizeof "from listen";
+	TX_IS(tx->listen(w.ti, &at, &i, NULL, &l), TI_SUCCESS);
+	h = call(&a, 0, "please");
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_SUCCESS);
+	CHECK(!strcmp(a.data, answer));
+	TX_IS(tx->accept(&a.req, 0, &comp, NULL), TI_SUCCESS);
+	tx_await(&p.done, 1);
+	TX_IS(p.status, TI_SUCCESS);
+	tx_close(h);
+	tx_close(p.conn);
+	tx_close(l);
+}
+
+static void answers(void)
+{
+	static const char *const answer[EDITS] = {
+		"from listen", "Please", "elsewhere", "pl", "from listen"};
+
+	for (enum edit how = 0; how < EDITS; how++) {
+		check_case("answered with data, edit %d", how);
+		answered_with(how, answer[how]);
+	}
 }
 
 /* ---- time ---- */
@@ -333,6 +391,27 @@ static void timed_out(void)
 	TX_IS(a.req.status, TI_TIMEOUT);
 	CHECK(a.req.conn_handle == h);
 	TX_IS(tx->disconnect(h, NULL, NULL), TI_INVALID_HANDLE);
+	tx_close(l);
+}
+
+/* As many milliseconds as no clock counts. */
+static void not_in_our_time(void)
+{
+	struct asked a = ASKED, p = ASKED;
+	ti_conn_attr_t at = attr(1u << 27);
+	ti_conn_info_t i = info(w.any, w.ep, &a);
+	ti_conn_handle_t l, h;
+
+	check_case("a timeout beyond the clock's end");
+	at.connect_request_retries = 1u << 31;
+	l = listen_for(&p, 0);
+	TX_IS(tx->connect(w.ti, &at, &i, NULL, &h), TI_SUCCESS);
+	tx_await(&p.n, 1);
+	usleep(50000);
+	CHECK_EQ(tx_now(&a.n), 0);
+	TX_IS(tx->reject(&p.req), TI_SUCCESS);
+	tx_await(&a.n, 1);
+	TX_IS(a.req.status, TI_REJECTED);
 	tx_close(l);
 }
 
@@ -450,7 +529,9 @@ int main(void)
 	offsets();
 	not_connected();
 	kept_reply();
+	answers();
 	timed_out();
+	not_in_our_time();
 	answered_late();
 	canceled();
 	compared();

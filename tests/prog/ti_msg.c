@@ -226,6 +226,7 @@ static void too_long(void)
 /* The wire has 4 bytes of it, however many of them the sender says are his. */
 static void oob(void)
 {
+	static const unsigned char zeros[4];
 	ti_data_element_t *m, *r;
 
 	check_case("OOB data");
@@ -238,6 +239,7 @@ static void oob(void)
 		r = tx_one(pcq, TI_SUCCESS);
 		CHECK_EQ(r->oob_data_len, 4);
 		CHECK(!memcmp(&r->oob_data, &m->oob_data, len));
+		CHECK(!memcmp((char *)&r->oob_data + len, zeros, 4 - len));
 		CHECK(tx_one(acq, TI_SUCCESS) == m);
 	}
 	tx_end(&w);

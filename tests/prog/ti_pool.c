@@ -210,6 +210,47 @@ static void asked_again(struct tx_world *w)
 	CHECK_EQ(e.got, 2); /* the third one waits, and destroy_ti() takes all */
 }
 
+/* ---- destroyed while requests wait ---- */
+
+static struct tx_count inside, go_on;
+
+static void waits_inside(ti_pool_response_t *r)
+{
+	CHECK(r->p_element_list != NULL);
+	tx_add(&inside, 1);
+	tx_await(&go_on, 1);
+	r->p_element_list->status = TI_SUCCESS; /* its memory is there until it returns */
+}
+
+static void never_served(ti_pool_response_t *r)
+{
+	(void)r;
+	CHECK(!"a callback after the end of its service");
+}
+
+static void *put_later(void *arg);
+
+/* The first one is in its callback, the second one would be next, when the service ends. */
+static void ended(void)
+{
+	struct tx_world w;
+	void *what[2];
+	pthread_t thread;
+
+	check_case("ended while requests wait");
+	tx_begin(&w);
+	inside = go_on = (struct tx_count)TX_COUNT;
+	what[0] = w.pool;
+	what[1] = tx_get(w.pool, TX_POOL);
+	TX_IS(tx->res_pool_get(w.pool, 1, FALSE, waits_inside, NULL, NULL, NULL), TI_PENDING);
+	TX_IS(tx->res_pool_get(w.pool, 1, FALSE, never_served, NULL, NULL, NULL), TI_PENDING);
+	CHECK(!pthread_create(&thread, NULL, put_later, what));
+	tx_await(&inside, 1);
+	tx_end(&w);
+	tx_add(&go_on, 1);
+	CHECK(!pthread_join(thread, NULL));
+}
+
 /* ---- waiting, by a switch ---- */
 
 static void *put_later(void *arg)
@@ -371,5 +412,6 @@ int main(void)
 	beside_domains(&w);
 	refused(&w); /* and destroy_ti() takes what is out */
 	tx_end(&w);
+	ended();
 	return check_result();
 }

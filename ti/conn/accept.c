@@ -12,6 +12,7 @@
 #include "ti/xfer/break.h"
 #include "ti/xfer/comp.h"
 #include "ti/xfer/drain.h"
+#include "ti/xfer/give_back.h"
 #include "ti/xfer/msg.h"
 #include "ti/xfer/qp.h"
 
@@ -98,48 +99,6 @@ static void bind_queues(struct conn *c, const ti_comp_info_t *comp, uint32_t max
 
 /* ---- giving receives back ---- */
 
-/* The queue for receives, which accept() or connect() or listen() named, with a reference; NULL. */
-static struct cq *recv_queue(struct conn *c, const ti_comp_info_t *comp)
-{
-	struct cq *cq = object_get(comp->h_recv_cq, HANDLE_CQ);
-
-	if (cq || !c)
-		return cq;
-	pthread_mutex_lock(&c->lock);
-	cq = c->recv_cq;
-	if (cq)
-		object_hold(&cq->m.obj);
-	pthread_mutex_unlock(&c->lock);
-	return cq;
-}
-
-/* Elements that were not posted come back as those would that were.  c: NULL, the handle is stale.
- */
-static void give_back(
-	struct conn *c, const ti_comp_info_t *comp, ti_data_element_t *list, ti_status_t status)
-{
-	struct cq *cq = recv_queue(c, comp);
-	ti_data_element_t *next;
-
-	for (ti_data_element_t *e = list; e; e = e->p_next_msg)
-		e->status = status;
-	if (comp->pfn_recv_cb) {
-		comp->pfn_recv_cb(cq ? cq->m.obj.handle : comp->h_recv_cq, list);
-	} else if (cq) {
-		lock_take(&cq->lock); /* one that was destroyed is polled by nobody */
-		for (; list && object_is_open(&cq->m.obj); list = next) {
-			next = list->p_next_msg;
-			if (element_of(list) && element_claim((struct element *)list)) {
-				elements_add(&cq->done, list);
-				cq->count++;
-			}
-		}
-		lock_drop(&cq->lock);
-	}
-	if (cq)
-		object_put(&cq->m.obj);
-}
-
 /*
  * All that was posted comes back before accept() returns, in its thread: the samples destroy the
  * pool next.
@@ -174,9 +133,17 @@ static ti_status_t establish(struct conn *c)
 	return TI_SUCCESS;
 }
 
+/* Has it other data than those that came?  Programs write over these, too. */
+static bool is_edited(const struct conn *c, const ti_conn_request_t *req)
+{
+	return req->private_data_len &&
+	       (req->private_data != c->priv_in || req->private_data_len != c->priv_in_len ||
+		       memcmp(c->priv_in, c->priv_came, c->priv_in_len) != 0);
+}
+
 static ti_status_t answer(struct conn *c, const ti_conn_request_t *req)
 {
-	bool edited = req->private_data_len;
+	bool edited = is_edited(c, req);
 	uint8_t reads = c->peer_reads < c->rdma_depth ? c->peer_reads : c->rdma_depth;
 	struct rdma_conn_param p = {
 		.private_data = edited ? req->private_data : c->priv_out,
@@ -293,7 +260,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 	ti_data_element_t *p_recv_mlist)
 {
 	struct conn *c;
-	bool posted = false, mine;
+	bool posted = false, mine = false;
 	unsigned forks = fork_count();
 	ti_status_t st = TI_INVALID_HANDLE;
 
@@ -309,11 +276,11 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 		pthread_mutex_unlock(&c->lock);
 		if (st && posted)
 			flush(c);
-		if (mine && forks == fork_count())
-			leave(c);
 	}
 	if (st && !posted && p_recv_mlist)
-		give_back(c, p_comp, p_recv_mlist, st);
+		st = give_back(c, p_comp, p_recv_mlist, st);
+	if (mine && forks == fork_count())
+		leave(c);
 	if (c)
 		conn_put(c);
 	return st;

@@ -18,8 +18,10 @@ static void keep_private(struct conn *c, const struct rdma_cm_event *event)
 	const struct rdma_conn_param *p = &event->param.conn;
 
 	c->priv_in_len = p->private_data ? p->private_data_len : 0;
-	if (c->priv_in_len)
-		memcpy(c->priv_in, p->private_data, c->priv_in_len);
+	if (!c->priv_in_len)
+		return;
+	memcpy(c->priv_in, p->private_data, c->priv_in_len);
+	memcpy(c->priv_came, p->private_data, c->priv_in_len);
 }
 
 /* ---- the active side ---- */

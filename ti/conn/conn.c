@@ -103,7 +103,6 @@ ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,
 		dispose(c);
 		return st;
 	}
-	object_hold(&c->m.obj);
 	*out = c;
 	return TI_SUCCESS;
 }
@@ -119,9 +118,11 @@ void conn_set_state(struct conn *c, enum conn_state state)
 void conn_set_due(struct conn *c)
 {
 	uint64_t ms = (uint64_t)c->attr.connect_request_timeout * c->attr.connect_request_retries;
+	uint64_t now = clock_ns();
 
-	if (c->attr.connect_request_timeout != TI_NEVER)
-		cm_set_deadline(&c->due, clock_ns() + ms * NSEC_PER_MSEC);
+	/* what the clock does not reach is never, too */
+	if (c->attr.connect_request_timeout != TI_NEVER && ms <= (UINT64_MAX - now) / NSEC_PER_MSEC)
+		cm_set_deadline(&c->due, now + ms * NSEC_PER_MSEC);
 }
 
 void conn_clear_due(struct conn *c)

@@ -12,22 +12,15 @@
 
 /* ---- members ---- */
 
-static bool list(struct service *ti, struct member *m)
+/* Under the lock. */
+static void list(struct service *ti, struct member *m)
 {
-	bool ok;
-
-	lock_take(&ti->lock);
-	ok = !ti->closing;
-	if (ok) {
-		m->next = ti->members;
-		m->link = &ti->members;
-		if (m->next)
-			m->next->link = &m->next;
-		ti->members = m;
-		ti->conns += m->kind == HANDLE_CONN;
-	}
-	lock_drop(&ti->lock);
-	return ok;
+	m->next = ti->members;
+	m->link = &ti->members;
+	if (m->next)
+		m->next->link = &m->next;
+	ti->members = m;
+	ti->conns += m->kind == HANDLE_CONN;
 }
 
 static void unlist(struct member *m)
@@ -42,26 +35,32 @@ static void unlist(struct member *m)
 	lock_drop(&m->ti->lock);
 }
 
-static void refused(struct object *o)
+/* Opens the handle where none can be refused any more: it may be guessed.  Under the lock. */
+static ti_status_t join(struct service *ti, struct member *m, void (*destroy)(struct object *o))
 {
-	(void)o;
+	if (ti->closing)
+		return TI_INVALID_HANDLE;
+	if (object_open(&m->obj, m->kind, destroy))
+		return TI_INSUFFICIENT_RESOURCES;
+	list(ti, m);
+	object_hold(&m->obj); /* who closes it already waits for the lock, to unlist it */
+	return TI_SUCCESS;
 }
 
 ti_status_t service_join(struct service *ti, struct member *m, enum handle_kind kind,
 	void (*destroy)(struct object *o))
 {
+	ti_status_t st;
+
 	m->ti = ti;
 	m->kind = kind;
-	if (object_open(&m->obj, kind, destroy))
-		return TI_INSUFFICIENT_RESOURCES;
 	object_hold(&ti->obj);
-	if (list(ti, m))
-		return TI_SUCCESS;
-	m->obj.release = refused;
-	(void)object_close(&m->obj);
-	object_put(&m->obj);
-	object_put(&ti->obj);
-	return TI_INVALID_HANDLE;
+	lock_take(&ti->lock);
+	st = join(ti, m, destroy);
+	lock_drop(&ti->lock);
+	if (st)
+		object_put(&ti->obj);
+	return st;
 }
 
 void *member_get(struct service *ti, const void *handle, enum handle_kind kind)
@@ -175,6 +174,17 @@ static void run_end(struct job *job)
 		ti->gone_cb(ti->gone_context);
 	fork_called_back(forks);
 	service_put(ti);
+}
+
+bool service_stay(struct service *ti)
+{
+	bool stays;
+
+	lock_take(&ti->lock);
+	stays = !ti->closing || ti->conns;
+	ti->conns += stays;
+	lock_drop(&ti->lock);
+	return stays;
 }
 
 void service_conn_gone(struct service *ti)

@@ -33,8 +33,9 @@ struct member {
 };
 
 /*
- * Opens a handle for m.  destroy is called when the last reference is gone, and frees it; not if
- * this fails.  TI_INSUFFICIENT_RESOURCES; TI_INVALID_HANDLE: the service is being destroyed.
+ * Opens a handle for m, which others may guess and close from now on: the caller has a reference.
+ * destroy is called when the last one is gone, and frees it; not if this fails.
+ * TI_INSUFFICIENT_RESOURCES; TI_INVALID_HANDLE: the service is being destroyed.
  */
 ti_status_t service_join(struct service *ti, struct member *m, enum handle_kind kind,
 	void (*destroy)(struct object *o));
@@ -50,6 +51,12 @@ bool service_leave_locked(struct member *m);
 
 /* The last step of an object's destroy: lets go of the service. */
 void member_end(struct member *m);
+
+/*
+ * The end of a service that is held waits for service_conn_gone(), as it does for a connection: its
+ * pools are there until then.  False: it has come.
+ */
+bool service_stay(struct service *ti);
 
 /* A connection of the service is gone altogether. */
 void service_conn_gone(struct service *ti);

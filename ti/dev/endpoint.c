@@ -119,10 +119,12 @@ static ti_status_t create(
 		make_ipv6(ep, addr, port);
 	if (map_address(ep))
 		st = service_join(ti, &ep->m, HANDLE_ENDPOINT, destroy);
-	if (st)
+	if (st) {
 		free(ep);
-	else
+	} else {
 		*ph_ep = ep->m.obj.handle;
+		object_put(&ep->m.obj);
+	}
 	return st;
 }
 

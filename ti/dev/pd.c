@@ -38,6 +38,7 @@ static ti_status_t create(struct service *ti, const struct endpoint *ep, ti_pd_h
 		st = service_join(ti, &pd->m, HANDLE_PD, destroy);
 	if (!st) {
 		*ph_pd = pd->m.obj.handle;
+		object_put(&pd->m.obj);
 		return TI_SUCCESS;
 	}
 	pd->m.ti = NULL;

@@ -55,6 +55,7 @@ ti_status_t mem_add(struct service *ti, struct pd *pd, const struct mem *what, t
 		free(mem);
 	} else {
 		*ph = mem->m.obj.handle;
+		object_put(&mem->m.obj);
 	}
 	return st;
 }
@@ -63,17 +64,19 @@ static ti_status_t reg(struct service *ti, struct pd *pd, void *addr, uint32_t l
 	ti_rdma_desc_t *desc, ti_mem_handle_t *ph)
 {
 	struct mem what = {.mr = ibv_reg_mr(pd->ibpd, addr, len, access)};
+	ti_region_key_t rkey;
 	ti_status_t st;
 
 	if (!what.mr)
 		return status_of_errno(errno);
+	rkey = what.mr->rkey;
 	st = mem_add(ti, pd, &what, ph);
 	if (st) {
 		(void)ibv_dereg_mr(what.mr);
 		return st;
 	}
 	desc->vaddr = (uintptr_t)addr;
-	desc->rkey = what.mr->rkey;
+	desc->rkey = rkey;
 	log_line(LOG_LVL_DEBUG, "ti: memory %p: %u bytes at %p, key %#x", (void *)*ph, len, addr,
 		desc->rkey);
 	return TI_SUCCESS;

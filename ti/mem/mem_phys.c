@@ -65,6 +65,7 @@ static ti_status_t reg(struct service *ti, struct pd *pd, const struct pages *p,
 	uint64_t wanted = desc->vaddr ? desc->vaddr : p->addr[0], offset = wanted % p->size;
 	struct mem what = {.view_len = p->n * p->size};
 	void *at = (void *)(uintptr_t)p->addr[0];
+	ti_region_key_t rkey;
 	ti_status_t st;
 
 	if (!are_adjacent(p)) {
@@ -75,10 +76,11 @@ static ti_status_t reg(struct service *ti, struct pd *pd, const struct pages *p,
 			wanted = (uintptr_t)at;
 	}
 	what.mr = ibv_reg_mr_iova(pd->ibpd, at, what.view_len, wanted - offset, access);
+	rkey = what.mr ? what.mr->rkey : 0;
 	st = what.mr ? mem_add(ti, pd, &what, ph) : status_of_errno(errno);
 	if (!st) {
 		desc->vaddr = wanted;
-		desc->rkey = what.mr->rkey;
+		desc->rkey = rkey;
 		return TI_SUCCESS;
 	}
 	if (what.mr)

@@ -192,6 +192,29 @@ static bool fill(struct pool *pool, const uint32_t *sizes)
 	return true;
 }
 
+/* ---- whose an element is ---- */
+
+static bool has_element(const struct pool *pool, const void *e)
+{
+	uintptr_t at = (uintptr_t)e - (uintptr_t)pool->elements;
+
+	return at < pool->count * pool->stride && at % pool->stride == 0;
+}
+
+struct pool *pool_with(struct service *ti, const ti_data_element_t *e)
+{
+	struct member *m;
+
+	lock_take(&ti->lock);
+	for (m = ti->members; m; m = m->next)
+		if (m->kind == HANDLE_POOL && has_element((struct pool *)m, e))
+			break;
+	if (m)
+		object_hold(&m->obj);
+	lock_drop(&ti->lock);
+	return (struct pool *)m;
+}
+
 /* ---- registration ---- */
 
 static struct pool_reg *find_reg(struct pool *pool, const struct pd *pd)
@@ -309,6 +332,7 @@ static ti_status_t create(struct service *ti, const struct pool *what, const uin
 	if (pool->buffers)
 		pool_register_early(pool);
 	*ph_pool = pool->m.obj.handle;
+	object_put(&pool->m.obj);
 	return TI_SUCCESS;
 }
 

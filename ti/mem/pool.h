@@ -71,6 +71,12 @@ static inline bool pool_owns(const struct pool *pool, const void *addr, uint64_t
 	return pool->buffers && at < pool->buffers_len && len <= pool->buffers_len - at;
 }
 
+/*
+ * The pool of ti's whose element e would be, with a reference; NULL: there is none.  Does not touch
+ * e, which may be anything.
+ */
+struct pool *pool_with(struct service *ti, const ti_data_element_t *e);
+
 /* Has it as many descriptors as it says?  Where they are the program's own, that is believed. */
 static inline bool pool_has_descs(const struct element *el)
 {

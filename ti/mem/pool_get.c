@@ -105,8 +105,8 @@ static struct pool_wait *serve_first(struct pool *pool, ti_pool_response_t *resp
 }
 
 /*
- * Calls back in order; one thread at a time, since a callback may put elements.  Under the lock,
- * which it drops meanwhile, with a reference.
+ * Calls back in order; one thread at a time, since a callback may put elements.  Not once the
+ * pool's service has ended.  Under the lock, which it drops meanwhile, with a reference.
  */
 static void serve(struct pool *pool)
 {
@@ -117,7 +117,7 @@ static void serve(struct pool *pool)
 	if (pool->serving)
 		return;
 	pool->serving = true;
-	while ((w = serve_first(pool, &resp)) != NULL) {
+	while (object_is_open(&pool->m.obj) && (w = serve_first(pool, &resp)) != NULL) {
 		ti_res_pool_cb_t cb = w->cb;
 		bool done = !w->missing;
 

@@ -65,6 +65,7 @@ struct conn {
 	ti_conn_request_t own_request;
 	uint16_t offset, offset_len; /* of private data: what a listener compares */
 	uint8_t priv_out[PRIV_REP_MAX], priv_in[PRIV_MAX];
+	uint8_t priv_came[PRIV_MAX]; /* as priv_in was, which the program may edit */
 	uint32_t priv_out_len, priv_in_len;
 
 	/* what stands for it below */

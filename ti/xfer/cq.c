@@ -37,6 +37,7 @@ static ti_status_t create(struct service *ti, struct pd *pd, uint32_t max, ti_cq
 		free(cq);
 	} else {
 		*ph_cq = cq->m.obj.handle;
+		object_put(&cq->m.obj);
 	}
 	return st;
 }

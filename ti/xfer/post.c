@@ -230,6 +230,15 @@ static enum ibv_wr_opcode piece_opcode(const struct element *el)
 									   : el->opcode;
 }
 
+/* What the program has said to send of its bytes, and no more; all, with TI_OPT_IMMEDIATE alone. */
+static uint32_t immediate(const struct element *el)
+{
+	uint32_t len = el->e.oob_data_len, imm = 0;
+
+	memcpy(&imm, &el->e.oob_data, len && len < sizeof imm ? len : sizeof imm);
+	return imm;
+}
+
 /* Once the adapter has the last one, el may be the program's again.  Negative errno: it refused. */
 static int post_piece(struct conn *c, struct element *el)
 {
@@ -244,7 +253,7 @@ static int post_piece(struct conn *c, struct element *el)
 			   *bad;
 	int ret;
 
-	memcpy(&wr.imm_data, &el->e.oob_data, sizeof wr.imm_data);
+	wr.imm_data = immediate(el);
 	if (el->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || el->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		atomic_fill(c, el, &wr);
 	} else {
