@@ -120,6 +120,7 @@ static void an_error(ti_cq_handle_t cq)
 	tx_await(&came, 1);
 	tx_await(&broken, 1);
 	tx_disconnect(&a);
+	tx_await(&broken, 2); /* the other side hears of it */
 	tx_disconnect(&p);
 }
 
