@@ -104,8 +104,8 @@ struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm)
 
 void id_clear_remote(struct cm_id *id)
 {
-	struct cm_id **link =
-		&id->cm->by_remote[mix(id->remote_comm, gid_word(id->addr.grh.remote))];
+	uint32_t bucket = mix(id->remote_comm, gid_word(id->addr.grh.remote));
+	struct cm_id **link = &id->cm->by_remote[bucket];
 
 	if (!id->remote_comm)
 		return;

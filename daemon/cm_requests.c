@@ -30,12 +30,6 @@ static bool is_local(void *arg, const uint8_t gid[MAD_GID])
 	return mad_service_is_local(k->mads, gid);
 }
 
-static uint64_t now(void *arg)
-{
-	(void)arg;
-	return clock_ns();
-}
-
 static uint32_t random_word(void *arg)
 {
 	struct cm_requests *k = arg;
@@ -51,7 +45,7 @@ int cm_requests_start(struct cm_requests *k, struct server *s, struct mad_port *
 	k->cm.env = (struct cm_env){
 		.event = on_event,
 		.is_local = is_local,
-		.now = now,
+		.now = mad_service_now,
 		.random = random_word,
 		.arg = k,
 	};

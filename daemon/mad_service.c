@@ -26,7 +26,7 @@ static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_
 	return mad_loopback(&m->port, to, mad);
 }
 
-static uint64_t now(void *arg)
+uint64_t mad_service_now(void *arg)
 {
 	(void)arg;
 	return clock_ns();
@@ -35,6 +35,6 @@ static uint64_t now(void *arg)
 void mad_service_start(struct mad_service *m, const struct server *s)
 {
 	m->server = s;
-	m->port = (struct mad_port){.transmit = transmit, .now = now, .arg = m};
+	m->port = (struct mad_port){.transmit = transmit, .now = mad_service_now, .arg = m};
 	mad_port_init(&m->port);
 }

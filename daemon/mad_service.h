@@ -15,5 +15,8 @@ struct mad_service {
 
 void mad_service_start(struct mad_service *m, const struct server *s);
 
+/* The clock of MADs and of the communication manager: ns.  arg is of no use. */
+uint64_t mad_service_now(void *arg);
+
 /* Is it a GID of the port's table? */
 bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID]);

@@ -14,8 +14,7 @@ enum { METHODS = 128 };
 struct mad_registry {
 	struct mad_registry *next; /* another version of it */
 	uint8_t version;
-	unsigned agents;      /* of it, those included that send alone */
-	unsigned rmpp_agents; /* ... that know RMPP */
+	unsigned rmpp_agents; /* that know RMPP */
 	struct mad_agent *by_method[METHODS];
 };
 
@@ -68,7 +67,6 @@ int mad_register(struct mad_port *port, struct mad_agent *a)
 	for (unsigned m = 0; m < METHODS; m++)
 		if (wants(a, m))
 			c->by_method[m] = a;
-	c->agents++;
 	c->rmpp_agents += !!a->receive_long;
 	a->port = port;
 	a->hi_tid = ++port->next_hi_tid;
@@ -91,7 +89,6 @@ void mad_unregister(struct mad_agent *a)
 	for (unsigned m = 0; m < METHODS; m++)
 		if (wants(a, m))
 			c->by_method[m] = NULL;
-	c->agents--;
 	c->rmpp_agents -= !!a->receive_long;
 	*a->link = a->next;
 	if (a->next)

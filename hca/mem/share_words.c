@@ -23,9 +23,8 @@ static const char *const words[SHARE_REASONS] = {
 	[SHARE_HUGETLB] = "it has huge pages of hugetlbfs",
 	[SHARE_ATTRIBUTES] = "it has attributes that would be lost (wiped on fork, sealed, a key)",
 	[SHARE_USERFAULTFD] = "a userfaultfd of the program watches it",
-	[SHARE_THREADS] =
-		"other threads run and cannot be held off (before Linux 5.19: nor once it was "
-		"mapped)",
+	[SHARE_THREADS] = "other threads run and cannot be held off (before Linux 5.19: nor once "
+			  "it was mapped)",
 	[SHARE_PINNED] = "the kernel holds pages of the process (io_uring)",
 	[SHARE_EDGE] = "it is not of whole pages, and other data lies there",
 	[SHARE_MIXED_ATOMICS] = "another region serves atomics on the same bytes without mapping",

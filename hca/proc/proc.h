@@ -31,10 +31,12 @@ struct exec *exec_self(void);
 
 /*
  * The same for what must not be left undone: if all slots are taken, one that is kept for this, one
- * thread at a time; waits for the thread that has it.  NULL: not attached.  Whoever has it waits
- * for nobody, and gives it back by exec_put(); in between the thread may get it again.
+ * thread at a time; waits for the thread that has it, which may serve a queue meanwhile, but waits
+ * for nobody itself.  NULL: not attached.  In between the thread may get it again.
  */
 struct exec *exec_get(void);
+
+/* Gives back what exec_get() gave, NULL too. */
 void exec_put(struct exec *x);
 
 /* The view of our own process. */

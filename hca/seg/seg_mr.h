@@ -50,11 +50,8 @@ enum seg_mr_flags {
 	MR_WINDOW = 1 << 0,    /* a memory window: a part of another region, for rkeys only */
 	MR_WINDOW_QP = 1 << 1, /* ... of type 2: belongs to one QP and is invalidated by requests */
 	MR_NULL = 1 << 2,      /* reads zeros, swallows what is written; for lkeys only */
-	MR_EXPORT =
-		1 << 3, /* no region for requests: memory that others may map (hca/mem/export.h) */
-	/* Registered for persistent flushes; neither: nothing can make it durable
-	 * (hca/exec/persist.h)
-	 */
+	MR_EXPORT = 1 << 3,    /* no region: memory that others may map (hca/mem/export.h) */
+	/* Registered for persistent flushes (hca/exec/persist.h); neither: nothing makes it so. */
 	MR_PMEM = 1 << 4,
 	MR_FILE = 1 << 5,
 	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/exec/crash_journal.h) */

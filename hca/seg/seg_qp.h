@@ -64,9 +64,8 @@ struct seg_rxq {
 enum {
 	SEG_TYPE_SRQ = 0x40,
 	SEG_TYPE_XRC_SRQ = 0x41,
-	SEG_TYPE_TM_SRQ = 0x42, /* matches tags: its srq is the entry of ... */
-	SEG_TYPE_TM_LIST =
-		0x43, /* the list of tags, whose receives are taken by tag: hca/seg/tm_list.h */
+	SEG_TYPE_TM_SRQ = 0x42,  /* matches tags: its srq is the entry of ... */
+	SEG_TYPE_TM_LIST = 0x43, /* ... this: receives by tag (hca/seg/tm_list.h) */
 };
 
 /* seg_qp.send_cq, recv_cq: none. */
@@ -240,8 +239,7 @@ struct seg_rqe {
 		};
 		struct {                        /* with several: who took it */
 			_Atomic uint64_t state; /* hca/seg/rxq.h */
-			uint32_t qp; /* index of the QP that received, SEG_NONE: of another process
-				      */
+			uint32_t qp; /* index of the QP that received; SEG_NONE: not ours */
 			uint32_t qpn;
 			uint32_t cq;
 			uint8_t sl;

@@ -71,7 +71,7 @@ static void run_finish(struct job *job)
 	if (c->gone_cb)
 		c->gone_cb(c->gone_context);
 	fork_called_back(forks);
-	service_conn_gone(c->m.ti);
+	service_unstay(c->m.ti);
 	conn_put(c);
 }
 

@@ -7,7 +7,7 @@ struct member;
 struct core_calls {
 	/* Starts what every service needs besides the system thread.  0 or a negative errno. */
 	int (*start)(void);
-	/* Closes a connection, if nobody did; its end calls service_conn_gone(). */
+	/* Closes a connection, if nobody did; its end calls service_unstay(). */
 	void (*close_conn)(struct member *m);
 	/* Closes a completion queue that no connection uses, if nobody did. */
 	void (*close_cq)(struct member *m);

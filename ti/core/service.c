@@ -20,7 +20,7 @@ static void list(struct service *ti, struct member *m)
 	if (m->next)
 		m->next->link = &m->next;
 	ti->members = m;
-	ti->conns += m->kind == HANDLE_CONN;
+	ti->stays += m->kind == HANDLE_CONN;
 }
 
 static void unlist(struct member *m)
@@ -181,18 +181,18 @@ bool service_stay(struct service *ti)
 	bool stays;
 
 	lock_take(&ti->lock);
-	stays = !ti->closing || ti->conns;
-	ti->conns += stays;
+	stays = !ti->closing || ti->stays;
+	ti->stays += stays;
 	lock_drop(&ti->lock);
 	return stays;
 }
 
-void service_conn_gone(struct service *ti)
+void service_unstay(struct service *ti)
 {
 	bool last;
 
 	lock_take(&ti->lock);
-	last = --ti->conns == 0 && ti->closing;
+	last = --ti->stays == 0 && ti->closing;
 	lock_drop(&ti->lock);
 	if (last)
 		system_post(&ti->end_job);
@@ -208,7 +208,7 @@ static void run_close(struct job *job)
 		core_calls.close_conn(m);
 		object_put(&m->obj);
 	}
-	service_conn_gone(ti);
+	service_unstay(ti);
 }
 
 ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_context)
@@ -223,7 +223,7 @@ ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_cont
 	}
 	lock_take(&ti->lock);
 	ti->closing = true;
-	ti->conns++;
+	ti->stays++;
 	lock_drop(&ti->lock);
 	ti->gone_cb = pfn_cb;
 	ti->gone_context = p_context;

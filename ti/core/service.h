@@ -15,7 +15,7 @@ struct service {
 	struct object obj;
 	struct lock lock;
 	struct member *members; /* whose handles are open */
-	unsigned conns;         /* that are not gone, closed ones too */
+	unsigned stays;         /* what its end waits for: connections, and service_stay() */
 	struct lock guests;     /* of what pools have in domains (ti/dev/pd.h) */
 	bool closing;
 	struct job close_job, end_job;
@@ -53,13 +53,13 @@ bool service_leave_locked(struct member *m);
 void member_end(struct member *m);
 
 /*
- * The end of a service that is held waits for service_conn_gone(), as it does for a connection: its
- * pools are there until then.  False: it has come.
+ * The end of a service that is held waits for service_unstay(): its pools are there until then.
+ * False: it has come.
  */
 bool service_stay(struct service *ti);
 
-/* A connection of the service is gone altogether. */
-void service_conn_gone(struct service *ti);
+/* One thing less that its end waits for; each connection is one, until it is gone altogether. */
+void service_unstay(struct service *ti);
 
 /* The service with a reference, or NULL. */
 struct service *service_get(ti_handle_t h_ti);

@@ -213,7 +213,7 @@ ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
 /* ---- back ---- */
 
 /* From the program into the pool; false: it is not one that is out. */
-static bool give_back(struct pool *pool, struct element *el)
+static bool take_back(struct pool *pool, struct element *el)
 {
 	uint32_t out = ELEMENT_OUT;
 
@@ -229,7 +229,7 @@ static bool put_list(struct pool *pool, ti_data_element_t *list)
 	uint32_t n = 0;
 
 	for (at = list; at; at = at->p_next_msg, n++) {
-		if (!give_back(pool, element_of(at)))
+		if (!take_back(pool, element_of(at)))
 			break;
 		last = at;
 	}

@@ -99,7 +99,7 @@ ti_status_t give_back(
 		else
 			st = TI_INVALID_PARAMETER;
 		if (forks == fork_count())
-			service_conn_gone(ti);
+			service_unstay(ti);
 	}
 	if (cq)
 		object_put(&cq->m.obj);
