@@ -4,7 +4,7 @@
 #   make            build into build/; everything runs uninstalled from there
 #   make demo       install what is missing, build, run RDMA programs on it
 #   make check      unit tests, small programs and the model explorer: about 2 minutes
-#   make test       install what is missing, build, run all tests: under 20 minutes
+#   make test       install what is missing, build, run all tests: under 9 minutes
 #   make soak       random requests against a model, for SECONDS= (else until it is ended), from SEED= on
 #   make bench      measure beside UCX and libfabric: results in build/bench/
 #   make install    DESTDIR= and PREFIX= are honoured
@@ -45,7 +45,7 @@ check: configure
 test: setup-test
 	$(MAKE) configure
 	$(MAKE) all
-	$(RUN_TESTS) unit:2 model:2 prog:2 programs programs-user storm rest
+	$(RUN_TESTS) unit:2 model:2 prog:2 programs:2 programs-user:2 storm:2 slow:2 rest
 
 # No limit but one's patience; a difference ends it and prints how to repeat it.
 SOAK_SECONDS = $(if $(filter undefined,$(origin SECONDS)),1000000000,$(SECONDS))

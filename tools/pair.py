@@ -30,10 +30,27 @@ class CannotRun(Exception):
     """Why this cannot run here."""
 
 
+reserved = []  # a socket for each port that we gave out, until we end
+
+
+def reserve(port):
+    """Keeps other runs off a port until we end; False: another has it."""
+    name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        name.bind(f"\0weft-test-port-{port}")
+    except OSError:
+        name.close()
+        return False
+    reserved.append(name)
+    return True
+
+
 def free_port():
-    """A TCP port of our range on which nobody listens."""
+    """A TCP port of our range on which nobody listens, and that no other run was given."""
     while True:
         port = random.choice(PORTS)
+        if not reserve(port):
+            continue
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
             try:
                 s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
