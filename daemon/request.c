@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What weftd does for each op of rdv/proto.h. */
+#include "daemon/request.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
-#include "daemon/session.h"
 #include "daemon/status.h"
 #include "pages/piece.h"
 

@@ -82,17 +82,8 @@ struct server {
 	uint64_t refusals[REF_COUNT];
 };
 
-/*
- * Makes weftd ready to serve: lock, epoch, hub, page, socket.  On failure returns a negative
- * errno and leaves one line for people in why.  May wait 2 s for a predecessor to leave.
- */
-int server_start(struct server *s, const char *fabric, char *why, size_t size);
-
 /* Serves until told to stop, or idle for long enough.  0 or a negative errno. */
 int server_run(struct server *s);
-
-/* Takes the socket away, so that the next client starts a new weftd; frees the sessions. */
-void server_end(struct server *s);
 
 /* Puts w under the eyes of epoll for reading.  -errno. */
 int server_watch(struct server *s, struct watch *w);

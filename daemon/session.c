@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/request.h"
 
 enum { MESSAGES_AT_A_TIME = 16 };
 

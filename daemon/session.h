@@ -25,9 +25,3 @@ void session_accept(struct server *s, struct watch *w, uint32_t events);
 
 /* Ends a connection; its process, if it lives, stays. */
 void session_close(struct server *s, struct session *c);
-
-/*
- * Carries out one request.  Returns the reply's status, 0 or a negative errno; or 1 if the
- * message is none that a sane client sends: it was counted and the connection must be closed.
- */
-int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* How weftd becomes the one server of its fabric. */
+#include "daemon/startup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "rdv/fork.h"
+#include "rdv/grow.h"
+#include "rdv/segment.h"
 #include "rdv/spawn.h"
 
 enum { CALL_TRIES = 3 };

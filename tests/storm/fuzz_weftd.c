@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cm/cm_proto.h"
-#include "daemon/server.h"
+#include "daemon/startup.h"
 #include "rdv/proto.h"
 
 enum { CLIENTS = 2, PACKET_MAX = 80 };
