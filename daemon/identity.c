@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/identity.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -19,45 +18,6 @@ enum {
 	DEFAULT_PKEY = 0xffff,
 };
 
-/* What is the same after each start of this host, and on no other. */
-static void host_name(char *buf, size_t size)
-{
-	FILE *f = fopen("/etc/machine-id", "re");
-
-	buf[0] = '\0';
-	if (f) {
-		if (!fgets(buf, size, f))
-			buf[0] = '\0';
-		fclose(f);
-	}
-	buf[strcspn(buf, "\n")] = '\0';
-	if (!buf[0] && gethostname(buf, size) == 0)
-		buf[size - 1] = '\0';
-}
-
-/* FNV-1a, then a finalizer: neighbours in name are not neighbours in number. */
-static uint64_t hash(const char *a, const char *b)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *a; a++)
-		h = (h ^ (uint8_t)*a) * 0x100000001b3ull;
-	h = (h ^ 0xff) * 0x100000001b3ull;
-	for (; *b; b++)
-		h = (h ^ (uint8_t)*b) * 0x100000001b3ull;
-	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-	return h ^ h >> 33;
-}
-
-uint64_t identity_guid(const char *fabric)
-{
-	const uint64_t group = 1ull << 56, local = 2ull << 56;
-	char host[256];
-
-	host_name(host, sizeof host);
-	return htobe64((hash(host, fabric) & ~group) | local);
-}
-
 static void fill_port(struct fabric_port *port)
 {
 	port->state = IBV_PORT_ACTIVE;
@@ -71,18 +31,18 @@ static void fill_port(struct fabric_port *port)
 	port->pkey[0] = DEFAULT_PKEY;
 }
 
-static void fill_page(struct fabric_page *page, const char *fabric)
+static void fill_page(struct fabric_page *page, const char *fabric, uint64_t guid)
 {
 	page->version = 1;
 	snprintf(page->fabric, sizeof page->fabric, "%s", fabric);
 	snprintf(page->device, sizeof page->device, "weft0");
-	page->node_guid = identity_guid(fabric);
+	page->node_guid = guid;
 	page->sys_image_guid = page->node_guid;
 	page->n_ports = 1;
 	fill_port(&page->port);
 }
 
-int identity_create(const char *fabric, struct fabric_page **page, int *fd)
+int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd)
 {
 	size_t size = (sizeof **page + 4095) & ~4095ul;
 	void *p = MAP_FAILED;
@@ -99,7 +59,7 @@ int identity_create(const char *fabric, struct fabric_page **page, int *fd)
 		return ret;
 	}
 	*page = p;
-	fill_page(*page, fabric);
+	fill_page(*page, fabric, guid);
 	return 0;
 }
 

@@ -8,13 +8,10 @@
 #include "fabric/gid_table.h"
 
 /*
- * Makes the fabric page of an Ethernet node with one port and no GIDs: *page for writing, *fd a
- * memfd that can only be mapped read-only any more.  -errno.
+ * Makes the fabric page of an Ethernet node with that GUID (daemon/guid.h), one port and no GIDs:
+ * *page for writing, *fd a memfd that can only be mapped read-only any more.  -errno.
  */
-int identity_create(const char *fabric, struct fabric_page **page, int *fd);
-
-/* The node GUID of this host in a fabric, network order; the same after each start. */
-uint64_t identity_guid(const char *fabric);
+int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd);
 
 /* What a look at the host's addresses and links brought. */
 struct identity_news {

@@ -23,6 +23,7 @@
 #include "daemon/addrs.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
+#include "daemon/guid.h"
 #include "daemon/identity.h"
 #include "daemon/session.h"
 #include "rdv/conn.h"
@@ -221,8 +222,11 @@ static void find_netns(struct server *s)
 
 static int make_page(struct server *s, const struct failure *f)
 {
-	int ret = identity_create(s->paths.fabric, &s->page, &s->page_fd);
+	struct guid_place place;
+	int ret;
 
+	guid_look(&place, s->paths.dir_fd, s->paths.fabric);
+	ret = identity_create(s->paths.fabric, guid_make(&place), &s->page, &s->page_fd);
 	if (ret)
 		return fail(f, ret, "cannot create the fabric page: %s", strerror(-ret));
 	if (s->epoch > 1)
