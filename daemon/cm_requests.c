@@ -49,7 +49,7 @@ int cm_requests_start(struct cm_requests *k, struct server *s, struct mad_port *
 		.random = random_word,
 		.arg = k,
 	};
-	k->cm.ca_guid = be64toh(s->page->node_guid);
+	k->cm.ca_guid = be64toh(s->node->page->node_guid);
 	k->cm.epoch = s->epoch;
 	return cm_init(&k->cm, port);
 }

@@ -13,6 +13,9 @@
  */
 int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd);
 
+/* Unmaps it; the fd is the caller's. */
+void identity_end(struct fabric_page *page);
+
 /* What a look at the host's addresses and links brought. */
 struct identity_news {
 	size_t lost;             /* addresses that found no room in the GID table */
@@ -20,6 +23,6 @@ struct identity_news {
 	bool went_up, went_down; /* the port */
 };
 
-/* Publishes the host's addresses as GIDs, and the state of the port. */
+/* Publishes the host's addresses as GIDs of port 1, and the state of that port. */
 struct identity_news identity_update(
 	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up);

@@ -57,7 +57,7 @@ static void give_attachment(const struct server *s, const struct process *p, str
 	r->msg.attach_id = p->id;
 	r->msg.hub_id = s->env.hub_id;
 	r->msg.size = SEG_SIZE;
-	r->fds[0] = s->page_fd;
+	r->fds[0] = p->node->page_fd;
 	r->fds[1] = s->hub_fd;
 	r->fds[2] = p->seg_fd;
 	r->fds[3] = p->async_fd;
@@ -148,6 +148,7 @@ static int do_attach(struct server *s, struct session *c, struct proto_in *in, s
 		return ret;
 	p->own_pid = in->msg.pid;
 	p->pid_ns = in->msg.pid_ns;
+	p->node = s->node;
 	p->session = c;
 	c->process = p;
 	give_attachment(s, p, r);

@@ -10,6 +10,7 @@
 
 #include "daemon/leases.h"
 #include "daemon/members.h"
+#include "daemon/nodes.h"
 #include "daemon/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
@@ -65,9 +66,10 @@ struct server {
 	struct watch listener, signals, timer, addrs;
 
 	struct recover_env env; /* hub segment and id in it */
-	int hub_fd, page_fd;
-	struct fabric_page *page;
-	bool had_uplink; /* a link but loopback was up since we run */
+	int hub_fd;
+	struct nodes nodes;
+	struct node *node; /* number 0: the device of this host */
+	bool had_uplink;   /* a link but loopback was up since we run */
 
 	struct session *sessions;  /* list: all connections */
 	struct process *processes; /* list */

@@ -194,7 +194,7 @@ static bool gid_becomes(const struct fabric_page *page, uint32_t i, const char *
 	}
 	do {
 		fabric_read(page, &now);
-		if (memcmp(now.port.gid[i].raw, want, 16) == 0)
+		if (memcmp(now.port[0].gid[i].raw, want, 16) == 0)
 			return true;
 		usleep(5000);
 	} while (seconds() < end);
@@ -211,8 +211,8 @@ static int addresses(void)
 		return skip("cannot make a network namespace");
 	CHECK_EQ(rdv_attach(&at), 0);
 	fabric_read(at->fabric, &page);
-	CHECK(page.port.gid[0].raw[0] == 0xfe && page.port.gid[0].raw[1] == 0x80);
-	CHECK(memcmp(page.port.gid[0].raw + 8, &page.node_guid, 8) == 0);
+	CHECK(page.port[0].gid[0].raw[0] == 0xfe && page.port[0].gid[0].raw[1] == 0x80);
+	CHECK(memcmp(page.port[0].gid[0].raw + 8, &page.node_guid, 8) == 0);
 	CHECK(gid_becomes(at->fabric, 1, "127.0.0.1"));
 	CHECK_EQ(set_address("lo", NULL, true), 0);
 	CHECK_EQ(set_address("lo:1", "10.1.2.3", true), 0);
