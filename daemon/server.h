@@ -99,8 +99,13 @@ void server_unwatch(struct server *s, struct watch *w);
 /* Arms the timerfd for the earliest timer. */
 void server_arm(struct server *s);
 
-/* Counts a refusal and logs it at level info. */
+/* Counts a refusal and logs it at level info, in one line. */
 void server_refuse(struct server *s, enum refusal why);
+
+/* The same, and says in that line what was refused. */
+void server_refuse_what(struct server *s, enum refusal why, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 const char *refusal_name(enum refusal why);
 
 /* Fds open now, our own standing ones not counted. */

@@ -14,7 +14,7 @@ struct session {
 
 /* What a request gets back.  fds are borrowed, own_fd is closed after it was sent. */
 struct reply {
-	struct proto_msg msg;
+	union proto_payload payload; /* as the op has it */
 	int fds[PROTO_MAX_FDS];
 	int n_fds;
 	int own_fd; /* -1: none */

@@ -136,7 +136,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 {
 	struct cm_call call = call_for(id);
 	enum ident_state before = id->state;
-	struct proto_msg reply;
+	struct proto_cm_connecting reply;
 	int ret = 0;
 
 	if (id->state != ID_ROUTE_RESOLVED)
@@ -157,7 +157,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 		id->state = before;
 		return ret;
 	}
-	id->local_comm = reply.id;
+	id->local_comm = reply.comm_id;
 	return 0;
 }
 

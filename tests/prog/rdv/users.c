@@ -108,7 +108,8 @@ static int unprivileged(void)
 /* Another network namespace has another default fabric, and may not join ours. */
 static int other_netns(void)
 {
-	struct proto_msg attach = {.op = OP_ATTACH, .version = PROTO_VERSION};
+	const struct proto_attach call = {.pid = getpid()};
+	struct proto_out attach = proto_call(OP_ATTACH, &call);
 	const struct rdv_attach *at;
 	struct rdv_paths ours;
 	struct proto_in in;
@@ -121,7 +122,9 @@ static int other_netns(void)
 	if (unshare(CLONE_NEWNET) < 0)
 		return skip("cannot make a network namespace");
 	ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	ret = conn_call(&c, &attach, &ns, 1, &in);
+	attach.fds = &ns;
+	attach.n_fds = 1;
+	ret = conn_call(&c, &attach, &in);
 	CHECK_EQ(ret, -EACCES);
 	conn_close(&c);
 	CHECK_EQ(rdv_ping(NULL, NULL), -ENOTCONN);
