@@ -93,6 +93,7 @@ struct identity_news identity_update(
 {
 	static struct fabric_gid before[FABRIC_MAX_GIDS];
 	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
+	const struct gid_addr *main4 = gid_main_ipv4(addrs, n);
 	struct fabric_port *port = &page->port[0];
 	struct identity_news news;
 	bool changed;
@@ -101,6 +102,7 @@ struct identity_news identity_update(
 	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	news.lost = gid_table_update(port, page->node_guid, addrs, n);
+	port->active_mtu = gid_port_mtu(main4 ? main4->mtu : 0);
 	changed = set_state(port, port_up);
 	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
 	news.gids = memcmp(before, port->gid, sizeof before) != 0;

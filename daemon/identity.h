@@ -23,6 +23,6 @@ struct identity_news {
 	bool went_up, went_down; /* the port */
 };
 
-/* Publishes the host's addresses as GIDs of port 1, and the state of that port. */
+/* Publishes the host's addresses as GIDs of port 1, and the state and MTU of that port. */
 struct identity_news identity_update(
 	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up);

@@ -336,7 +336,7 @@ static void fill_path(struct ident *id)
 		.numb_path = 1,
 		.pkey = htons(PKEY_DEFAULT),
 		.mtu_selector = SELECT_EXACTLY,
-		.mtu = dev->mtu,
+		.mtu = device_mtu(dev),
 		.rate_selector = SELECT_EXACTLY,
 		.rate = RATE_100_GBPS,
 		.packet_life_time_selector = SELECT_EXACTLY,

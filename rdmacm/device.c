@@ -23,7 +23,6 @@ static int open_device(struct device *d)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_device_attr attr;
-	struct ibv_port_attr port;
 
 	if (!list)
 		return -errno;
@@ -32,7 +31,7 @@ static int open_device(struct device *d)
 	if (!d->verbs)
 		return errno ? -errno : -ENODEV;
 	d->pd = ibv_alloc_pd(d->verbs);
-	if (!d->pd || ibv_query_device(d->verbs, &attr) || ibv_query_port(d->verbs, 1, &port)) {
+	if (!d->pd || ibv_query_device(d->verbs, &attr)) {
 		int err = errno ? errno : EIO;
 
 		if (d->pd)
@@ -43,7 +42,6 @@ static int open_device(struct device *d)
 	}
 	d->max_responder = clamp(attr.max_qp_rd_atom);
 	d->max_initiator = clamp(attr.max_qp_init_rd_atom);
-	d->mtu = port.active_mtu;
 	return 0;
 }
 
@@ -120,6 +118,13 @@ int device_gid_index(const uint8_t gid[16])
 		if (port.gid[i].type && memcmp(port.gid[i].raw, gid, 16) == 0)
 			return i;
 	return -ENOENT;
+}
+
+uint8_t device_mtu(const struct device *dev)
+{
+	const struct fabric_page *page = atomic_load_explicit(&dev->page, memory_order_acquire);
+
+	return page->port[PORT - 1].active_mtu;
 }
 
 static bool is_v4(const uint8_t gid[16])

@@ -145,7 +145,6 @@ struct device {
 	struct ibv_xrcd *xrcd;                  /* device_xrcd() */
 	const struct fabric_page *_Atomic page; /* live */
 	uint8_t max_responder, max_initiator;
-	uint8_t mtu;
 };
 
 /* The one device, opened once for the life of the process. */
@@ -156,6 +155,8 @@ void device_forked_child(void);
 int device_xrcd(struct ibv_xrcd **xrcd);
 /* Index of one of our GIDs, -ENOENT. */
 int device_gid_index(const uint8_t gid[16]);
+/* The MTU of the port now, enum ibv_mtu: it follows the link's. */
+uint8_t device_mtu(const struct device *dev);
 /* The first address of that family; loopback: that one. */
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr);
 
