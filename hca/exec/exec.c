@@ -6,6 +6,7 @@
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/exec_op.h"
+#include "hca/exec/qp_timers.h"
 #include "hca/seg/park.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
@@ -13,32 +14,11 @@
 enum {
 	RNR_RETRY_FOREVER = 7,
 	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
-	ACK_UNIT_NS = 4096,
-	MIN_RETRY_NS = NSEC_PER_MSEC,
 	FINDING_NS = 500 * NSEC_PER_MSEC,
 	YOUNG_NS = 1000 * NSEC_PER_MSEC,
 	DEADLINE_NOW = 1,
 	STEP_REQUESTS = 64
 };
-
-uint64_t ack_patience_ns(const struct seg_qp *q)
-{
-	uint64_t ns = ((uint64_t)ACK_UNIT_NS << (q->timeout & 31)) * (q->retry_cnt + 1u);
-
-	if (!q->timeout)
-		return UINT64_MAX;
-	return ns < MIN_RETRY_NS ? MIN_RETRY_NS : ns;
-}
-
-uint64_t rnr_timer_ns(unsigned code)
-{
-	/* In units of 10 us: IBTA table of the RNR NAK timer field. */
-	static const uint32_t table[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
-		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-		24576, 32768, 49152};
-
-	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
-}
 
 bool exec_weftd_is_young(const struct exec *x)
 {

@@ -3,18 +3,15 @@
 
 #include <errno.h>
 
-#include "hca/exec/atomic_op.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/exec/exec_crash.h"
 #include "hca/exec/exec_plain.h"
 #include "hca/exec/exec_send.h"
 #include "hca/exec/exec_tm.h"
 #include "hca/exec/persist.h"
-#include "hca/exec/view_backing.h"
+#include "hca/exec/way_table.h"
 #include "hca/exec/window.h"
 #include "hca/seg/token.h"
-#include "pages/mover.h"
 
 enum { MTU_BASE_LOG = 7 };
 
@@ -192,28 +189,31 @@ enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_statu
 	return work_blame(w, remote);
 }
 
-/* (Lists and held are large: they are never zeroed whole on the hot path.) */
+/*
+ * The requester's SGEs, with the rights of need; false: an lkey does not allow it.  (Lists and held
+ * are large: they are never zeroed whole on the hot path.)
+ */
+static bool local_range(struct work *w, unsigned need, struct payload *p, struct held *held)
+{
+	payload_begin(p, held);
+	if (!resolve_sges(
+		    &w->req->view, w->req->pd, w->sge, w->num_sge, w->length, need, &p->l, held))
+		return false;
+	way_of_requester(w->req, p, held);
+	return true;
+}
+
 bool work_source(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
-	held->busy = p->mapped = false;
-	sgl_reset(&p->l);
-	p->held_at = 0;
-	p->here = true;
-	if (w->inline_data) {
-		sgl_add(&p->l, (uintptr_t)w->inline_data, w->length);
-		return true;
-	}
-	if (w->length && w->length <= SEG_PARK_BYTES &&
-		atomic_load_explicit(&w->req->qp->parked_copy, memory_order_acquire) ==
-			w->pos + 1) {
-		sgl_add(&p->l, (uintptr_t)w->req->park_buf, w->length);
-		return true;
-	}
-	p->here = end_is_here(w->req);
-	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length, 0, &p->l, held))
-		return false;
-	carry_reach(w->req, p, held);
+	held->busy = false;
+	if (w->inline_data)
+		payload_of_bytes(p, (void *)w->inline_data, w->length);
+	else if (w->length && w->length <= SEG_PARK_BYTES &&
+		 atomic_load_explicit(&w->req->qp->parked_copy, memory_order_acquire) == w->pos + 1)
+		payload_of_bytes(p, w->req->park_buf, w->length);
+	else
+		return local_range(w, 0, p, held);
 	return true;
 }
 
@@ -258,35 +258,18 @@ enum step work_succeed(struct work *w)
 
 /* ---- RDMA ---- */
 
-/* Are the pages of the range that was resolved last reached by loads and stores? */
-static bool range_is_mapped(const struct held *held)
-{
-	return share_is_mapped(held->mr[held->n - 1].share);
-}
-
-/* Memory of the responder, none of it yet. */
-static void begin_range(const struct work *w, struct payload *p, const struct held *held)
-{
-	sgl_reset(&p->l);
-	p->held_at = held->n;
-	p->here = end_is_here(w->mem);
-	p->mapped = false;
-}
-
 /* The responder's side of an RDMA operation: the rkey and the QP must both allow it. */
 static bool remote_range(
 	struct work *w, uint64_t len, unsigned need, struct payload *p, struct held *held)
 {
-	begin_range(w, p, held);
+	payload_begin(p, held);
 	if ((w->resp->qp->access & need) != need)
 		return false;
-	if (!len)
-		return true;
-	if (!resolve_remote(w->mem, w->rkey, w->raddr, len, need, &p->l, held))
+	if (len && !resolve_remote(w->mem, w->rkey, w->raddr, len, need, &p->l, held))
 		return false;
-	if (range_is_mapped(held))
+	if (len && share_is_mapped(held->mr[held->n - 1].share))
 		mr_note_use(held->mr[held->n - 1].mr);
-	carry_reach(w->mem, p, held);
+	way_of_responder(w, p, held);
 	return true;
 }
 
@@ -309,7 +292,7 @@ static enum step do_write(struct work *w)
 		if (s != STEP_DONE)
 			return s;
 	}
-	moved = exec_crash_carry(w, &src, &dst, &held);
+	moved = carry(w, &src, &dst, &held);
 	if (moved != MOVE_OK) {
 		s = work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 		if (w->op->takes_recv)
@@ -330,15 +313,8 @@ static enum step do_write(struct work *w)
 static bool sink(struct work *w, struct payload *p, struct held *held)
 {
 	held->n = 0;
-	held->busy = p->mapped = false;
-	sgl_reset(&p->l);
-	p->held_at = 0;
-	p->here = end_is_here(w->req);
-	if (!resolve_sges(&w->req->view, w->req->pd, w->sge, w->num_sge, w->length,
-		    IBV_ACCESS_LOCAL_WRITE, &p->l, held))
-		return false;
-	carry_reach(w->req, p, held);
-	return true;
+	held->busy = false;
+	return local_range(w, IBV_ACCESS_LOCAL_WRITE, p, held);
 }
 
 /* READs and atomics need resources that both ends agreed on. */
@@ -359,6 +335,7 @@ static enum step do_read(struct work *w)
 {
 	struct held held;
 	struct payload src, dst;
+	void (*pushed)(struct work * w);
 	enum move_result moved;
 	enum step s;
 
@@ -370,20 +347,13 @@ static enum step do_read(struct work *w)
 		return s;
 	if (!remote_range(w, w->length, w->op->remote_access, &src, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	moved = carry(w, &src, w->mem, &dst, w->req, &held);
+	pushed = src.way->pushed;
+	moved = carry(w, &src, &dst, &held);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
-	exec_crash_push(w);
+	if (pushed)
+		pushed(w);
 	return work_succeed(w);
-}
-
-void payload_of_bytes(struct payload *p, void *bytes, uint64_t len)
-{
-	p->here = true;
-	p->mapped = false;
-	p->held_at = 0;
-	sgl_reset(&p->l);
-	sgl_add(&p->l, (uintptr_t)bytes, len);
 }
 
 /* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
@@ -391,64 +361,6 @@ static bool agent_due(const struct work *w)
 {
 	return (view_by_agent(&w->req->view) || view_by_agent(&w->mem->view)) &&
 	       exec_agent_later(w);
-}
-
-/* The word cannot be reached, for good or while weftd is not there. */
-static enum move_result unreached(struct work *w, const struct held *held)
-{
-	if (held->mr[held->n - 1].share != MR_BACKED || !view_backing_later(&w->mem->view))
-		return MOVE_REFUSED;
-	return carry_alive(w, &w->mem->view) ? MOVE_BUSY : MOVE_GONE;
-}
-
-/*
- * A word of a mapped region, where everybody uses the CPU's own atomics: never under the token,
- * even if it cannot be reached from here.  MOVE_OK: it can.
- */
-static enum move_result mapped_word(struct work *w, const struct payload *target,
-	const struct held *held, _Atomic uint64_t **word)
-{
-	*word = target->l.v[0].iov_base;
-	if (!target->here)
-		return unreached(w, held);
-	if ((uintptr_t)*word % sizeof **word)
-		return MOVE_REFUSED;
-	if (target->mapped && !carry_alive(w, &w->mem->view))
-		return MOVE_GONE;
-	count_add(w->x, CTR_MAP_ATOMICS, 1);
-	return MOVE_OK;
-}
-
-/* The update itself, at the responder's target. */
-static enum move_result update(
-	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
-{
-	struct move m = {.pid = w->mem->view.pid, .remote = &target->l};
-	_Atomic uint64_t *word;
-	enum move_result moved;
-
-	if (held->busy)
-		return carry_busy(w);
-	if (exec_crash_covers(w, target, held))
-		return exec_crash_atomic(w, target, held, before);
-	if (range_is_mapped(held)) {
-		moved = mapped_word(w, target, held, &word);
-		if (moved != MOVE_OK)
-			return moved;
-		*before = atomic_op_mapped(w, word);
-		return carry_arrived(w, held);
-	}
-	if (view_by_agent(&w->mem->view))
-		return exec_agent_atomic(w, &m, held, before);
-	if (w->mem->view.pid && carry_by_call(w, held) != MOVE_OK)
-		return MOVE_STOPPED;
-	if (!atomic_op_begin(w->x, w->mem->view.seg))
-		return MOVE_BUSY;
-	moved = atomic_op_apply(w, (uintptr_t)target->l.v[0].iov_base, before);
-	atomic_op_end(w->x, w->mem->view.seg);
-	if (moved == MOVE_REFUSED && exec_agent_refused(&w->mem->view))
-		return MOVE_LATER;
-	return moved;
 }
 
 static enum step do_atomic(struct work *w)
@@ -472,13 +384,13 @@ static enum step do_atomic(struct work *w)
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w))
 		return STEP_LATER;
-	if (!result.here && carry_by_call(w, &held) != MOVE_OK)
+	if (!result.way->here && carry_by_call(w, &held) != MOVE_OK)
 		return work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
-	moved = update(w, &target, &held, &before);
+	moved = held.busy ? carry_busy(w) : target.way->update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	payload_of_bytes(&old, &before, sizeof(uint64_t));
-	moved = carry(w, &old, w->mem, &result, w->req, &held);
+	moved = carry(w, &old, &result, &held);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	count_add(w->x, CTR_ATOMICS, 1);
@@ -495,41 +407,7 @@ static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *
 	if (!work_source(w, &src, held))
 		return MOVE_FAULT_LOCAL;
 	payload_of_bytes(&here, word, sizeof(uint64_t));
-	return carry(w, &src, w->req, &here, w->req, held);
-}
-
-static enum move_result store_word(
-	struct work *w, struct payload *target, const struct held *held, uint64_t word)
-{
-	_Atomic uint64_t *there;
-	struct payload here;
-	enum move_result moved;
-
-	if (held->busy)
-		return carry_busy(w);
-	if (exec_crash_covers(w, target, held)) {
-		payload_of_bytes(&here, &word, sizeof(uint64_t));
-		return exec_crash_carry(w, &here, target, held);
-	}
-	if (range_is_mapped(held)) {
-		moved = mapped_word(w, target, held, &there);
-		if (moved != MOVE_OK)
-			return moved;
-		atomic_store_explicit(there, word, memory_order_seq_cst);
-		return carry_arrived(w, held);
-	}
-	payload_of_bytes(&here, &word, sizeof(uint64_t));
-	if (view_by_agent(&w->mem->view))
-		return carry(w, &here, w->req, target, w->mem, held);
-	if (w->mem->view.pid && carry_by_call(w, held) != MOVE_OK)
-		return MOVE_STOPPED;
-	if (!atomic_op_begin(w->x, w->mem->view.seg))
-		return MOVE_BUSY;
-	moved = atomic_op_write(w, (uintptr_t)target->l.v[0].iov_base, word);
-	atomic_op_end(w->x, w->mem->view.seg);
-	if (moved == MOVE_REFUSED && exec_agent_refused(&w->mem->view))
-		return MOVE_LATER;
-	return moved;
+	return carry(w, &src, &here, held);
 }
 
 static enum step do_atomic_write(struct work *w)
@@ -555,7 +433,7 @@ static enum step do_atomic_write(struct work *w)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!remote_range(w, sizeof word, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	moved = store_word(w, &target, &held, word);
+	moved = held.busy ? carry_busy(w) : target.way->store(w, &target, &held, word);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return work_succeed(w);
@@ -568,11 +446,11 @@ static bool flush_range(struct work *w, unsigned need, struct payload *p, struct
 
 	if (!flush_is_whole(w->swap))
 		return remote_range(w, w->compare_add, need, p, held);
-	begin_range(w, p, held);
+	payload_begin(p, held);
 	allowed = (w->resp->qp->access & need) == need &&
 		  resolve_whole(w->mem, w->rkey, need, &p->l, held);
 	if (allowed)
-		carry_reach(w->mem, p, held);
+		way_of_responder(w, p, held);
 	return allowed;
 }
 
@@ -599,7 +477,8 @@ static enum step do_flush(struct work *w)
 		if (r != MOVE_OK)
 			return work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
 	}
-	exec_crash_push(w);
+	if (range.way->pushed)
+		range.way->pushed(w);
 	return work_succeed(w);
 }
 

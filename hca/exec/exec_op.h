@@ -17,6 +17,8 @@ enum step {
 	STEP_NOT_OURS, /* only the requester knows where it goes */
 };
 
+struct way;
+
 /* A work request under execution. */
 struct work {
 	struct exec *x;
@@ -47,12 +49,13 @@ struct work {
 	enum slot_way way; /* what our exec slot says */
 };
 
-/* Bytes to be carried: pieces of a process, or (here) of memory this process maps. */
+/* Bytes to be carried, and how they are reached: hca/exec/way.h. */
 struct payload {
-	struct sgl l;
+	struct sgl l;     /* addresses of this process, if way->here; else of at's */
 	unsigned held_at; /* struct held.mr[held_at] and on allow its pieces */
-	bool here;
-	bool mapped; /* here, in the arena of another process */
+	const struct way *way;
+	const struct way *under; /* way_journaled: how, besides */
+	const struct end *at;    /* whose memory it is; of no meaning for way_here */
 };
 
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */
@@ -72,9 +75,6 @@ bool work_requester_fault(enum move_result r, bool requester_here);
 
 /* One more completion with that status. */
 void work_count_error(struct exec *x, enum ibv_wc_status status);
-
-/* A word of the executor's own. */
-void payload_of_bytes(struct payload *p, void *bytes, uint64_t len);
 
 /* Executes it.  w->resp is not NULL, unless op_is_local(). */
 enum step work_execute(struct work *w);

@@ -2,7 +2,6 @@
 #include "hca/exec/exec_plain.h"
 
 #include "hca/exec/carry.h"
-#include "hca/exec/exec_crash.h"
 #include "pages/copy.h"
 
 /* Notes the region of that key as one that the request relies on. */
@@ -47,7 +46,7 @@ static void *piece_there(const struct work *w, unsigned need, struct held *held)
 static bool is_plain(const struct work *w)
 {
 	return w->mem == w->resp && w->resp->view.pid && !w->req->view.pid && w->length &&
-	       !w->inline_data && !w->op->takes_recv && !exec_crash_on(w) &&
+	       !w->inline_data && !w->op->takes_recv && !way_is_journaled(w) &&
 	       carry_in_one_step(w, w->length);
 }
 

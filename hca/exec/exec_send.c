@@ -2,7 +2,7 @@
 #include "hca/exec/exec_send.h"
 
 #include "hca/exec/carry.h"
-#include "hca/exec/exec_crash.h"
+#include "hca/exec/way_table.h"
 #include "hca/exec/window.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
@@ -188,10 +188,7 @@ static enum ibv_wc_status receive_list(struct work *w, struct payload *dst, stru
 
 	if (w->length > sge_total(sge, n))
 		return IBV_WC_LOC_LEN_ERR;
-	dst->here = end_is_here(w->mem);
-	dst->mapped = false;
-	dst->held_at = held->n;
-	sgl_reset(&dst->l);
+	payload_begin(dst, held);
 	return resolve_sges(
 		       &w->mem->view, pd, sge, n, w->length, IBV_ACCESS_LOCAL_WRITE, &dst->l, held)
 		       ? IBV_WC_SUCCESS
@@ -253,24 +250,21 @@ static uint8_t *near_room(struct work *w, struct received *r)
 static enum move_result deliver(struct work *w, struct payload *src, struct payload *dst,
 	struct received *r, struct held *held)
 {
-	uint8_t *room;
+	uint8_t *room = NULL;
 
 	r->where = RQ_DIRECT;
 	if (!w->length)
 		return MOVE_OK;
-	if (exec_crash_covers(w, dst, held)) {
-		carry_reach(w->mem, dst, held);
-		return exec_crash_carry(w, src, dst, held);
-	}
-	room = src->here && !dst->here ? near_room(w, r) : NULL;
+	if (src->way->here && !end_is_here(w->mem) && !way_is_direct(w, dst, held))
+		room = near_room(w, r);
 	if (room) {
 		sgl_gather(&src->l, room);
 		return MOVE_OK;
 	}
 	r->where = RQ_DIRECT;
 	count_add(w->x, CTR_SEND_MOVER, 1);
-	carry_reach(w->mem, dst, held);
-	return carry(w, src, w->req, dst, w->mem, held);
+	way_of_responder(w, dst, held);
+	return carry(w, src, dst, held);
 }
 
 void send_fill_received(const struct work *w, struct received *r)
@@ -318,7 +312,7 @@ bool send_place(
 	}
 	moved = deliver(w, src, &dst, r, held);
 	if (moved != MOVE_OK)
-		*s = send_failed(w, moved, src->here);
+		*s = send_failed(w, moved, src->way->here);
 	return moved == MOVE_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_send.h"
+#include "hca/exec/way_table.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
 
@@ -27,16 +28,16 @@ static enum move_result peek(
 	struct payload part, here;
 
 	memset(h, 0, sizeof *h);
-	part.here = src->here;
-	part.mapped = src->mapped;
+	part.way = src->way;
+	part.at = src->at;
 	part.held_at = src->held_at;
 	sgl_head(&src->l, n, &part.l);
-	if (src->here && !src->mapped) {
+	if (src->way == &way_here) {
 		sgl_gather(&part.l, (uint8_t *)h);
 		return MOVE_OK;
 	}
 	payload_of_bytes(&here, h, n);
-	return carry(w, &part, w->req, &here, w->req, held);
+	return carry(w, &part, &here, held);
 }
 
 /* Does it ask for a receive with its tag? */
@@ -218,17 +219,13 @@ static bool read_source(
 	uint64_t len = be32toh(h->rvh.len);
 
 	held->n = 0;
-	held->busy = p->mapped = false;
-	sgl_reset(&p->l);
-	p->held_at = 0;
-	p->here = end_is_here(w->req);
-	if (!len)
-		return true;
-	if (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
-		!resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,
-			IBV_ACCESS_REMOTE_READ, &p->l, held))
+	held->busy = false;
+	payload_begin(p, held);
+	if (len && (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
+			   !resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,
+				   IBV_ACCESS_REMOTE_READ, &p->l, held)))
 		return false;
-	carry_reach(w->req, p, held);
+	way_of_requester(w->req, p, held);
 	return true;
 }
 
