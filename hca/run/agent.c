@@ -166,8 +166,8 @@ static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 	mr = region_of(p->key, pd);
 	if (!mr)
 		return window_allows(s, p, pd, right);
-	if (mr->sink) /* the null region */
-		return mr->access & right && covers(mr->sink, 1ull << HCA_MAX_MSG_LOG, p);
+	if (mr->kind->swallows)
+		return mr->access & right && covers((uintptr_t)mr->of, 1ull << HCA_MAX_MSG_LOG, p);
 	return mr->access & right && covers(mr->addr, mr->length, p);
 }
 
