@@ -5,8 +5,10 @@
 #include "base/tsan.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/exec/exec_op.h"
+#include "hca/exec/fail.h"
+#include "hca/exec/op.h"
 #include "hca/exec/qp_timers.h"
+#include "hca/exec/range.h"
 #include "hca/seg/park.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
@@ -89,7 +91,7 @@ static void park_begin(struct work *w, enum seg_park reason)
 	atomic_store_explicit(&q->deadline, deadline, memory_order_relaxed);
 	atomic_store_explicit(&q->park_reason, reason, memory_order_release);
 	if (reason == PARK_RNR)
-		work_park_copy(w);
+		range_park_copy(w);
 	if (!wait) /* rnr_retry 0: the first RNR NAK is the last */
 		atomic_store_explicit(&q->deadline, DEADLINE_NOW, memory_order_relaxed);
 	else if (deadline)
@@ -164,7 +166,7 @@ static enum step execute(struct work *w)
 	if (w->req->type == IBV_QPT_UD) /* in the segment of a peer it is a lie: nobody helps UD */
 		return w->req->view.pid ? work_failed(w, IBV_WC_LOC_QP_OP_ERR)
 					: (enum step)w->x->datagram(w);
-	s = w->resp || op_is_local(w->op) ? work_execute(w) : STEP_NO_PEER;
+	s = w->resp || op_is_local(w->op) ? op_execute(w) : STEP_NO_PEER;
 	/* Nobody answers UC: what finds no peer and no receive is lost. */
 	if (s == STEP_NO_PEER && w->req->type == IBV_QPT_UC && may_be_found(w) &&
 		!deadline_passed(w->req->qp))

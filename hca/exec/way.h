@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 #include "pages/durable.h"
 #include "pages/mover.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 
 /* How post_send packs a bind into a slot: raddr, compare_add = length, rkey = the new one. */
 static inline uint64_t bind_pack(uint32_t mw_rkey, unsigned access)

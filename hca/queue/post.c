@@ -64,7 +64,7 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->rkey = wr->bind_mw.rkey;
 		w->imm = info->mr ? info->mr->lkey : 0;
 	} else if (op->kind == OP_LOCAL_INV) {
-		w->swap = 0; /* hca/exec/exec_op.c, peer_runs() */
+		w->swap = 0; /* hca/exec/op_local.c, peer_runs() */
 	} else {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;

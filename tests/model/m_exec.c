@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The executor as it ships (hca/exec/exec.c, exec_op.c, complete.c, recover.c) on one QP pair: A
+ * The executor as it ships (hca/exec/exec.c, op*.c, complete.c, recover.c) on one QP pair: A
  * sends empty messages, B posts receives and helps, goes to ERR, and weftd watches deadlines and
  * deaths.  This file stands for the process-private parts (post.c, qp_modify.c, quiesce.c).
  */

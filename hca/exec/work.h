@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One work request: the checks of both ends, the bytes, the completions. */
+/* A work request under execution: what it is made of, and how it ends well. */
 #pragma once
 
 #include "hca/exec/exec.h"
@@ -44,7 +44,7 @@ struct work {
 	struct seg_rqe *rqe;
 	uint64_t moved;
 	uint64_t tm_seen;  /* word of the list of tags in which none matched: hca/seg/tm_list.h */
-	bool plain;        /* from us to another process's own receive queue: work_send_plain() */
+	bool plain;        /* from us to another process's own receive queue: op_send_plain() */
 	bool busy;         /* a move stopped because a region is changing over */
 	enum slot_way way; /* what our exec slot says */
 };
@@ -61,54 +61,8 @@ struct payload {
 /* Reads the request at pos into *w; false if it makes no sense (a peer that scribbled). */
 bool work_read(struct work *w, uint32_t pos);
 
-/* The responder's verdict on a request; a UC requester never hears of it. */
-enum step work_blame(struct work *w, enum ibv_wc_status status);
-
-/* The responder found the request at fault: it goes to ERR too, with an event. */
-enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event);
-
-/* What to do when a move of an RDMA operation or of a SEND did not end well. */
-enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote);
-
-/* Did the move fail on the requester's memory?  (The mover knows only local and remote.) */
-bool work_requester_fault(enum move_result r, bool requester_here);
-
-/* One more completion with that status. */
-void work_count_error(struct exec *x, enum ibv_wc_status status);
-
-/* Executes it.  w->resp is not NULL, unless op_is_local(). */
-enum step work_execute(struct work *w);
-
 /* A message that nobody will ever acknowledge is lost: counts it, completes it in success. */
 enum step work_drop(struct work *w, enum seg_counter why);
 
 /* Completes the request in success. */
 enum step work_succeed(struct work *w);
-
-/* The same in error, which stops the queue; STEP_FAILED. */
-enum step work_failed(struct work *w, enum ibv_wc_status status);
-
-/*
- * The requester's bytes of a SEND or WRITE; held starts anew.  False: an lkey does not cover
- * them.
- */
-bool work_source(struct work *w, struct payload *p, struct held *held);
-
-/*
- * The same where they are one piece of our own memory, which is not to be carried by a mover;
- * w->length is not 0.  NULL: not that simple, or refused: work_source() says.
- */
-static inline const void *work_source_plain(const struct work *w)
-{
-	if (w->inline_data)
-		return w->inline_data;
-	if (w->num_sge != 1 || w->req->view.pid)
-		return NULL;
-	return resolve_plain(&w->req->view, w->req->pd, w->sge, w->length, 0);
-}
-
-/* Completes it in error, moves the requester to ERR and flushes it. */
-void work_fail(struct work *w, enum ibv_wc_status status);
-
-/* Copies a SEND's payload to the park buffer, so that the responder needs no access to ours. */
-void work_park_copy(struct work *w);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec/exec_plain.h"
+#include "hca/exec/op_plain.h"
 
 #include "hca/exec/carry.h"
+#include "hca/exec/fail.h"
 #include "pages/copy.h"
 
 /* Notes the region of that key as one that the request relies on. */
@@ -50,7 +51,7 @@ static bool is_plain(const struct work *w)
 	       carry_in_one_step(w, w->length);
 }
 
-bool work_rdma_plain(struct work *w, enum step *s)
+bool op_rdma_plain(struct work *w, enum step *s)
 {
 	bool read = w->op->kind == OP_READ;
 	void *here, *there;
