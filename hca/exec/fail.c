@@ -53,9 +53,9 @@ static void note_fault(const struct work *w, enum ibv_wc_status status)
 	f->from_qpn = w->req->qpn;
 	f->from_pid = from->pid;
 	f->rkey = w->rkey;
-	f->need = op_rights(w->op, w->swap);
+	f->need = op_rights(w->op, w->flush);
 	f->raddr = w->raddr;
-	f->length = w->op->kind == OP_FLUSH ? w->compare_add : w->length;
+	f->length = w->op->kind == OP_FLUSH ? w->range_len : w->length;
 	memcpy(f->comm, from->comm, sizeof f->comm);
 	atomic_store_explicit(&f->gen, w->resp->gen + 1, memory_order_release);
 }

@@ -35,7 +35,7 @@ static struct journal_record describe(const struct work *w, enum journal_kind ki
 		.qpn = w->req->qpn,
 		.target_qpn = w->resp->qpn,
 		.pos = w->pos,
-		.seen = slot->byte_len};
+		.seen = slot->polled};
 
 	journal_sign(&r, pid_of(&w->req->view));
 	return r;
@@ -244,20 +244,20 @@ static enum journal_push push_kind(const struct work *w)
 {
 	if (w->op->kind == OP_READ)
 		return JOURNAL_READ;
-	return flush_types(w->swap) & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT
-							   : JOURNAL_FLUSH_VISIBLE;
+	return flush_types(w->flush) & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT
+							    : JOURNAL_FLUSH_VISIBLE;
 }
 
 /* The range of a READ or FLUSH, in the owner's memory: a region may have addresses of its own. */
 static void fill_range(const struct work *w, struct journal_record *r)
 {
 	const struct seg_mr *mr = seg_mr_of(w->mem->view.seg, w->rkey);
-	bool is_read = r->push == JOURNAL_READ, whole = !is_read && flush_is_whole(w->swap);
+	bool is_read = r->push == JOURNAL_READ, whole = !is_read && flush_is_whole(w->flush);
 
 	if (atomic_load_explicit(&mr->key, memory_order_acquire) != w->rkey)
 		return;
 	r->addr = whole ? mr->addr : mr->addr + (w->raddr - mr->iova);
-	r->len = whole ? mr->length : is_read ? w->length : w->compare_add;
+	r->len = whole ? mr->length : is_read ? w->length : w->range_len;
 }
 
 void journaled_pushed(struct work *w)

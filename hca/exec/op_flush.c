@@ -12,8 +12,8 @@ static bool flush_range(struct work *w, unsigned need, struct payload *p, struct
 {
 	bool allowed;
 
-	if (!flush_is_whole(w->swap))
-		return range_remote(w, w->compare_add, need, p, held);
+	if (!flush_is_whole(w->flush))
+		return range_remote(w, w->range_len, need, p, held);
 	payload_begin(p, held);
 	allowed = (w->resp->qp->access & need) == need &&
 		  resolve_whole(w->mem, w->rkey, need, &p->l, held);
@@ -24,7 +24,7 @@ static bool flush_range(struct work *w, unsigned need, struct payload *p, struct
 
 enum step op_flush(struct work *w)
 {
-	uint8_t types = flush_types(w->swap);
+	uint8_t types = flush_types(w->flush);
 	struct held held = {.n = 0};
 	struct payload range;
 	enum move_result r;
@@ -32,7 +32,7 @@ enum step op_flush(struct work *w)
 
 	if (op_no_rd_atomic(w, &s))
 		return s;
-	if (!flush_range(w, op_rights(w->op, w->swap), &range, &held))
+	if (!flush_range(w, op_rights(w->op, w->flush), &range, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (types & IBV_FLUSH_PERSISTENT) {

@@ -17,9 +17,9 @@ static bool peer_runs(const struct work *w)
 	if (!w->resp)
 		return false;
 	now = atomic_load_explicit(&w->resp->qp->token, memory_order_seq_cst);
-	if (!token_attach(now) || (w->swap && (w->swap ^ now) & TOKEN_GEN_MASK))
+	if (!token_attach(now) || (w->run && (w->run ^ now) & TOKEN_GEN_MASK))
 		return false;
-	slot->swap = now;
+	slot->run = now;
 	return true;
 }
 

@@ -15,7 +15,7 @@ bool work_read(struct work *w, uint32_t pos)
 	w->raddr = slot->raddr;
 	w->op = op_of(slot->opcode);
 	if (w->req->type == IBV_QPT_XRC_SEND)
-		w->srqn = slot->aux[0] << 16 | slot->aux[1] << 8 | slot->aux[2];
+		w->srqn = slot->srqn[0] << 16 | slot->srqn[1] << 8 | slot->srqn[2];
 	w->sge = slot->sge;
 	w->inline_data = NULL;
 	w->shared = false;

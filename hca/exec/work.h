@@ -31,7 +31,17 @@ struct work {
 	uint16_t flags, num_sge;
 	uint32_t imm, rkey;
 	uint32_t srqn; /* XRC */
-	uint64_t raddr, compare_add, swap;
+	uint64_t raddr;
+	union {
+		uint64_t compare_add;
+		uint64_t range_len; /* of a FLUSH, of what a window is bound to */
+	};
+	union {
+		uint64_t swap;
+		uint64_t flush; /* types and level */
+		uint64_t bind;  /* bind_pack() */
+		uint64_t run;   /* LOCAL_INV */
+	};
 	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/queue/post.c */
 	const struct seg_sge *sge;
 	const uint8_t *inline_data;

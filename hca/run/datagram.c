@@ -121,7 +121,7 @@ static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, 
 {
 	return m->known && !memcmp(m->sgid, sgid, sizeof m->sgid) &&
 	       !memcmp(m->dgid, slot->av.dgid, sizeof m->dgid) && m->flow == slot->av.flow &&
-	       m->tclass == slot->aux[0] &&
+	       m->tclass == slot->tclass &&
 	       (m->multicast || !memcmp(gids[m->gid].raw, m->dgid, sizeof m->dgid));
 }
 
@@ -137,7 +137,7 @@ static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 	memcpy(m->sgid, sgid, sizeof m->sgid);
 	memcpy(m->dgid, slot->av.dgid, sizeof m->dgid);
 	m->flow = slot->av.flow;
-	m->tclass = slot->aux[0];
+	m->tclass = slot->tclass;
 	m->multicast = gid_is_multicast(m->dgid);
 	gid = m->multicast ? 0 : gid_find(m->dgid);
 	m->gid = gid;
