@@ -183,8 +183,7 @@ static ti_status_t connect_both(struct conn *c, const ti_conn_request_t *req)
 
 	if (c->active)
 		return establish(c);
-	system_block();
-	st = answer(c, req);
+	st = system_block() ? TI_INSUFFICIENT_RESOURCES : answer(c, req);
 	system_unblock();
 	return st;
 }
