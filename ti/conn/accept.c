@@ -3,7 +3,6 @@
 #include "ti/conn/accept.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "ti/conn/conn.h"
 #include "ti/conn/disconnect.h"
@@ -16,7 +15,7 @@
 #include "ti/xfer/msg.h"
 #include "ti/xfer/qp.h"
 
-enum { NAP_NS = 20000, RNR_FOREVER = 7 };
+enum { RNR_FOREVER = 7 };
 
 /* ---- queues ---- */
 
@@ -95,31 +94,6 @@ static void bind_queues(struct conn *c, const ti_comp_info_t *comp, uint32_t max
 	if (conn_calls_back(c) || cq_watched(c->send_cq) || cq_watched(c->recv_cq))
 		drain_arm(c);
 	drain_unlock(c);
-}
-
-/* ---- giving receives back ---- */
-
-/*
- * All that was posted comes back before accept() returns, in its thread: the samples destroy the
- * pool next.
- */
-static void flush(struct conn *c)
-{
-	bool idle;
-
-	drain_lock(c);
-	c->mute = true; /* first: the completion thread might be at its callback when we return */
-	drain_unlock(c);
-	conn_to_error(c);
-	do {
-		drain_lock(c);
-		(void)drain(c, INT32_MAX);
-		idle = !flow_open(&c->in);
-		drain_unlock(c);
-		if (!idle)
-			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	} while (!idle);
-	comp_deliver(c);
 }
 
 /* ---- the two sides; under lock ---- */
@@ -274,7 +248,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 		mine &= c->accepting;
 		pthread_mutex_unlock(&c->lock);
 		if (st && posted)
-			flush(c);
+			comp_flush(c); /* first: the samples destroy the pool next */
 	}
 	if (st && !posted && p_recv_mlist)
 		st = give_back(c, p_comp, p_recv_mlist, st);
