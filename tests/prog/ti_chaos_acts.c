@@ -25,6 +25,10 @@ static pthread_rwlock_t elements = PTHREAD_RWLOCK_INITIALIZER;
 static bool ended;
 static struct tx_count gone;
 
+/* Services besides, each of one act: how many were begun, and have gone. */
+static atomic_uint others;
+static struct tx_count others_gone = TX_COUNT;
+
 /* Requests that are answered by other threads. */
 static struct {
 	pthread_mutex_t lock;
@@ -171,6 +175,14 @@ static void accept_now(ti_conn_request_t *req, bool with_receives)
 	(void)tx->accept(req, SIZE, &comp, list);
 }
 
+static void asked_by_other(ti_conn_request_t *req)
+{
+	ti_comp_info_t comp = {0};
+
+	if (!req->status)
+		(void)tx->accept(req, SIZE, &comp, NULL);
+}
+
 static void keep(const ti_conn_request_t *req)
 {
 	pthread_mutex_lock(&kept.lock);
@@ -286,6 +298,30 @@ static void make_domain(void)
 		(void)tx->create_pd(ti, ep, &h);
 	put_away(EP, ep);
 	put_away(PD, h);
+}
+
+/* A service that ends while it connects to this one, or listens where that does. */
+static void other_service(void)
+{
+	ti_conn_attr_t attr = attributes();
+	ti_conn_info_t info = {.conn_request_cb = asked_by_other};
+	ti_conn_handle_t h;
+	ti_handle_t own;
+
+	if (tx->create_ti(&own))
+		return;
+	info.src_ep = tx_endpoint(own, "127.0.0.1", 0);
+	info.dst_ep = tx_endpoint(own, "127.0.0.1", CHAOS_PORT + chance(CHAOS_PORTS));
+	(void)tx->create_pd(own, info.src_ep, &info.pdh);
+	(void)tx->create_cq(own, info.pdh, 64, &info.send_cqh);
+	info.recv_cqh = info.send_cqh;
+	(void)tx->connect(own, &attr, &info, NULL, &h);
+	info.src_ep = info.dst_ep;
+	(void)tx->listen(own, &attr, &info, NULL, &h);
+	if (chance(2))
+		usleep(chance(5000));
+	atomic_fetch_add(&others, 1);
+	TX_IS(tx->destroy_ti(own, tx_told, &others_gone), TI_SUCCESS);
 }
 
 static void destroy_any(void)
@@ -404,6 +440,7 @@ static const struct {
 	{5, get_later},
 	{3, ask_profile},
 	{3, hear_events},
+	{2, other_service},
 };
 
 void chaos_act(void)
@@ -426,7 +463,8 @@ void chaos_begin(void)
 {
 	static struct tx_world w;
 
-	gone = (struct tx_count)TX_COUNT;
+	gone = others_gone = (struct tx_count)TX_COUNT;
+	others = 0;
 	ended = false;
 	memset(slots, 0, sizeof slots);
 	memset(kept.req, 0, sizeof kept.req);
@@ -448,7 +486,7 @@ void chaos_begin(void)
 
 void chaos_await_end(void)
 {
-	while (tx_now(&gone) < 1)
+	while (tx_now(&gone) < 1 || tx_now(&others_gone) < others)
 		usleep(1000);
 	TX_IS(tx->debug_svc(ti, TI_DBG_STD), TI_INVALID_HANDLE);
 	for (uintptr_t i = 0; i < SLOTS; i++)
