@@ -315,7 +315,9 @@ static void other_service(void)
 	(void)tx->create_pd(own, info.src_ep, &info.pdh);
 	(void)tx->create_cq(own, info.pdh, 64, &info.send_cqh);
 	info.recv_cqh = info.send_cqh;
+	watch_service(own);
 	(void)tx->connect(own, &attr, &info, NULL, &h);
+	watch_conn(h);
 	info.src_ep = info.dst_ep;
 	(void)tx->listen(own, &attr, &info, NULL, &h);
 	if (chance(2))

@@ -12,16 +12,16 @@
 #include "ti/core/service.h"
 #include "ti/xfer/connection.h"
 
-enum { CONNS = 256 };
+enum { CONNS = 512, SERVICES = 64 };
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t next;
 	const char *phase;
 	unsigned turn, limit_s;
-	struct service *ti;
+	struct service *services[SERVICES];
 	struct conn *conns[CONNS];
-	unsigned n;
+	unsigned n_services, n_conns;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .next = PTHREAD_COND_INITIALIZER};
 
 /* ---- telling ---- */
@@ -67,6 +67,8 @@ static void tell_conn(const struct conn *c)
 
 static void tell_service(const struct service *ti)
 {
+	if (ti->closing && !ti->stays && !ti->members)
+		return;
 	fprintf(stderr, "service %p: closing %d, waits for %u connections or calls\n",
 		ti->obj.handle, ti->closing, ti->stays);
 	for (const struct member *m = ti->members; m; m = m->next)
@@ -109,9 +111,9 @@ static void tell_threads(void)
 static void tell(void)
 {
 	fprintf(stderr, "FAIL no end within %u s: %s\n", watch.limit_s, watch.phase);
-	if (watch.ti)
-		tell_service(watch.ti);
-	for (unsigned i = 0; i < watch.n; i++)
+	for (unsigned i = 0; i < watch.n_services; i++)
+		tell_service(watch.services[i]);
+	for (unsigned i = 0; i < watch.n_conns; i++)
 		tell_conn(watch.conns[i]);
 	tell_threads();
 }
@@ -164,8 +166,13 @@ void watch_service(ti_handle_t h)
 	struct service *ti = service_get(h);
 
 	pthread_mutex_lock(&watch.lock);
-	watch.ti = ti;
+	if (ti && watch.n_services < SERVICES) {
+		watch.services[watch.n_services++] = ti;
+		ti = NULL;
+	}
 	pthread_mutex_unlock(&watch.lock);
+	if (ti)
+		service_put(ti);
 }
 
 void watch_conn(ti_conn_handle_t h)
@@ -173,8 +180,8 @@ void watch_conn(ti_conn_handle_t h)
 	struct conn *c = conn_get(h);
 
 	pthread_mutex_lock(&watch.lock);
-	if (c && watch.n < CONNS) {
-		watch.conns[watch.n++] = c;
+	if (c && watch.n_conns < CONNS) {
+		watch.conns[watch.n_conns++] = c;
 		c = NULL;
 	}
 	pthread_mutex_unlock(&watch.lock);
@@ -185,10 +192,9 @@ void watch_conn(ti_conn_handle_t h)
 void watch_forget(void)
 {
 	pthread_mutex_lock(&watch.lock);
-	while (watch.n)
-		conn_put(watch.conns[--watch.n]);
-	if (watch.ti)
-		service_put(watch.ti);
-	watch.ti = NULL;
+	while (watch.n_conns)
+		conn_put(watch.conns[--watch.n_conns]);
+	while (watch.n_services)
+		service_put(watch.services[--watch.n_services]);
 	pthread_mutex_unlock(&watch.lock);
 }

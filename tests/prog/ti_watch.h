@@ -13,7 +13,10 @@ void watch_start(unsigned limit_s);
 /* What the program does from now on, and has the whole time for; what is a literal. */
 void watch_phase(const char *what);
 
-/* Remembers a service, or a connection: with a reference, so that it can be looked at. */
+/*
+ * Remembers a service, or a connection, to be told of if they have not ended: as many as there is
+ * room for, with references.
+ */
 void watch_service(ti_handle_t h);
 void watch_conn(ti_conn_handle_t h);
 
