@@ -67,12 +67,32 @@ def table(result):
     return "\n".join(lines)
 
 
+def verdict(result):
+    """Each side of Weft's against the same of the other build, as a factor of its time."""
+    lines = []
+    for size in result["sizes"]:
+        values = result["values"][str(size)]
+        for side in result["sides"]:
+            before = f"{side} before"
+            if before not in values:
+                continue
+            pair = [values[side], values[before]]
+            s = ratios(*(pair if result["unit"] == "us" else reversed(pair)))
+            lines.append(f"against: {result['name']}, {side}, {size_name(size)}: {cell(s)}")
+    return "\n".join(lines)
+
+
 def setup_table(result):
+    head = ["what", "value"] + ["before", "factor"] * ("before" in result) + ["unit"]
     lines = ["### setup", "",
              f"Median (least-greatest) of {result['rounds']} rounds.", "",
-             "| what | value | unit |", "|---|---|---|"]
-    for what, unit, values in result["rows"]:
-        lines.append(f"| {what} | {cell(spread(values))} | {unit} |")
+             "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for number, (what, unit, values) in enumerate(result["rows"]):
+        cells = [what, cell(spread(values))]
+        if "before" in result:
+            before = result["before"][number][2]
+            cells += [cell(spread(before)), cell(ratios(values, before))]
+        lines.append("| " + " | ".join(cells + [unit]) + " |")
     return "\n".join(lines)
 
 

@@ -82,11 +82,17 @@ def measure(build):
     return values
 
 
-def run(build, rounds):
-    per_round = []
+def rows_of(per_round):
+    return [[what, unit, [values.get(key) for values in per_round]] for key, what, unit in ROWS]
+
+
+def run(build, against, rounds):
+    """The rows of this build, and of the other one if there is one, measured in turn."""
+    ours, before = [], []
     for number in range(rounds):
         print(f"setup: round {number + 1} of {rounds}", flush=True)
-        per_round.append(measure(build))
-    return {"name": "setup", "rounds": rounds,
-            "rows": [[what, unit, [values.get(key) for values in per_round]]
-                     for key, what, unit in ROWS]}
+        ours.append(measure(build))
+        if against:
+            before.append(measure(against))
+    result = {"name": "setup", "rounds": rounds, "rows": rows_of(ours)}
+    return dict(result, before=rows_of(before)) if against else result

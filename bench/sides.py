@@ -47,6 +47,20 @@ class Weft:
         return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
 
 
+class Against:
+    """A side of Weft's on another build: bench/run --against."""
+
+    def __init__(self, side):
+        self.side = side
+        self.name = f"{side.name} before"
+        self.needs = None
+        self.is_weft = False
+        self.world = None  # of that build
+
+    def measure(self, world, size):
+        return self.side.measure(self.world, size)
+
+
 class Walk:
     """bench/walk: RDMA WRITEs of STEP bytes through a region of so many bytes."""
 

@@ -42,6 +42,7 @@ static int open_socket(struct event_channel *ch)
 		return ret;
 	}
 	ch->ch.fd = fd;
+	ch->sock = own_fd_at(fd);
 	return 0;
 }
 
@@ -99,7 +100,7 @@ int channel_create(struct event_channel **out)
 	ch->tail = &ch->head;
 	ret = get_name(ch);
 	if (ret) {
-		close(ch->ch.fd);
+		own_fd_close(&ch->sock);
 		free(ch);
 		return ret;
 	}
@@ -117,7 +118,7 @@ static void lose(struct event_channel *ch)
 	before = ch->lost;
 	ch->lost = true;
 	lock_drop(&ch->lock);
-	if (before)
+	if (before || !own_fd_ok(&ch->sock))
 		return;
 	log_line(LOG_LVL_ERROR,
 		"the name of an event channel was removed from the runtime directory; no event "
@@ -130,7 +131,7 @@ int channel_publish(struct event_channel *ch, channel_send send, void *conn)
 	const struct proto_channel call = {.id = ch->id};
 	int ret;
 
-	if (fcntl(ch->ch.fd, F_GETFD) < 0)
+	if (!own_fd_ok(&ch->sock))
 		return 0; /* closed behind our back */
 	ret = send(conn, OP_CM_ADD_CHANNEL, &call, sizeof call, ch->ch.fd);
 	if (ret == -ENOENT)
@@ -160,7 +161,7 @@ void channel_destroy(struct event_channel *ch)
 	channel_sift(ch, NULL, all, NULL);
 	if (!ch->inherited)
 		tell(OP_CM_DEL_CHANNEL, &call, sizeof call);
-	close(ch->ch.fd);
+	own_fd_close(&ch->sock);
 	free(ch);
 }
 
@@ -192,7 +193,7 @@ static bool set_token(struct event_channel *ch)
 {
 	int ret;
 
-	if (!ch->head || ch->token || ch->lost)
+	if (!ch->head || ch->token || ch->lost || !own_fd_ok(&ch->sock))
 		return false;
 	ret = send_token(ch);
 	/* If its queue is full it is readable anyway, and whoever empties it comes by here. */
@@ -417,6 +418,8 @@ static void drain(struct event_channel *ch)
 	struct cm_event e;
 	ssize_t n;
 
+	if (!own_fd_ok(&ch->sock))
+		return;
 	while ((n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT)) > 0) {
 		if (n == TOKEN_SIZE) {
 			ch->token = false;

@@ -27,6 +27,7 @@
 #include <sys/un.h>
 
 #include "base/lock.h"
+#include "base/own_fd.h"
 #include "cm/cm_proto.h"
 #include "fabric/page.h"
 #include "rdv/proto.h"
@@ -59,6 +60,7 @@ struct local_event {
 
 struct event_channel {
 	struct rdma_event_channel ch; /* first member */
+	struct own_fd sock;           /* ch.fd: a face's program may have closed it */
 	uint32_t id;
 	struct sockaddr_un addr; /* of our own socket */
 	bool near;               /* addr is valid; else the name is too long for it */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -141,16 +142,31 @@ static char *fill_in(const char *command, const char *where)
 	return fclose(out) ? NULL : text;
 }
 
-static void become(const char *text, const char *output)
+/* A group of its own, with the signals of old and none of our handlers; pid, or a negative errno.
+ */
+static pid_t start(const char *text, const char *output, const sigset_t *old)
 {
-	int null = open("/dev/null", O_RDONLY);
-	int out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+	const char *const argv[] = {"sh", "-c", text, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	pid_t pid = -1;
+	int rc;
 
-	setpgid(0, 0);
-	if (null < 0 || out < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
-		_exit(127);
-	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
-	_exit(127);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&attr, old);
+	posix_spawn_file_actions_init(&files);
+	rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (!rc)
+		rc = posix_spawn_file_actions_addopen(
+			&files, 1, output, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+	if (!rc)
+		rc = posix_spawn_file_actions_adddup2(&files, 1, 2);
+	if (!rc)
+		rc = posix_spawn(&pid, "/bin/sh", &files, &attr, (char **)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	return rc ? -rc : pid;
 }
 
 static volatile pid_t running; /* the group of the check; 0: none */
@@ -185,20 +201,20 @@ static int await(pid_t pid, unsigned seconds)
 int crash_run_check(const char *command, const char *where, const char *output, unsigned seconds)
 {
 	char *text = fill_in(command, where);
+	sigset_t all, old;
 	pid_t pid;
 	int rc;
 
 	if (!text)
 		return -ENOMEM;
-	pid = fork();
-	if (!pid)
-		become(text, output);
+	/* A signal that ends us finds none, or one that it knows. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	pid = start(text, output, &old);
+	running = pid > 0 ? pid : 0;
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(text);
-	if (pid < 0)
-		return -errno;
-	setpgid(pid, pid);
-	running = pid;
-	rc = await(pid, seconds);
+	rc = pid > 0 ? await(pid, seconds) : pid;
 	running = 0;
 	return rc;
 }

@@ -81,12 +81,6 @@ bool carry_alive(struct work *w, const struct view *v)
 	return seen_alive(w, v, MAP_TRUST_NS);
 }
 
-void carry_reach(const struct end *e, struct payload *p, const struct held *held)
-{
-	if (!p->here)
-		p->mapped = p->here = resolve_mapped(&e->view, held, p->held_at, &p->l);
-}
-
 /* Tells in the exec slot by which ways memory is used from here on. */
 static enum move_result change_way(struct work *w, enum slot_way way, const struct held *held)
 {
@@ -108,9 +102,54 @@ enum move_result carry_arrived(const struct work *w, const struct held *held)
 	return slot_passed(w->x->slot) && held_check(held) == HELD_GONE ? MOVE_STOPPED : MOVE_OK;
 }
 
-static enum move_result run_cma(
-	struct work *w, struct move *m, const struct view *remote, const struct held *held)
+enum move_result carry_busy(struct work *w)
 {
+	w->busy = true;
+	return MOVE_STOPPED;
+}
+
+enum move_result carry(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	const struct way *way = src->way->rank > dst->way->rank ? src->way : dst->way;
+
+	return held->busy ? carry_busy(w) : way->move(w, src, dst, held);
+}
+
+/* What a way does with a move, one of whose lists is of far. */
+typedef enum move_result (*run_fn)(
+	struct work *w, struct move *m, const struct payload *far, const struct held *held);
+
+/* Is it memory of a process that has died? */
+static bool is_lost(struct work *w, const struct payload *p)
+{
+	return p->way->shared && !carry_alive(w, &p->at->view);
+}
+
+static enum move_result carry_by(run_fn run, struct work *w, struct payload *src,
+	struct payload *dst, const struct held *held)
+{
+	struct guard g = {.w = w, .held = held};
+	struct move m = {.still_valid = still_valid, .arg = &g, .push = src->way->here};
+	const struct payload *far = m.push ? dst : src;
+	enum move_result r;
+
+	if (!m.push && !dst->way->here)
+		return MOVE_REFUSED;
+	if (is_lost(w, src) || is_lost(w, dst))
+		return MOVE_GONE;
+	m.pid = far->way->here ? 0 : far->at->view.pid;
+	m.local = m.push ? &src->l : &dst->l;
+	m.remote = m.push ? &dst->l : &src->l;
+	r = run(w, &m, far, held);
+	w->moved += m.moved;
+	return r;
+}
+
+static enum move_result run_cma(
+	struct work *w, struct move *m, const struct payload *far, const struct held *held)
+{
+	const struct view *remote = &far->at->view;
 	enum move_result r;
 
 	if (!work_pid_valid(w, remote))
@@ -127,19 +166,47 @@ static enum move_result run_cma(
 	return exec_agent_refused(remote) ? MOVE_LATER : r;
 }
 
-static enum move_result run_here(struct work *w, struct move *m)
+enum move_result carry_cma(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	return carry_by(run_cma, w, src, dst, held);
+}
+
+static enum move_result run_agent(
+	struct work *w, struct move *m, const struct payload *far, const struct held *held)
+{
+	return exec_agent_move(w, m, held, far->held_at);
+}
+
+enum move_result carry_agent(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	return carry_by(run_agent, w, src, dst, held);
+}
+
+static enum move_result run_here(
+	struct work *w, struct move *m, const struct payload *far, const struct held *held)
 {
 	enum move_result r = mover_run(m);
 
+	(void)far;
+	(void)held;
 	count_add(w->x, CTR_SELF_BYTES, m->moved);
 	return r;
 }
 
-/* Through an arena. */
-static enum move_result run_mapped(struct work *w, struct move *m, const struct held *held)
+enum move_result carry_here(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	return carry_by(run_here, w, src, dst, held);
+}
+
+static enum move_result run_shared(
+	struct work *w, struct move *m, const struct payload *far, const struct held *held)
 {
 	enum move_result r = MOVE_OK;
 
+	(void)far;
 	if (w->way == SLOT_WAYS_ANY && op_is_one_sided(w->op) &&
 		m->remote->left >= CARRY_PROMISE_MIN)
 		r = change_way(w, SLOT_WAYS_MAPPED, held);
@@ -149,40 +216,8 @@ static enum move_result run_mapped(struct work *w, struct move *m, const struct 
 	return r == MOVE_OK ? carry_arrived(w, held) : r;
 }
 
-enum move_result carry_busy(struct work *w)
+enum move_result carry_shared(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
-	w->busy = true;
-	return MOVE_STOPPED;
-}
-
-enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
-	struct payload *dst, const struct end *at_dst, const struct held *held)
-{
-	struct guard g = {.w = w, .held = held};
-	struct move m = {.still_valid = still_valid, .arg = &g};
-	const struct view *remote = src->here ? &at_dst->view : &at_src->view;
-	enum move_result r;
-
-	if (held->busy)
-		return carry_busy(w);
-	m.push = src->here;
-	m.pid = !src->here ? at_src->view.pid : !dst->here ? at_dst->view.pid : 0;
-	if (!src->here && !dst->here)
-		return MOVE_REFUSED;
-	if (src->mapped && !carry_alive(w, &at_src->view))
-		return MOVE_GONE;
-	if (dst->mapped && !carry_alive(w, &at_dst->view))
-		return MOVE_GONE;
-	m.local = m.push ? &src->l : &dst->l;
-	m.remote = m.push ? &dst->l : &src->l;
-	if (m.pid && view_by_agent(remote))
-		r = exec_agent_move(w, &m, held, (m.push ? dst : src)->held_at);
-	else if (m.pid)
-		r = run_cma(w, &m, remote, held);
-	else if (src->mapped || dst->mapped)
-		r = run_mapped(w, &m, held);
-	else
-		r = run_here(w, &m);
-	w->moved += m.moved;
-	return r;
+	return carry_by(run_shared, w, src, dst, held);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Moving the bytes of a work request, by the way that leads there: loads and stores within the
- * process or through a peer's arena, process_vm_*, or the agent of the process whose memory it is.
- */
+/* Moving the bytes of a work request, by the way that leads there (hca/exec/way.h). */
 #pragma once
 
-#include "hca/exec/exec_op.h"
-#include "pages/mover.h"
+#include "hca/exec/way.h"
 
 /* From so many bytes on it is worth a second store to promise in the exec slot how they go. */
 enum { CARRY_PROMISE_MIN = 64 * 1024 };
@@ -54,18 +50,22 @@ bool work_connected(const struct work *w);
 bool work_pid_valid(struct work *w, const struct view *v);
 
 /*
- * If the memory of p, which is e's under the regions that held has from p->held_at on, is mapped
- * and can be reached through e's arena, p is a list of our own addresses from here on.
+ * Moves all of src to dst; each list is consumed.  Between the steps of a long move, w's exec slot
+ * moves, and regions and QPs are looked at again: MOVE_STOPPED, and w->busy if a region is changing
+ * over.  MOVE_REFUSED also if neither is reached by loads and stores.
  */
-void carry_reach(const struct end *e, struct payload *p, const struct held *held);
+enum move_result carry(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
 
-/*
- * Moves all of src to dst; each list is consumed.  at_src, at_dst: whose memory they are.  Between
- * the steps of a long move, w's exec slot moves, and regions and QPs are looked at again:
- * MOVE_STOPPED, and w->busy if a region is changing over.
- */
-enum move_result carry(struct work *w, struct payload *src, const struct end *at_src,
-	struct payload *dst, const struct end *at_dst, const struct held *held);
+/* The same for the rows of ways: within the process, through memory that is mapped, by calls. */
+enum move_result carry_here(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
+enum move_result carry_shared(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
+enum move_result carry_cma(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
+enum move_result carry_agent(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
 
 /*
  * Memory of another process is about to be reached by a system call: the exec slot says so, and

@@ -3,7 +3,7 @@
  * Memory under the power-failure simulator (weft-crash(1)): the journal of a process.  It opens the
  * one that JOURNAL_ENV names, and no other: a file that a peer chose could be made shorter under
  * us. Its segment says which one it is, and its queue pairs and the regions whose writes count are
- * marked, so that whoever executes requests for them notes what he does (hca/exec/exec_crash.h) if
+ * marked, so that whoever executes requests for them notes what he does (hca/exec/journaled.h) if
  * he keeps the same journal, and is refused if not.  Others pay for it by bits of words that they
  * read anyway.
  */

@@ -5,7 +5,10 @@
 #include "base/tsan.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/exec/exec_op.h"
+#include "hca/exec/fail.h"
+#include "hca/exec/op.h"
+#include "hca/exec/qp_timers.h"
+#include "hca/exec/range.h"
 #include "hca/seg/park.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
@@ -13,32 +16,11 @@
 enum {
 	RNR_RETRY_FOREVER = 7,
 	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
-	ACK_UNIT_NS = 4096,
-	MIN_RETRY_NS = NSEC_PER_MSEC,
 	FINDING_NS = 500 * NSEC_PER_MSEC,
 	YOUNG_NS = 1000 * NSEC_PER_MSEC,
 	DEADLINE_NOW = 1,
 	STEP_REQUESTS = 64
 };
-
-uint64_t ack_patience_ns(const struct seg_qp *q)
-{
-	uint64_t ns = ((uint64_t)ACK_UNIT_NS << (q->timeout & 31)) * (q->retry_cnt + 1u);
-
-	if (!q->timeout)
-		return UINT64_MAX;
-	return ns < MIN_RETRY_NS ? MIN_RETRY_NS : ns;
-}
-
-uint64_t rnr_timer_ns(unsigned code)
-{
-	/* In units of 10 us: IBTA table of the RNR NAK timer field. */
-	static const uint32_t table[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
-		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-		24576, 32768, 49152};
-
-	return (uint64_t)table[code & 31] * 10 * NSEC_PER_USEC;
-}
 
 bool exec_weftd_is_young(const struct exec *x)
 {
@@ -109,7 +91,7 @@ static void park_begin(struct work *w, enum seg_park reason)
 	atomic_store_explicit(&q->deadline, deadline, memory_order_relaxed);
 	atomic_store_explicit(&q->park_reason, reason, memory_order_release);
 	if (reason == PARK_RNR)
-		work_park_copy(w);
+		range_park_copy(w);
 	if (!wait) /* rnr_retry 0: the first RNR NAK is the last */
 		atomic_store_explicit(&q->deadline, DEADLINE_NOW, memory_order_relaxed);
 	else if (deadline)
@@ -184,7 +166,7 @@ static enum step execute(struct work *w)
 	if (w->req->type == IBV_QPT_UD) /* in the segment of a peer it is a lie: nobody helps UD */
 		return w->req->view.pid ? work_failed(w, IBV_WC_LOC_QP_OP_ERR)
 					: (enum step)w->x->datagram(w);
-	s = w->resp || op_is_local(w->op) ? work_execute(w) : STEP_NO_PEER;
+	s = w->resp || op_is_local(w->op) ? op_execute(w) : STEP_NO_PEER;
 	/* Nobody answers UC: what finds no peer and no receive is lost. */
 	if (s == STEP_NO_PEER && w->req->type == IBV_QPT_UC && may_be_found(w) &&
 		!deadline_passed(w->req->qp))

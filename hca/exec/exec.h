@@ -40,12 +40,6 @@ bool exec_one_sided(const struct end *req);
 /* Is weftd new, so that it may know only some of those who are there? */
 bool exec_weftd_is_young(const struct exec *x);
 
-/* CLOCK_MONOTONIC ns a min_rnr_timer code stands for. */
-uint64_t rnr_timer_ns(unsigned code);
-
-/* How long a request waits for an acknowledgement, all retries together: UINT64_MAX for ever. */
-uint64_t ack_patience_ns(const struct seg_qp *q);
-
 /*
  * For weftd, which executes nothing: fails the head of req's queue if its deadline has passed, or
  * leaves that to whoever holds the token.  True if somebody wanted work done meanwhile: then the

@@ -7,6 +7,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "hca/exec/carry.h"
+#include "hca/exec/qp_timers.h"
 
 enum { MIN_PATIENCE_NS = 200 * NSEC_PER_MSEC };
 

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
 #include "hca/exec/resolve.h"
+#include "hca/exec/work.h"
 #include "pages/agent.h"
 
 /* The agent's area in seg, NULL while there is none or what stands there makes no sense. */

@@ -9,11 +9,14 @@
 #include "hca/exec/exec_agent.h"
 #include "pages/durable.h"
 
-static enum durability kind_of(const struct held *held)
+static enum durability kind_of(const struct payload *range, const struct held *held)
 {
 	uint32_t flags = held->n ? held->mr[held->n - 1].mr->flags : 0;
 
-	return flags & MR_FILE ? DURABLE_FILE : flags & MR_PMEM ? DURABLE_PMEM : DURABLE_NEVER;
+	/* Pages that have come to lie in the arena are no file's. */
+	if (flags & MR_FILE)
+		return way_beneath(range)->shared ? DURABLE_NEVER : DURABLE_FILE;
+	return flags & MR_PMEM ? DURABLE_PMEM : DURABLE_NEVER;
 }
 
 enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len)
@@ -66,40 +69,47 @@ static void want_lane(const struct work *w)
 		atomic_store_explicit(&other->path->blocks, 1, memory_order_relaxed);
 }
 
-/* By whom that can be here; MOVE_LATER: by nobody. */
-static enum move_result write_back(
-	struct work *w, struct payload *range, enum durability kind, const struct held *held)
+/* Nobody here can: a thread that may block must. */
+static enum move_result leave_to_lane(const struct work *w)
 {
-	bool own = end_is_here(w->mem);
+	want_lane(w);
+	return MOVE_LATER;
+}
 
-	if (kind == DURABLE_PMEM && range->here) {
-		if (range->mapped && !carry_alive(w, &w->mem->view))
-			return MOVE_GONE;
-		return write_back_here(w, &range->l, kind, held);
-	}
-	if (own && w->x->is_worker)
-		return write_back_here(w, &range->l, kind, held);
-	if (own || exec_agent_later(w)) {
-		want_lane(w);
-		return MOVE_LATER;
-	}
-	return exec_agent_persist(w, range, held);
+enum move_result persist_here(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind)
+{
+	if (kind != DURABLE_PMEM && !w->x->is_worker)
+		return leave_to_lane(w);
+	return write_back_here(w, &range->l, kind, held);
+}
+
+enum move_result persist_shared(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind)
+{
+	if (!carry_alive(w, &range->at->view))
+		return MOVE_GONE;
+	return write_back_here(w, &range->l, kind, held);
+}
+
+enum move_result persist_by_owner(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind)
+{
+	(void)kind;
+	return exec_agent_later(w) ? leave_to_lane(w) : exec_agent_persist(w, range, held);
 }
 
 enum move_result persist_range(struct work *w, struct payload *range, const struct held *held)
 {
-	enum durability kind = kind_of(held);
+	enum durability kind = kind_of(range, held);
 	enum move_result r = MOVE_OK;
 
 	if (held->busy)
 		return carry_busy(w);
 	if (!range->l.left)
 		return MOVE_OK;
-	/* Pages that have come to lie in the arena are no file's. */
-	if (kind == DURABLE_FILE && range->mapped)
-		kind = DURABLE_NEVER;
 	if (kind != DURABLE_NEVER)
-		r = write_back(w, range, kind, held);
+		r = way_beneath(range)->persist(w, range, held, kind);
 	if (r == MOVE_OK)
 		count_add(w->x, kind == DURABLE_NEVER ? CTR_PERSIST_VOLATILE : CTR_PERSIST, 1);
 	return r;

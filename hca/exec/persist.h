@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
-#include "hca/exec/resolve.h"
-#include "pages/durable.h"
+#include "hca/exec/way.h"
 
 /*
  * Makes range, memory of w->mem that the last region of held allows, durable: everything that was
@@ -25,6 +23,14 @@
  * memory's process.
  */
 enum move_result persist_range(struct work *w, struct payload *range, const struct held *held);
+
+/* The same for the rows of ways; kind is not DURABLE_NEVER. */
+enum move_result persist_here(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind);
+enum move_result persist_shared(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind);
+enum move_result persist_by_owner(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind);
 
 /*
  * Makes [addr, addr+len), memory of this process in a region of that kind, durable; what cannot be

@@ -24,7 +24,7 @@ static void unbind(struct seg_mr *mw)
 
 static bool may_rebind(const struct seg_mr *mw, const struct work *w)
 {
-	uint32_t old = (uint32_t)w->swap, key = key_of(mw);
+	uint32_t old = (uint32_t)w->bind, key = key_of(mw);
 
 	if (!(mw->flags & MR_WINDOW) || mw->pd != w->req->pd)
 		return false;
@@ -33,7 +33,7 @@ static bool may_rebind(const struct seg_mr *mw, const struct work *w)
 	if (!(mw->flags & MR_WINDOW_QP))
 		return true;
 	/* Bound already: only by this request, whose executor died after it. */
-	return w->compare_add && (!key || (key == w->rkey && mw->qpn == w->req->qpn));
+	return w->range_len && (!key || (key == w->rkey && mw->qpn == w->req->qpn));
 }
 
 static bool region_allows(const struct seg_mr *mr, const struct work *w, unsigned access)
@@ -47,25 +47,25 @@ static bool region_allows(const struct seg_mr *mr, const struct work *w, unsigne
 		return false;
 	if (access & NEEDS_LOCAL_WRITE && !(mr->access & IBV_ACCESS_LOCAL_WRITE))
 		return false;
-	return w->raddr >= mr->iova && off <= mr->length && w->compare_add <= mr->length - off;
+	return w->raddr >= mr->iova && off <= mr->length && w->range_len <= mr->length - off;
 }
 
 bool window_bind(const struct work *w)
 {
-	struct seg_mr *mw = seg_mr_of(w->req->view.seg, (uint32_t)w->swap);
+	struct seg_mr *mw = seg_mr_of(w->req->view.seg, (uint32_t)w->bind);
 	const struct seg_mr *mr = seg_mr_of(w->req->view.seg, w->imm);
-	unsigned access = w->swap >> 32;
+	unsigned access = w->bind >> 32;
 
 	if (!may_rebind(mw, w))
 		return false;
-	if (w->compare_add && !region_allows(mr, w, access))
+	if (w->range_len && !region_allows(mr, w, access))
 		return false;
 	unbind(mw);
-	if (!w->compare_add)
+	if (!w->range_len)
 		return true;
 	mw->access = access;
 	mw->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : w->raddr;
-	mw->length = w->compare_add;
+	mw->length = w->range_len;
 	mw->addr = mr->addr + (w->raddr - mr->iova);
 	mw->under = w->imm;
 	mw->qpn = w->req->qpn;

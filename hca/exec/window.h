@@ -5,16 +5,16 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 
-/* How post_send packs a bind into a slot: raddr, compare_add = length, rkey = the new one. */
+/* How post_send packs a bind into a slot: raddr, range_len, rkey = the new one. */
 static inline uint64_t bind_pack(uint32_t mw_rkey, unsigned access)
 {
 	return (uint64_t)access << 32 | mw_rkey;
 }
 
 /*
- * Binds the window that w->swap names (bind_pack()) to the region w->imm, or unbinds it if the
+ * Binds the window that w->bind names (bind_pack()) to the region w->imm, or unbinds it if the
  * length is 0.  False: an HCA would refuse.  Doing it again after a death does no harm.
  */
 bool window_bind(const struct work *w);

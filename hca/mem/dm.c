@@ -17,6 +17,7 @@
 #include "base/file_limit.h"
 #include "hca/api/hca.h"
 #include "hca/mem/mr.h"
+#include "hca/mem/mr_kinds.h"
 #include "hca/proc/proc.h"
 
 #define CARD_MAGIC 0x31444d4454464557ull /* as bytes: "WEFTDMD1" */
@@ -364,7 +365,7 @@ int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t l
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 			       IBV_ACCESS_OPTIONAL_RANGE;
 	const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-	struct mr_region r = {.length = length, .access = access};
+	struct mr_region r = {.length = length, .access = access, .kind = &mr_of_dm, .of = dm};
 	int rc;
 
 	if (!in_range(dm, offset, length) || access & ~known)
@@ -379,13 +380,13 @@ int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t l
 	lock_take(&own.lock);
 	dm->refs++;
 	lock_drop(&own.lock);
-	(*out)->dm = dm;
-	(*out)->fixed = true;
 	return 0;
 }
 
-void dm_region_gone(struct hca_dm *dm)
+void dm_drop(struct hca_mr *mr)
 {
+	struct hca_dm *dm = mr->of;
+
 	atomic_fetch_sub_explicit(&dm->regions, 1, memory_order_release);
 	hca_dm_put(dm);
 }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "hca/mem/mr.h"
+#include "hca/mem/mr_kinds.h"
 #include "hca/mem/share.h"
 #include "hca/mem/share_words.h"
 #include "hca/proc/proc.h"
@@ -57,7 +58,7 @@ static void publish(const struct hca_mr *mr, bool writable)
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 
 	s->pd = 0;
-	s->flags = MR_EXPORT | (mr->backing ? MR_OBJECT : 0);
+	s->flags = mr->kind->flags | (mr->backing ? MR_OBJECT : 0);
 	s->access = IBV_ACCESS_REMOTE_READ | (writable ? IBV_ACCESS_REMOTE_WRITE : 0);
 	s->addr = s->iova = mr->addr;
 	s->length = mr->length;
@@ -84,6 +85,7 @@ static int enter(uint64_t addr, uint64_t length, bool writable, struct hca_mr **
 
 	if (rc)
 		return rc;
+	mr->kind = &mr_export;
 	mr->addr = mr->iova = addr;
 	mr->length = length;
 	mr->access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

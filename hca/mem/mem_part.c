@@ -3,13 +3,15 @@
 
 #include "hca/mem/dm.h"
 #include "hca/mem/import.h"
-#include "hca/mem/mr.h"
+#include "hca/mem/mr_null.h"
+#include "hca/mem/pd.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
 
 static void forked_child(void)
 {
-	mr_forked_child();
+	pd_forked_child();
+	mr_null_forked_child();
 	dm_forked_child();
 	import_forked_child();
 	quarantine_forked_child();

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Protection domains and memory regions. */
 #include "hca/mem/mr.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/file_limit.h"
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/mem/crash_region.h"
-#include "hca/mem/dm.h"
+#include "hca/mem/mr_kinds.h"
 #include "hca/mem/share.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/peer.h"
@@ -32,87 +28,7 @@ enum {
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-static _Atomic uint32_t next_pd = 1;
 static uint8_t key_variant[SEG_MRS];
-
-/* ---- protection domains ---- */
-
-static struct {
-	struct lock lock;
-	struct hca_pd *first;
-} pds;
-
-int hca_pd_alloc(struct hca_pd **out)
-{
-	int rc = proc_attach(NULL);
-	struct hca_pd *pd;
-
-	if (rc)
-		return rc;
-	pd = calloc(1, sizeof *pd);
-	if (!pd)
-		return -ENOMEM;
-	pd->epoch = proc_epoch();
-	pd->handle = atomic_fetch_add_explicit(&next_pd, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
-	lock_take(&pds.lock);
-	pd->next = pds.first;
-	pd->link = &pds.first;
-	if (pd->next)
-		pd->next->link = &pd->next;
-	pds.first = pd;
-	lock_drop(&pds.lock);
-	*out = pd;
-	return 0;
-}
-
-static void pd_delist(struct hca_pd *pd)
-{
-	*pd->link = pd->next;
-	if (pd->next)
-		pd->next->link = pd->link;
-}
-
-int hca_pd_free(struct hca_pd *pd)
-{
-	lock_take(&pds.lock);
-	if (pd->epoch == proc_epoch()) {
-		if (atomic_load_explicit(&pd->users, memory_order_acquire)) {
-			lock_drop(&pds.lock);
-			return -EBUSY;
-		}
-		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
-	}
-	pd_delist(pd);
-	lock_drop(&pds.lock);
-	free(pd);
-	return 0;
-}
-
-uint32_t hca_pd_handle(const struct hca_pd *pd)
-{
-	return pd->handle;
-}
-
-int hca_pd_get(uint32_t handle, struct hca_pd **out)
-{
-	struct hca_pd *pd;
-
-	lock_take(&pds.lock);
-	for (pd = pds.first; pd; pd = pd->next)
-		if (pd->handle == handle && pd->epoch == proc_epoch())
-			break;
-	if (pd)
-		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-	lock_drop(&pds.lock);
-	*out = pd;
-	return pd ? 0 : -ENOENT;
-}
-
-void hca_pd_put(struct hca_pd *pd)
-{
-	atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
-}
 
 /* ---- checks ---- */
 
@@ -186,21 +102,22 @@ static void end_durable(struct hca_mr *mr)
 }
 
 /* Makes the region known to peers: the key is the last word to appear. */
-static void publish(struct hca_mr *mr, uint32_t flags, uint64_t sink)
+static void publish(struct hca_mr *mr)
 {
+	const struct mr_kind *kind = mr->kind;
 	struct seg_mr *s = &proc_seg()->mr[mr->index];
 
 	s->access = mr->access & ~(unsigned)ACCESS_OPTIONAL;
 	s->pd = mr->pd->handle;
-	s->flags = flags | persist_flags(mr->durability) | crash_region(mr, flags);
+	s->flags = kind->flags | persist_flags(mr->durability) | crash_region(mr, kind->flags);
 	s->iova = mr->iova;
 	s->length = mr->length;
 	s->addr = mr->addr;
-	s->sink = sink;
+	s->sink = kind->swallows ? (uintptr_t)mr->of : 0;
 	s->inv_qpn = s->inv_pos = 0;
 	atomic_store_explicit(&s->ops, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->share, MR_COPY, memory_order_relaxed);
-	if (mr->mappable)
+	if (kind->shares)
 		share_reg(mr);
 	atomic_store_explicit(&s->key, mr->key, memory_order_release);
 	count_bytes(mr->length, true);
@@ -249,14 +166,21 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	mr->iova = r->iova;
 	mr->access = r->access;
 	mr->key = mr_next_key(mr->index);
-	mr->mappable = r->mappable;
+	mr->kind = r->kind;
+	mr->of = r->of;
 	atomic_store_explicit(&mr->refs, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	begin_durable(mr);
-	publish(mr, r->flags, r->sink);
+	publish(mr);
 	*out = mr;
 	return 0;
+}
+
+/* Memory of the program, with such access. */
+static const struct mr_kind *kind_of(unsigned access)
+{
+	return access & IBV_ACCESS_ON_DEMAND ? &mr_on_demand : &mr_memory;
 }
 
 int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
@@ -268,90 +192,9 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 
 	if (is_implicit(r.addr, length, access))
 		r.iova = 0;
-	r.mappable = true;
+	r.kind = kind_of(access);
 	rc = check_request(r.addr, length, r.iova, access);
 	return rc ? rc : mr_add(pd, &r, out);
-}
-
-/* ---- the null region ---- */
-
-enum { SINK_BYTES = 32 << 20 };
-#define NULL_BYTES (1ull << HCA_MAX_MSG_LOG)
-
-/* Two stretches of address space as long as a message: one of zeros, one of the same few pages. */
-static struct {
-	struct lock lock;
-	void *zeros, *sink;
-} nothing;
-
-void mr_forked_child(void)
-{
-	atomic_store_explicit(&pds.lock.word, 0, memory_order_relaxed);
-	atomic_store_explicit(&nothing.lock.word, 0, memory_order_relaxed);
-}
-
-static int map_sink(void)
-{
-	int fd, rc;
-
-	if (!file_limit_allows(SINK_BYTES))
-		return -EFBIG;
-	fd = memfd_create("weft-null", MFD_CLOEXEC);
-	rc = fd < 0 || ftruncate(fd, SINK_BYTES) ? -errno : 0;
-	for (uint64_t at = 0; !rc && at < NULL_BYTES; at += SINK_BYTES)
-		if (mmap((char *)nothing.sink + at, SINK_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
-			rc = -errno;
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-static void *reserve(int prot)
-{
-	void *p = mmap(NULL, NULL_BYTES, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static int map_nothing(void)
-{
-	int saved = errno;
-	int rc = -ENOMEM;
-
-	lock_take(&nothing.lock);
-	if (nothing.sink) {
-		rc = 0;
-	} else if ((nothing.zeros = reserve(PROT_READ)) && (nothing.sink = reserve(PROT_NONE))) {
-		rc = map_sink();
-	}
-	if (rc && nothing.zeros)
-		munmap(nothing.zeros, NULL_BYTES);
-	if (rc && nothing.sink)
-		munmap(nothing.sink, NULL_BYTES);
-	if (rc)
-		nothing.zeros = nothing.sink = NULL;
-	lock_drop(&nothing.lock);
-	errno = saved;
-	return rc;
-}
-
-int hca_mr_null(struct hca_pd *pd, struct hca_mr **out)
-{
-	struct mr_region r = {
-		.length = UINT64_MAX, .access = IBV_ACCESS_LOCAL_WRITE, .flags = MR_NULL};
-	int rc = map_nothing();
-
-	if (rc)
-		return rc;
-	r.addr = (uintptr_t)nothing.zeros;
-	r.sink = (uintptr_t)nothing.sink;
-	rc = mr_add(pd, &r, out);
-	if (!rc) {
-		(*out)->fixed = true;
-		(*out)->sink = r.sink;
-	}
-	return rc;
 }
 
 /* ---- taking away, and changing ---- */
@@ -414,10 +257,8 @@ int hca_mr_dereg(struct hca_mr *mr)
 		pd_pass_landers(mr->pd);
 		peers_sweep();
 		mr->key = 0;
-		if (mr->dm)
-			dm_region_gone(mr->dm);
-		if (mr->mapping.len)
-			munmap(mr->mapping.at, mr->mapping.len);
+		if (mr->kind->drop)
+			mr->kind->drop(mr);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
 	}
@@ -446,7 +287,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	struct hca_pd *old = mr->pd;
 	int rc;
 
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || mr->fixed || !mr->key)
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->key || !mr->kind->changeable)
 		return -EINVAL;
 	if (mr->epoch != proc_epoch())
 		return -EINVAL;
@@ -462,13 +303,14 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	mr->length = r.length;
 	mr->iova = r.iova;
 	mr->access = r.access;
+	mr->kind = kind_of(r.access);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 		mr->pd = pd;
 		atomic_fetch_sub_explicit(&old->users, 1, memory_order_release);
 	}
 	begin_durable(mr);
-	publish(mr, 0, 0);
+	publish(mr);
 	return 0;
 }
 

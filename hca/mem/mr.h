@@ -12,6 +12,3 @@ int mr_new(struct hca_mr **mr);
 
 /* The first key of a table entry; each use of the entry begins with another one. */
 uint32_t mr_next_key(uint32_t index);
-
-/* In a forked child: locks that other threads of the parent may have held. */
-void mr_forked_child(void);

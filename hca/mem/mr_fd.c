@@ -4,6 +4,8 @@
  * no adapter takes, files whose pages stay where they are: memfds and other files of tmpfs and
  * hugetlbfs, DAX devices and DAX files.
  */
+#include "hca/mem/mr_fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,6 +18,7 @@
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/mem/mr.h"
+#include "hca/mem/mr_kinds.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/dax.h"
 
@@ -78,18 +81,23 @@ static int check_range(int fd, uint64_t offset, uint64_t length, uint64_t iova)
 	return size && offset + length > size ? -EINVAL : 0;
 }
 
+/* *at: whole pages; *p: what of them is meant. */
 static int map_range(
-	int fd, uint64_t offset, uint64_t length, bool writable, struct mr_mapping *m, uint8_t **p)
+	int fd, uint64_t offset, uint64_t length, bool writable, void **at, uint8_t **p)
 {
 	uint64_t skip = offset & (sysconf(_SC_PAGESIZE) - 1);
 	int prot = PROT_READ | (writable ? PROT_WRITE : 0);
 
-	m->len = length + skip;
-	m->at = mmap(NULL, m->len, prot, MAP_SHARED, fd, (off_t)(offset - skip));
-	if (m->at == MAP_FAILED)
+	*at = mmap(NULL, length + skip, prot, MAP_SHARED, fd, (off_t)(offset - skip));
+	if (*at == MAP_FAILED)
 		return -errno;
-	*p = (uint8_t *)m->at + skip;
+	*p = (uint8_t *)*at + skip;
 	return 0;
+}
+
+void mr_fd_drop(struct hca_mr *mr)
+{
+	munmap(mr->of, mr->addr - (uintptr_t)mr->of + mr->length);
 }
 
 int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
@@ -100,8 +108,7 @@ int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, 
 			       IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT |
 			       IBV_ACCESS_RELAXED_ORDERING;
 	const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-	struct mr_region r = {.length = length, .iova = iova, .access = access};
-	struct mr_mapping m;
+	struct mr_region r = {.length = length, .iova = iova, .access = access, .kind = &mr_of_fd};
 	int saved = errno;
 	uint8_t *p = NULL;
 	int rc;
@@ -110,18 +117,13 @@ int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, 
 		return -EINVAL;
 	rc = check_range(fd, offset, length, iova);
 	if (!rc)
-		rc = map_range(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &m, &p);
+		rc = map_range(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &r.of, &p);
 	errno = saved;
 	if (rc)
 		return rc;
 	r.addr = (uintptr_t)p;
-	r.mappable = true;
 	rc = mr_add(pd, &r, out);
-	if (rc) {
-		munmap(m.at, m.len);
-		return rc;
-	}
-	(*out)->fixed = true;
-	(*out)->mapping = m;
-	return 0;
+	if (rc)
+		munmap(r.of, r.addr - (uintptr_t)r.of + length);
+	return rc;
 }

@@ -277,7 +277,7 @@ static bool is_eager(const struct hca_mr *mr)
 /* Its pages are never moved for it; but others are, which lie at the same addresses. */
 static bool is_on_demand(const struct hca_mr *mr)
 {
-	return mr->access & IBV_ACCESS_ON_DEMAND;
+	return mr->kind->wanders;
 }
 
 /* Is it one that peers would map, wherever it lies? */

@@ -3,13 +3,15 @@
 #pragma once
 
 #include "base/lock.h"
+#include "base/own_fd.h"
 #include "hca/seg/view.h"
 
 struct hca_channel {
 	uint32_t epoch;
 	uint32_t id;
 	int fd;
-	struct lock lock; /* of all that follows, and of taking events */
+	struct own_fd own; /* fd: a face's program may have closed it */
+	struct lock lock;  /* of all that follows, and of taking events */
 	struct fired_ref order;
 	struct fired_reader reader;
 	struct hca_cq *cqs;

@@ -7,23 +7,16 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "hca/obj/mr_kind.h"
 
-struct hca_dm;
 struct hca_pd;
 
 /* What a region is made of, as the segment's entry describes it. */
 struct mr_region {
 	uint64_t addr, length, iova;
 	unsigned access;
-	uint32_t flags; /* enum seg_mr_flags */
-	uint64_t sink;
-	bool mappable; /* the program's own memory: hca/mem/share.h */
-};
-
-/* What was mapped for a region, and goes with it. */
-struct mr_mapping {
-	void *at;
-	size_t len;
+	const struct mr_kind *kind;
+	void *of; /* what the kind needs to know */
 };
 
 struct hca_mr {
@@ -34,13 +27,10 @@ struct hca_mr {
 	struct hca_pd *pd;
 	uint64_t addr, length, iova;
 	unsigned access;
-	uint64_t sink;     /* of the null region: where what comes for it goes; else 0 */
-	struct hca_dm *dm; /* a region of device memory */
-	struct mr_mapping mapping;
-	bool fixed; /* not from the program's memory: cannot be re-registered */
-	bool mappable;
-	bool durable;       /* registered for persistent flushes, and counted */
-	uint8_t durability; /* enum durability: what they can do */
+	const struct mr_kind *kind; /* NULL: a window */
+	void *of;                   /* what the kind needs to know */
+	bool durable;               /* registered for persistent flushes, and counted */
+	uint8_t durability;         /* enum durability: what they can do */
 	/* share.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;

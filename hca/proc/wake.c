@@ -5,11 +5,16 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/own_fd.h"
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 
 static struct lock own_lock;
-static int channel_fds[SEG_CHANNELS]; /* fd + 1 */
+/* A face's program may have closed them. */
+static struct {
+	bool used;
+	struct own_fd fd;
+} channels[SEG_CHANNELS];
 static uint32_t cursor;
 
 bool wake_write(int fd)
@@ -24,14 +29,15 @@ bool wake_write(int fd)
 
 static bool fire_own(uint32_t channel)
 {
-	int fd;
+	struct own_fd fd = OWN_FD_NONE;
 
 	if (!channel)
 		return wake_write(proc_at()->async_fd);
 	lock_take(&own_lock);
-	fd = channel_fds[channel % SEG_CHANNELS] - 1;
+	if (channels[channel % SEG_CHANNELS].used)
+		fd = channels[channel % SEG_CHANNELS].fd;
 	lock_drop(&own_lock);
-	return fd >= 0 && wake_write(fd);
+	return own_fd_ok(&fd) && wake_write(fd.fd);
 }
 
 bool wake_fire(uint32_t attach, uint32_t channel, void *arg)
@@ -59,8 +65,9 @@ int wake_own_add(int fd, uint32_t *id)
 	lock_take(&own_lock);
 	for (uint32_t i = 1; i < SEG_CHANNELS; i++) {
 		cursor = cursor % (SEG_CHANNELS - 1) + 1;
-		if (!channel_fds[cursor]) {
-			channel_fds[cursor] = fd + 1;
+		if (!channels[cursor].used) {
+			channels[cursor].used = true;
+			channels[cursor].fd = own_fd_at(fd);
 			*id = cursor;
 			rc = 0;
 			break;
@@ -73,6 +80,6 @@ int wake_own_add(int fd, uint32_t *id)
 void wake_own_del(uint32_t id)
 {
 	lock_take(&own_lock);
-	channel_fds[id % SEG_CHANNELS] = 0;
+	channels[id % SEG_CHANNELS].used = false;
 	lock_drop(&own_lock);
 }

@@ -64,6 +64,7 @@ int hca_channel_create(struct hca_channel **out)
 		return -ENOMEM;
 	ch->epoch = proc_epoch();
 	ch->fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	ch->own = own_fd_at(ch->fd);
 	rc = ch->fd < 0 ? -errno : wake_own_add(ch->fd, &ch->id);
 	if (!rc) {
 		order_open(ch);
@@ -146,7 +147,8 @@ static bool readable(struct hca_channel *ch)
 /* Lets the fd be readable while there are events whose counts went to others. */
 static void settle(struct hca_channel *ch)
 {
-	if (ch->reader.owes && fired_owes(&ch->order, &ch->reader, readable(ch)))
+	if (ch->reader.owes && fired_owes(&ch->order, &ch->reader, readable(ch)) &&
+		own_fd_ok(&ch->own))
 		wake_write(ch->fd);
 }
 
@@ -160,7 +162,7 @@ static void drop_events(struct hca_channel *ch, struct hca_cq *cq)
 {
 	int32_t n = (int32_t)count_of(&cq->s->told, cq);
 
-	if (n <= 0)
+	if (n <= 0 || !own_fd_ok(&ch->own))
 		return;
 	while (n-- > 0 && !take_count(ch))
 		;
@@ -356,8 +358,9 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 		if (rc == -EAGAIN) {
 			waited = true;
 			rc = wait_readable(ch);
-			if (!rc)
+			if (!rc && own_fd_ok(&ch->own))
 				continue;
+			rc = rc ? rc : -EBADF; /* closed meanwhile: the number may be a file's */
 		}
 		if (rc)
 			return rc;

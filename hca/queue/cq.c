@@ -185,8 +185,8 @@ static uint64_t sge_at(const struct seg_sge *s, uint64_t len)
 
 	if (!mr || mr->key != s->lkey)
 		return 0;
-	if (mr->sink)
-		return mr->sink;
+	if (mr->kind->swallows)
+		return (uintptr_t)mr->of;
 	off = s->addr - mr->iova;
 	return off <= mr->length && len <= mr->length - off ? mr->addr + off : 0;
 }

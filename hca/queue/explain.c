@@ -170,11 +170,11 @@ static void why_local(const struct hca_qp *qp, const struct seg_wqe *w, char why
 static void why_remote(
 	const struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w, char why[WHY])
 {
-	unsigned need = op_rights(op_of(w->opcode), w->swap);
+	unsigned need = op_rights(op_of(w->opcode), w->flush);
 	uint64_t len = length_of(qp, w);
 
 	if (op_of(w->opcode)->kind == OP_FLUSH)
-		len = flush_is_whole(w->swap) ? 0 : w->compare_add;
+		len = flush_is_whole(w->flush) ? 0 : w->range_len;
 	if (!peer)
 		snprintf(why, WHY, "the responder refused the key %#x at %#" PRIx64, w->rkey,
 			w->raddr);

@@ -59,12 +59,12 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
 
 		w->raddr = info->addr;
-		w->compare_add = info->length;
-		w->swap = bind_pack(wr->bind_mw.mw->rkey, info->mw_access_flags);
+		w->range_len = info->length;
+		w->bind = bind_pack(wr->bind_mw.mw->rkey, info->mw_access_flags);
 		w->rkey = wr->bind_mw.rkey;
 		w->imm = info->mr ? info->mr->lkey : 0;
 	} else if (op->kind == OP_LOCAL_INV) {
-		w->swap = 0; /* hca/exec/exec_op.c, peer_runs() */
+		w->run = 0; /* hca/exec/op_local.c, peer_runs() */
 	} else {
 		w->raddr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
@@ -85,22 +85,22 @@ static int fill_typed(const struct hca_qp *qp, const struct op *op, const struct
 		ah_fill(wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, w);
 		return 0;
 	case IBV_QPT_XRC_SEND:
-		w->aux[0] = wr->qp_type.xrc.remote_srqn >> 16;
-		w->aux[1] = wr->qp_type.xrc.remote_srqn >> 8;
-		w->aux[2] = wr->qp_type.xrc.remote_srqn;
+		w->srqn[0] = wr->qp_type.xrc.remote_srqn >> 16;
+		w->srqn[1] = wr->qp_type.xrc.remote_srqn >> 8;
+		w->srqn[2] = wr->qp_type.xrc.remote_srqn;
 		return 0;
 	default:
 		return -EINVAL; /* the target of XRC sends nothing */
 	}
 }
 
-/* A flush, from hca_send_put(): length, type and level travel as the operands of an atomic do. */
+/* A flush, from hca_send_put(): the program's length, type and level came as those of an atomic. */
 static void fill_flush(const struct ibv_send_wr *wr, struct seg_wqe *w)
 {
 	w->raddr = wr->wr.atomic.remote_addr;
 	w->rkey = wr->wr.atomic.rkey;
-	w->compare_add = wr->wr.atomic.compare_add;
-	w->swap = wr->wr.atomic.swap;
+	w->range_len = wr->wr.atomic.compare_add;
+	w->flush = wr->wr.atomic.swap;
 }
 
 /* The 8 bytes of an ATOMIC WRITE fit where an SGE does. */
@@ -128,7 +128,7 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	if (qp->sig_all || wr->send_flags & IBV_SEND_SIGNALED)
 		w->flags |= WQE_SIGNALED;
 	w->imm = wr->imm_data;
-	w->byte_len = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
+	w->polled = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	if (qp->me.type != IBV_QPT_RC && fill_typed(qp, op, wr, w))
 		return -EINVAL;
 	if (op->kind != OP_SEND)

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "hca/api/hca.h"
-#include "hca/exec/exec_op.h"
-#include "hca/exec/exec_send.h"
+#include "hca/exec/receive.h"
+#include "hca/exec/work.h"
 #include "hca/obj/pd.h"
 #include "hca/obj/qp.h"
 #include "hca/proc/heap.h"

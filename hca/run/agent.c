@@ -12,9 +12,9 @@
 #include "base/sparse.h"
 #include "base/thread.h"
 #include "hca/api/hca.h"
-#include "hca/exec/atomic_op.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/persist.h"
+#include "hca/exec/word.h"
 #include "hca/obj/mr.h"
 #include "hca/obj/pd.h"
 #include "hca/obj/qp.h"
@@ -166,8 +166,8 @@ static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 	mr = region_of(p->key, pd);
 	if (!mr)
 		return window_allows(s, p, pd, right);
-	if (mr->sink) /* the null region */
-		return mr->access & right && covers(mr->sink, 1ull << HCA_MAX_MSG_LOG, p);
+	if (mr->kind->swallows)
+		return mr->access & right && covers((uintptr_t)mr->of, 1ull << HCA_MAX_MSG_LOG, p);
 	return mr->access & right && covers(mr->addr, mr->length, p);
 }
 
@@ -189,7 +189,7 @@ static enum move_result update(struct exec *x, const struct request *r, uint64_t
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(uintptr_t)r->piece[0].addr;
 
-	if (!atomic_op_begin(x, proc_seg()))
+	if (!word_lock(x, proc_seg()))
 		return MOVE_BUSY;
 	if (r->op == AGENT_ADD) {
 		*before = atomic_fetch_add_explicit(word, r->operand[0], memory_order_seq_cst);
@@ -198,7 +198,7 @@ static enum move_result update(struct exec *x, const struct request *r, uint64_t
 		atomic_compare_exchange_strong_explicit(
 			word, before, r->operand[1], memory_order_seq_cst, memory_order_seq_cst);
 	}
-	atomic_op_end(x, proc_seg());
+	word_unlock(x, proc_seg());
 	return MOVE_OK;
 }
 

@@ -99,5 +99,5 @@ void ah_fill(const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey, struct seg_w
 	w->av.qkey = qkey;
 	w->av.flow = (a->grh.flow_label & 0xfffff) | (uint32_t)a->grh.hop_limit << AV_HOP_SHIFT |
 		     (uint32_t)(a->sl & 15) << AV_SL_SHIFT;
-	w->aux[0] = a->grh.traffic_class;
+	w->tclass = a->grh.traffic_class;
 }

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "hca/exec/exec_send.h"
+#include "hca/exec/fail.h"
+#include "hca/exec/range.h"
+#include "hca/exec/receive.h"
 #include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
@@ -119,7 +121,7 @@ static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, 
 {
 	return m->known && !memcmp(m->sgid, sgid, sizeof m->sgid) &&
 	       !memcmp(m->dgid, slot->av.dgid, sizeof m->dgid) && m->flow == slot->av.flow &&
-	       m->tclass == slot->aux[0] &&
+	       m->tclass == slot->tclass &&
 	       (m->multicast || !memcmp(gids[m->gid].raw, m->dgid, sizeof m->dgid));
 }
 
@@ -135,7 +137,7 @@ static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 	memcpy(m->sgid, sgid, sizeof m->sgid);
 	memcpy(m->dgid, slot->av.dgid, sizeof m->dgid);
 	m->flow = slot->av.flow;
-	m->tclass = slot->aux[0];
+	m->tclass = slot->tclass;
 	m->multicast = gid_is_multicast(m->dgid);
 	gid = m->multicast ? 0 : gid_find(m->dgid);
 	m->gid = gid;
@@ -243,7 +245,7 @@ static enum step deliver(const struct datagram *d, uint32_t qpn)
 		count_add(x, CTR_DROP_QKEY, 1);
 		return STEP_DONE;
 	}
-	if (!rxq_in_place(&to->rx) && work_find_ring(d->w, &to) == STEP_BUSY)
+	if (!rxq_in_place(&to->rx) && receive_find_ring(d->w, &to) == STEP_BUSY)
 		return STEP_BUSY;
 	if (!rxq_in_place(&to->rx) || !shared_take(x, to, &pos)) {
 		count_add(x, CTR_DROP_NO_RECV, 1);
@@ -273,8 +275,8 @@ static bool find_payload(struct datagram *d, struct held *held)
 	struct work *w = d->w;
 
 	/* Of an empty payload no byte is read: any pointer that is not NULL will do. */
-	d->bytes = w->length ? work_source_plain(w) : w;
-	return d->bytes || work_source(w, &d->payload, held);
+	d->bytes = w->length ? range_source_plain(w) : w;
+	return d->bytes || range_source(w, &d->payload, held);
 }
 
 int datagram_send(struct work *w)

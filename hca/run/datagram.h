@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 
 /* exec.datagram: executes one (enum step).  For the process that owns the send queue. */
 int datagram_send(struct work *w);

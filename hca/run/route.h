@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 #include "hca/obj/srq.h"
 
 struct routes;

@@ -97,10 +97,10 @@ static inline bool flush_is_whole(uint64_t operand)
 	return operand >> FLUSH_LEVEL_SHIFT == IBV_FLUSH_MR;
 }
 
-/* The rights that a request needs of the key and the QP of its responder; swap: its operand. */
-static inline unsigned op_rights(const struct op *op, uint64_t swap)
+/* The rights that a request needs of the key and the QP of its responder; flush: of a FLUSH. */
+static inline unsigned op_rights(const struct op *op, uint64_t flush)
 {
-	uint8_t types = flush_types(swap);
+	uint8_t types = flush_types(flush);
 
 	if (op->kind != OP_FLUSH)
 		return op->remote_access;

@@ -71,7 +71,7 @@ struct seg_header {
 	/* weftd; read by every peer on every operation */
 	_Alignas(CACHE_LINE) _Atomic uint32_t dead; /* 1 once the owner is gone */
 
-	/* anybody: taken around read-modify-write of this process's memory (hca/exec/atomic_op.h)
+	/* anybody: taken around read-modify-write of this process's memory (hca/exec/word.h)
 	 */
 	_Alignas(CACHE_LINE) _Atomic uint64_t atomic_token;
 

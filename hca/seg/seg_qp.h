@@ -185,7 +185,16 @@ struct seg_wqe {
 	union {
 		struct {
 			uint64_t raddr;
-			uint64_t compare_add, swap;
+			union {
+				uint64_t compare_add;
+				uint64_t range_len; /* of a FLUSH, of what a window is bound to */
+			};
+			union {
+				uint64_t swap;
+				uint64_t flush; /* types and level: hca/seg/opcode.h */
+				uint64_t bind;  /* bind_pack() */
+				uint64_t run;   /* LOCAL_INV: hca/exec/op_local.c */
+			};
 			uint32_t rkey;
 		} __attribute__((packed, aligned(4)));
 		struct seg_av av; /* UD */
@@ -194,10 +203,16 @@ struct seg_wqe {
 	uint16_t inline_len;
 
 	/* the holder of the token: the completion */
-	_Atomic uint32_t done; /* position + 1 once completed */
-	uint8_t status;        /* enum ibv_wc_status */
-	uint8_t aux[3];        /* the owner: UD traffic class; XRC the SRQ's number */
-	uint32_t byte_len;     /* before that, the owner: how far completions had been polled */
+	_Atomic uint32_t done;   /* position + 1 once completed */
+	uint8_t status;          /* enum ibv_wc_status */
+	union {                  /* the owner */
+		uint8_t tclass;  /* UD */
+		uint8_t srqn[3]; /* XRC: the number of the SRQ, big endian */
+	};
+	union {
+		uint32_t polled; /* the owner: how far completions had been polled */
+		uint32_t byte_len;
+	};
 	uint32_t vendor_err;
 	struct seg_sge sge[];
 };

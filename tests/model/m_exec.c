@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The executor as it ships (hca/exec/exec.c, exec_op.c, complete.c, recover.c) on one QP pair: A
+ * The executor as it ships (hca/exec/exec.c, op*.c, complete.c, recover.c) on one QP pair: A
  * sends empty messages, B posts receives and helps, goes to ERR, and weftd watches deadlines and
  * deaths.  This file stands for the process-private parts (post.c, qp_modify.c, quiesce.c).
  */
@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hca/exec/atomic_op.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/exec_agent.h"
-#include "hca/exec/exec_crash.h"
+#include "hca/exec/journaled.h"
 #include "hca/exec/persist.h"
 #include "hca/exec/recover.h"
+#include "hca/exec/word.h"
 #include "hca/seg/park.h"
 #include "hca/seg/token.h"
 #include "model_clock.h"
@@ -122,12 +122,64 @@ enum move_result exec_agent_atomic(
 	abort();
 }
 
+/* All messages are empty: nothing is reached in any way. */
+enum move_result word_update_here(
+	struct work *work, struct payload *target, const struct held *held, uint64_t *before)
+{
+	(void)work, (void)target, (void)held, (void)before;
+	abort();
+}
+
+__typeof__(word_update_here) word_update_shared __attribute__((alias("word_update_here")));
+__typeof__(word_update_here) word_update_cma __attribute__((alias("word_update_here")));
+__typeof__(word_update_here) word_update_agent __attribute__((alias("word_update_here")));
+__typeof__(word_update_here) journaled_update __attribute__((alias("word_update_here")));
+
+enum move_result word_store_here(
+	struct work *work, struct payload *target, const struct held *held, uint64_t word)
+{
+	(void)work, (void)target, (void)held, (void)word;
+	abort();
+}
+
+__typeof__(word_store_here) word_store_shared __attribute__((alias("word_store_here")));
+__typeof__(word_store_here) word_store_cma __attribute__((alias("word_store_here")));
+__typeof__(word_store_here) word_store_agent __attribute__((alias("word_store_here")));
+__typeof__(word_store_here) journaled_store __attribute__((alias("word_store_here")));
+
+enum move_result persist_here(
+	struct work *work, struct payload *range, const struct held *held, enum durability kind)
+{
+	(void)work, (void)range, (void)held, (void)kind;
+	abort();
+}
+
+__typeof__(persist_here) persist_shared __attribute__((alias("persist_here")));
+__typeof__(persist_here) persist_by_owner __attribute__((alias("persist_here")));
+
 enum move_result persist_range(struct work *work, struct payload *range, const struct held *held)
 {
-	(void)work;
-	(void)range;
-	(void)held;
+	(void)work, (void)range, (void)held;
 	return MOVE_OK;
+}
+
+enum move_result journaled_move(
+	struct work *work, struct payload *src, struct payload *dst, const struct held *held)
+{
+	(void)work, (void)src, (void)dst, (void)held;
+	abort();
+}
+
+bool journaled_covers(const struct payload *p, const struct held *held)
+{
+	(void)p, (void)held;
+	abort();
+}
+
+void journaled_pushed(struct work *work)
+{
+	(void)work;
+	abort();
 }
 
 bool exec_agent_later(const struct work *work)
@@ -148,39 +200,6 @@ bool exec_agent_hand_back(const struct end *req)
 	abort();
 }
 
-/* Nothing here is under the power-failure simulator. */
-bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
-{
-	(void)dst;
-	(void)held;
-	return false;
-}
-
-enum move_result exec_crash_write(
-	struct work *work, struct payload *src, struct payload *dst, const struct held *held)
-{
-	(void)work;
-	(void)src;
-	(void)dst;
-	(void)held;
-	abort();
-}
-
-enum move_result exec_crash_atomic(
-	struct work *work, struct payload *target, const struct held *held, uint64_t *before)
-{
-	(void)work;
-	(void)target;
-	(void)held;
-	(void)before;
-	abort();
-}
-
-void exec_crash_note_push(struct work *work)
-{
-	(void)work;
-}
-
 struct agent_area *agent_area(struct seg *s)
 {
 	(void)s;
@@ -194,53 +213,12 @@ void *arena_map(struct arena *a, uint64_t offset)
 	abort();
 }
 
-bool view_backing_later(const struct view *v)
-{
-	(void)v;
-	return false;
-}
-
 void *view_backing_reach(const struct view *v, uint32_t id, uint64_t offset, uint64_t len)
 {
 	(void)v;
 	(void)id;
 	(void)offset;
 	(void)len;
-	abort();
-}
-
-uint64_t atomic_op_mapped(const struct work *work, _Atomic uint64_t *word)
-{
-	(void)work;
-	(void)word;
-	abort();
-}
-
-bool atomic_op_begin(struct exec *x, struct seg *target)
-{
-	(void)x;
-	(void)target;
-	abort();
-}
-
-void atomic_op_end(struct exec *x, struct seg *target)
-{
-	(void)x;
-	(void)target;
-	abort();
-}
-
-enum move_result atomic_op_write(struct work *w, uint64_t va, uint64_t word)
-{
-	(void)w, (void)va, (void)word;
-	return MOVE_REFUSED;
-}
-
-enum move_result atomic_op_apply(struct work *work, uint64_t va, uint64_t *before)
-{
-	(void)work;
-	(void)va;
-	(void)before;
 	abort();
 }
 

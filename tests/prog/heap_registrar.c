@@ -3,8 +3,9 @@
  * Preloaded into a program that knows nothing of it: a thread registers the program's heap and
  * deregisters it again, over and over, until the program ends.  What counts as heap: the area of
  * brk(2), what was registered before, and areas of at least 256 KiB below 32 GiB, where Java's is.
- * At the end the file $REGISTRAR_OUT gets a line "registered N mapped N": regions, and in how many
- * of those rounds some of it was mapped.
+ * A program that ends early is held until there were some rounds.  At the end the file
+ * $REGISTRAR_OUT gets a line "registered N mapped N": regions, and in how many of those rounds some
+ * of it was mapped.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -16,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AREAS = 16, LEAST = 256 * 1024, MOST = 32 << 20 };
+enum { AREAS = 16, LEAST = 256 * 1024, MOST = 32 << 20, ROUNDS = 5 };
+#define NO_MORE (1u << 30)
 enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
 
 struct area {
@@ -24,7 +26,8 @@ struct area {
 };
 
 static _Atomic bool stop;
-static unsigned registered, mapped;
+static _Atomic unsigned rounds; /* that are through; from NO_MORE on: none will follow */
+static _Atomic unsigned registered, mapped;
 static pthread_t thread;
 
 static bool is_heap(const char *line, const struct area *a)
@@ -84,8 +87,11 @@ static void *run(void *arg)
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	struct ibv_pd *pd = ctx ? ibv_alloc_pd(ctx) : NULL;
 
-	for (unsigned turn = 0; pd && !atomic_load(&stop); turn++)
+	for (unsigned turn = 0; pd && !atomic_load(&stop); turn++) {
 		round_of(pd, turn);
+		atomic_fetch_add(&rounds, 1);
+	}
+	atomic_fetch_or(&rounds, NO_MORE);
 	return arg;
 }
 
@@ -102,6 +108,8 @@ __attribute__((destructor)) static void end(void)
 
 	if (!path)
 		return;
+	while (atomic_load(&rounds) < ROUNDS)
+		usleep(1000);
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	f = fopen(path, "ae");

@@ -159,7 +159,7 @@ static void by_default(void)
 	change(RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ADDR_ERROR, -1);
 	TX_IS(tx->connect(w.ti, &a.attr, &info, NULL, &h), TI_SUCCESS);
 	await_changed(2);
-	ahead_s = 8;
+	ahead_s = 19;
 	await_changed(changed + 3);
 	CHECK_EQ(tx_now(&a.done), 0);
 	ahead_s = 21;

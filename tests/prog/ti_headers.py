@@ -17,6 +17,11 @@ PROGRAM = """
 #include <sys/socket.h>
 #include <ti_exports.h>
 #include <weft/ti.h>
+typedef char statuses[TI_FAILURE == TI_ERROR && TI_FERROR == TI_ERROR && FSUCCESS == TI_SUCCESS &&
+    TI_INVALID_STATE == TI_INVALID_OPERATION && TI_CANCELLED == TI_CANCELED &&
+    TI_CQ_OVERRUN == TI_CQ_OVERRUN_ERROR && TI_INVLAID_HANDLE == TI_INVALID_HANDLE &&
+    TI_INVLAID_PARAMETER == TI_INVALID_PARAMETER ? 1 : -1];
+static void on_error(ti_err_rec_t *rec) { rec->context = &rec->code; }
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -25,6 +30,14 @@ void SDP_register_transport(ti_opts_t *ops, ti_event_cb_t notify)
     struct _ti_data_element element;
     struct _ti_addr_ addr;
     ti_mem_win_handle_t window = 0;
+    ti_err_cb_t broken = on_error;
+    ti_comp_info_t comp;
+    comp.pfn_err_cb = broken;
+    (void)comp;
+    (void)ops->dereg_phys_mem(0);
+    (void)(ops->ti_events_register(0, notify) || ops->ti_events_enable(0, notify) ||
+        ops->tp_enables_events(0, notify) || ops->link_event_register(0, notify) ||
+        ops->ti_events_deregister(0, notify));
     SET_IPV4_ADDR(addr, 0x0100007f);
     addr.ip4_addr = addr.in_u.in4.s_addr;
     element.local_data_desc = 0;

@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* File descriptors or memory run out: each call of libweftti fails or works, and later all do. */
+/*
+ * File descriptors, memory or threads run out: each call of libweftti fails or works, and later all
+ * do.
+ */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/no_memory.h"
 #include "tests/lib/ti_ends.h"
 
-enum { ALLOCATIONS = 2000 };
+enum { ALLOCATIONS = 2000, TIMEOUT_MS = 5000 };
 
 static struct tx_world w;
 static ti_cq_handle_t cq;
+
+static atomic_bool no_threads;
+
+/* In place of the C library's. */
+__attribute__((visibility("default"))) int pthread_create(
+	pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg)
+{
+	static int (*_Atomic create)(
+		pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (atomic_load(&no_threads))
+		return EAGAIN;
+	if (!create)
+		*(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+	return create(thread, attr, main, arg);
+}
 
 static void begin(void)
 {
@@ -126,8 +149,67 @@ static void no_memory(void)
 	tx_end(&w);
 }
 
+/* ---- threads ---- */
+
+static struct tx_kept asked = {.n = TX_COUNT};
+static ti_status_t accepted;
+static struct tx_end answered = {.done = TX_COUNT};
+
+/* Needs another callback, for it waits until the other side accepts. */
+static void accept_at_once(ti_conn_request_t *req)
+{
+	ti_comp_info_t comp = {.h_send_cq = cq, .h_recv_cq = cq};
+
+	asked.req = *req;
+	atomic_store(&no_threads, true);
+	accepted = tx->accept(req, 0, &comp, NULL);
+	atomic_store(&no_threads, false);
+	tx_add(&asked.n, 1);
+}
+
+/* A process of its own, since threads that an earlier case had would do. */
+static void no_second_thread(void)
+{
+	ti_conn_info_t down, up;
+	ti_conn_handle_t h;
+
+	check_case("no thread for a second callback");
+	begin();
+	tx_defaults(&answered, &w, cq);
+	answered.attr.connect_request_timeout = TIMEOUT_MS;
+	down = info(&answered, true);
+	up = info(&answered, false);
+	down.conn_request_cb = accept_at_once;
+	up.conn_request_cb = tx_accept;
+	TX_IS(tx->listen(w.ti, &answered.attr, &down, NULL, &h), TI_SUCCESS);
+	TX_IS(tx->connect(w.ti, &answered.attr, &up, NULL, &h), TI_SUCCESS);
+	tx_await(&asked.n, 1);
+	TX_IS(accepted, TI_INSUFFICIENT_RESOURCES);
+	tx_close(asked.req.conn_handle);
+	tx_await(&answered.done, 1);
+	CHECK(answered.status);
+	tx_end(&w);
+}
+
+static void in_a_child(void (*test)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		test();
+		exit(check_result());
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		die("waitpid");
+	check_child(status);
+}
+
 int main(void)
 {
+	in_a_child(no_second_thread);
 	no_descriptors();
 	no_memory();
 	return check_result();

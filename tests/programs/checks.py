@@ -223,8 +223,14 @@ CHECKS = {"cmtime": check_cmtime, "fi_pingpong": check_fi_pingpong, "fio": check
           "udaddy": check_ucmatose, "udpong": check_udpong}
 
 
+def ended_well(program, end):
+    """rping destroys the channel that its other thread may just begin to wait on again."""
+    return end.status == 0 or (program == "rping" and end.status == 255 and
+                               end.output.endswith("rdma_get_cm_event: Bad file descriptor\n"))
+
+
 def check_pair(program, args, server, client):
-    expect(server.status == 0 and client.status == 0, "an exit status is not 0")
+    expect(ended_well(program, server) and ended_well(program, client), "an exit status is not 0")
     if program in CHECKS:
         CHECKS[program](args, server, client)
     elif program == "ibv_xsrq_pingpong":

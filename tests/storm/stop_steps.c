@@ -168,7 +168,7 @@ static bool send_before(void)
 	return receive(&C, Q_A, 1);
 }
 
-static bool send_finish(void)
+static bool receive_finish_both(void)
 {
 	return wait_sends(&A, Q_A, IBV_WC_SUCCESS) && wait_recv(&C, ++c_recvs);
 }
@@ -312,7 +312,7 @@ static bool is_mapped(void)
 static const struct stop_case cases[] = {
 	{"send", TRAP_POST_SEND,
 		{.cmd = CMD_POST, .qp = Q_A, .opcode = IBV_WR_SEND, .len = 200, .count = 1},
-		send_before, nothing, send_finish, c_notices},
+		send_before, nothing, receive_finish_both, c_notices},
 	{"write", TRAP_POST_SEND,
 		{.cmd = CMD_POST,
 			.qp = Q_A,

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "hca/exec/exec.h"
+#include "hca/exec/qp_timers.h"
 #include "hca/exec/recover.h"
 #include "hca/exec/resolve.h"
 #include "hca/proc/heap.h"

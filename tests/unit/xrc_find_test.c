@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include "hca/exec/complete.h"
-#include "hca/exec/exec_op.h"
+#include "hca/exec/op.h"
+#include "hca/exec/work.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/seg.h"
 
@@ -79,7 +80,7 @@ static enum step step_of(find_fn find)
 	struct exec x = {.find_srq = find};
 	struct work w = {
 		.x = &x, .req = &req, .resp = &resp, .mem = &resp, .op = op_of(IBV_WR_RDMA_WRITE)};
-	enum step s = work_execute(&w);
+	enum step s = op_execute(&w);
 
 	assert_ptr_equal(w.mem, &resp);
 	munmap(req.view.seg, SEG_SIZE);

@@ -3,7 +3,6 @@
 #include "ti/conn/accept.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "ti/conn/conn.h"
 #include "ti/conn/disconnect.h"
@@ -16,7 +15,7 @@
 #include "ti/xfer/msg.h"
 #include "ti/xfer/qp.h"
 
-enum { NAP_NS = 20000, RNR_FOREVER = 7 };
+enum { RNR_FOREVER = 7 };
 
 /* ---- queues ---- */
 
@@ -97,31 +96,6 @@ static void bind_queues(struct conn *c, const ti_comp_info_t *comp, uint32_t max
 	drain_unlock(c);
 }
 
-/* ---- giving receives back ---- */
-
-/*
- * All that was posted comes back before accept() returns, in its thread: the samples destroy the
- * pool next.
- */
-static void flush(struct conn *c)
-{
-	bool idle;
-
-	drain_lock(c);
-	c->mute = true; /* first: the completion thread might be at its callback when we return */
-	drain_unlock(c);
-	conn_to_error(c);
-	do {
-		drain_lock(c);
-		(void)drain(c, INT32_MAX);
-		idle = !flow_open(&c->in);
-		drain_unlock(c);
-		if (!idle)
-			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	} while (!idle);
-	comp_deliver(c);
-}
-
 /* ---- the two sides; under lock ---- */
 
 /* The peer's answer is there; this one completes the handshake. */
@@ -183,8 +157,7 @@ static ti_status_t connect_both(struct conn *c, const ti_conn_request_t *req)
 
 	if (c->active)
 		return establish(c);
-	system_block();
-	st = answer(c, req);
+	st = system_block() ? TI_INSUFFICIENT_RESOURCES : answer(c, req);
 	system_unblock();
 	return st;
 }
@@ -275,7 +248,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 		mine &= c->accepting;
 		pthread_mutex_unlock(&c->lock);
 		if (st && posted)
-			flush(c);
+			comp_flush(c); /* first: the samples destroy the pool next */
 	}
 	if (st && !posted && p_recv_mlist)
 		st = give_back(c, p_comp, p_recv_mlist, st);

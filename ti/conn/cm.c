@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,23 +19,31 @@
 enum { KICK, CHANNEL, WATCHED, FDS };
 enum { ROUND = 64 };
 
+static const char *const what_ends[FDS] = {
+	[KICK] = "new connections have no timeouts",
+	[CHANNEL] = "connections are not made any more",
+	[WATCHED] = "events of links are not told any more",
+};
+
+/* What the thread polls; the program may have closed each, and have its own file there. */
 static struct {
 	struct lock lock; /* of deadlines and starting */
 	bool started;
 	struct rdma_event_channel *channel;
 	struct deadlines deadlines;
-	int kick;
-	_Atomic int watched; /* fd + 1 */
-	void (*readable)(int fd);
+	struct own_fd kicker; /* the pipe whose other end is fds[KICK] */
+	struct own_fd fds[FDS];
+	bool lost[FDS];                   /* the thread's */
+	void (*_Atomic readable)(int fd); /* of fds[WATCHED]; NULL: there is none yet */
 } cm;
 
 /* ---- deadlines ---- */
 
+/* A pipe that is full wakes the thread anyway. */
 static void kick(void)
 {
-	const uint64_t one = 1;
-
-	(void)!write(cm.kick, &one, sizeof one);
+	if (own_fd_ok(&cm.kicker))
+		(void)!write(cm.kicker.fd, "", 1);
 }
 
 void cm_set_deadline(struct deadline *d, uint64_t when)
@@ -104,34 +111,56 @@ static void read_events(void)
 	}
 }
 
+static void read_kicks(void)
+{
+	char kicks[ROUND];
+
+	(void)!read(cm.fds[KICK].fd, kicks, sizeof kicks);
+}
+
+static void read_watched(void)
+{
+	atomic_load_explicit(&cm.readable, memory_order_relaxed)(cm.fds[WATCHED].fd);
+}
+
+static void (*const readers[FDS])(void) = {
+	[KICK] = read_kicks, [CHANNEL] = read_events, [WATCHED] = read_watched};
+
+/* The number, or -1, which poll() passes over, if it is not ours any more: for good. */
+static int number(int i)
+{
+	if (i == WATCHED && !atomic_load_explicit(&cm.readable, memory_order_acquire))
+		return -1;
+	if (!cm.lost[i] && !own_fd_ok(&cm.fds[i])) {
+		cm.lost[i] = true;
+		log_line(LOG_LVL_ERROR, "ti: the program has closed a file descriptor of ours: %s",
+			what_ends[i]);
+	}
+	return cm.lost[i] ? -1 : cm.fds[i].fd;
+}
+
+/* Deadlines pass, whatever the program closes. */
 static void *run(void *arg)
 {
-	struct pollfd fds[FDS] = {
-		[KICK] = {.fd = cm.kick, .events = POLLIN},
-		[CHANNEL] = {.fd = cm.channel->fd, .events = POLLIN},
-		[WATCHED] = {.events = POLLIN},
-	};
-	uint64_t kicks;
+	struct pollfd fds[FDS];
 
 	(void)arg;
 	for (;;) {
-		fds[WATCHED].fd = atomic_load_explicit(&cm.watched, memory_order_acquire) - 1;
+		for (int i = 0; i < FDS; i++)
+			fds[i] = (struct pollfd){.fd = number(i), .events = POLLIN};
 		if (poll(fds, FDS, expire()) <= 0)
 			continue;
-		if (fds[KICK].revents)
-			(void)!read(cm.kick, &kicks, sizeof kicks);
-		if (fds[CHANNEL].revents)
-			read_events();
-		if (fds[WATCHED].revents)
-			cm.readable(fds[WATCHED].fd);
+		for (int i = 0; i < FDS; i++)
+			if (fds[i].revents && number(i) >= 0)
+				readers[i]();
 	}
 	return NULL;
 }
 
-void cm_watch(int fd, void (*readable)(int fd))
+void cm_watch(const struct own_fd *fd, void (*readable)(int fd))
 {
-	cm.readable = readable;
-	atomic_store_explicit(&cm.watched, fd + 1, memory_order_release);
+	cm.fds[WATCHED] = *fd;
+	atomic_store_explicit(&cm.readable, readable, memory_order_release);
 	kick();
 }
 
@@ -139,23 +168,46 @@ void cm_watch(int fd, void (*readable)(int fd))
 
 static void undo(void)
 {
-	if (cm.kick >= 0)
-		close(cm.kick);
+	own_fd_close(&cm.kicker);
+	own_fd_close(&cm.fds[KICK]);
 	if (cm.channel)
 		rdma_destroy_event_channel(cm.channel);
 	cm.channel = NULL;
 }
 
+static int make_pipe(void)
+{
+	int ends[2];
+
+	cm.kicker = cm.fds[KICK] = OWN_FD_NONE;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	cm.fds[KICK] = own_fd(ends[0]);
+	cm.kicker = own_fd(ends[1]);
+	return 0;
+}
+
+static int make_channel(void)
+{
+	int fd;
+
+	cm.channel = rdma_create_event_channel();
+	if (!cm.channel)
+		return -errno;
+	fd = cm.channel->fd;
+	cm.fds[CHANNEL] = own_fd_at(fd);
+	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ? -errno : 0;
+}
+
 static int start(void)
 {
 	pthread_t thread;
-	int ret = 0;
+	int ret = make_pipe();
 
-	cm.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	cm.channel = rdma_create_event_channel();
-	if (cm.kick < 0 || !cm.channel ||
-		fcntl(cm.channel->fd, F_SETFL, fcntl(cm.channel->fd, F_GETFL) | O_NONBLOCK))
-		ret = -errno;
+	for (int i = 0; i < FDS; i++)
+		cm.lost[i] = false;
+	if (!ret)
+		ret = make_channel();
 	if (!ret)
 		ret = -thread_start(&thread, "ti-cm", THREAD_SMALL, run, NULL);
 	if (ret) {
@@ -167,6 +219,12 @@ static int start(void)
 	return 0;
 }
 
+/* Can the thread be told of deadlines, and does it hear events? */
+static bool is_whole(void)
+{
+	return own_fd_ok(&cm.kicker) && own_fd_ok(&cm.fds[KICK]) && own_fd_ok(&cm.fds[CHANNEL]);
+}
+
 int cm_start(void)
 {
 	int ret = 0;
@@ -175,13 +233,22 @@ int cm_start(void)
 	if (!cm.started)
 		ret = start();
 	lock_drop(&cm.lock);
+	if (!ret && !is_whole())
+		ret = -EBADF;
 	if (!ret)
 		devices_open();
 	return ret;
 }
 
+bool cm_watches(void)
+{
+	return own_fd_ok(&cm.fds[WATCHED]);
+}
+
 ti_status_t cm_make_id(struct conn *c)
 {
+	if (!is_whole())
+		return TI_INSUFFICIENT_RESOURCES;
 	if (!rdma_create_id(cm.channel, &c->id, c, RDMA_PS_TCP))
 		return TI_SUCCESS;
 	c->id = NULL;
@@ -190,11 +257,13 @@ ti_status_t cm_make_id(struct conn *c)
 
 void cm_forked(void)
 {
-	if (cm.started)
-		close(cm.kick);
+	if (cm.started) {
+		own_fd_close(&cm.kicker);
+		own_fd_close(&cm.fds[KICK]);
+	}
 	cm.lock = (struct lock){0};
 	cm.started = false;
 	cm.channel = NULL;
 	cm.deadlines = (struct deadlines){0};
-	atomic_store_explicit(&cm.watched, 0, memory_order_relaxed);
+	atomic_store_explicit(&cm.readable, NULL, memory_order_relaxed);
 }

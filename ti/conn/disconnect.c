@@ -8,6 +8,7 @@
 #include "ti/core/trace.h"
 #include "ti/xfer/atomic.h"
 #include "ti/xfer/break.h"
+#include "ti/xfer/comp.h"
 #include "ti/xfer/drain.h"
 #include "ti/xfer/qp.h"
 
@@ -57,7 +58,7 @@ static void run_finish(struct job *job)
 	id = c->id;
 	c->id = NULL;
 	pthread_mutex_unlock(&c->lock);
-	system_block(); /* for callbacks of transfers, and the reader of events */
+	(void)system_block(); /* for callbacks of transfers, and the reader of events */
 	if (id)
 		(void)rdma_destroy_id(id);
 	qp_end(c);
@@ -103,6 +104,14 @@ static void tell_peer(struct conn *c, enum conn_state before)
 		(void)rdma_reject(c->id, NULL, 0);
 }
 
+/* For want of the thread that would hear of it. */
+static void flush_here(struct conn *c)
+{
+	(void)system_block();
+	comp_flush(c);
+	system_unblock();
+}
+
 static void run_close(struct job *job)
 {
 	struct conn *c = CONN_OF(job, close_job);
@@ -122,6 +131,8 @@ static void run_close(struct job *job)
 	if (later)
 		return;
 	c->finish_job.run = run_finish;
+	if (c->bound && !c->mute && !comp_hears(c))
+		flush_here(c);
 	atomic_store_explicit(&c->may_finish, true, memory_order_release);
 	/* an accept() that failed has brought all back itself */
 	if (!c->bound || c->mute || !conn_flush(c))

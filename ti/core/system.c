@@ -88,19 +88,18 @@ static int start_worker(void)
 }
 
 /* Another thread for the jobs behind one that waits, if there may be one.  Under the lock. */
-static void replace_worker(void)
+static int replace_worker(void)
 {
 	if (sys.idle)
-		return;
-	if (sys.threads < THREADS_MAX) {
-		(void)start_worker();
-		return;
-	}
+		return 0;
+	if (sys.threads < THREADS_MAX)
+		return start_worker();
 	if (!sys.told)
 		log_line(LOG_LVL_WARN,
 			"ti: %u callbacks wait in calls; others are called when one returns",
 			sys.threads);
 	sys.told = true;
+	return 0;
 }
 
 int system_start(void)
@@ -126,15 +125,18 @@ void system_post(struct job *job)
 	pthread_mutex_unlock(&sys.lock);
 }
 
-void system_block(void)
+int system_block(void)
 {
+	int ret;
+
 	if (!is_worker)
-		return;
+		return 0;
 	pthread_mutex_lock(&sys.lock);
 	sys.running--;
-	replace_worker();
+	ret = replace_worker();
 	pthread_cond_signal(&sys.work);
 	pthread_mutex_unlock(&sys.lock);
+	return ret;
 }
 
 void system_unblock(void)

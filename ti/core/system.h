@@ -19,8 +19,12 @@ int system_start(void);
 /* Never fails, never blocks.  The job belongs to the queue until it runs. */
 void system_post(struct job *job);
 
-/* Around waiting in a call that a callback may make: lets others run the jobs meanwhile. */
-void system_block(void);
+/*
+ * Around waiting in a call that a callback may make: lets others run the jobs meanwhile.  -EAGAIN:
+ * nobody will, for there is no other thread and none can be started; what needs another callback
+ * should not be waited for.  system_unblock() is to be called in either case.
+ */
+int system_block(void);
 void system_unblock(void);
 
 /* After a fork: there is no thread and no job. */

@@ -86,7 +86,7 @@ static bool map_address(struct endpoint *ep)
 	struct rdma_cm_id *id;
 	bool ok = false;
 
-	system_block();
+	(void)system_block();
 	for (int i = 0; i < 2 && !ok && !rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP); i++) {
 		ok = ways[i](ep, id);
 		rdma_destroy_id(id);

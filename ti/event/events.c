@@ -178,19 +178,18 @@ static void run_begin(struct job *job)
 /* The watch of the kernel's messages begins with the first one that is registered. */
 static ti_status_t start_watching(void)
 {
+	struct own_fd fd;
 	bool watching;
-	int fd;
 
 	if (fork_watch() || system_start() || cm_start())
 		return TI_INSUFFICIENT_RESOURCES;
 	pthread_mutex_lock(&events.lock);
 	if (!events.watching) {
-		fd = netdev_open();
-		events.watching = fd >= 0;
-		if (fd >= 0)
-			cm_watch(fd, netdev_read);
+		events.watching = !netdev_open(&fd);
+		if (events.watching)
+			cm_watch(&fd, netdev_read);
 	}
-	watching = events.watching;
+	watching = events.watching && cm_watches();
 	pthread_mutex_unlock(&events.lock);
 	return watching ? TI_SUCCESS : TI_INSUFFICIENT_RESOURCES;
 }
@@ -236,7 +235,7 @@ ti_status_t events_register(const void *context, ti_event_cb_t cb, const char *p
 /* Under lock; its callbacks have returned afterwards. */
 static void await_calls(struct listener *l)
 {
-	system_block();
+	(void)system_block();
 	while (l->calls && !depth)
 		pthread_cond_wait(&events.returned, &events.lock);
 	system_unblock();

@@ -30,11 +30,11 @@ struct datagram {
 };
 
 static struct {
-	int fd;
+	struct own_fd fd;
 	_Atomic unsigned pending;
 	_Atomic bool lost; /* messages; renewal is posted */
 	struct job renewal;
-} netdev = {.fd = -1};
+} netdev = {.fd = {.fd = -1}};
 
 /* ---- messages ---- */
 
@@ -184,7 +184,7 @@ void netdev_read(int fd)
 	}
 }
 
-int netdev_open(void)
+int netdev_open(struct own_fd *out)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = GROUPS};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
@@ -197,8 +197,8 @@ int netdev_open(void)
 		close(fd);
 		return ret;
 	}
-	netdev.fd = fd;
-	return fd;
+	*out = netdev.fd = own_fd(fd);
+	return 0;
 }
 
 /* ---- registering, fork ---- */
@@ -213,9 +213,7 @@ void netdev_each_online(const struct listener *who)
 
 void netdev_forked(void)
 {
-	if (netdev.fd >= 0)
-		close(netdev.fd);
-	netdev.fd = -1;
+	own_fd_close(&netdev.fd);
 	atomic_store_explicit(&netdev.pending, 0, memory_order_relaxed);
 	atomic_store_explicit(&netdev.lost, false, memory_order_relaxed);
 	links_forked();

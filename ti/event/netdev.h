@@ -5,10 +5,11 @@
  */
 #pragma once
 
+#include "base/own_fd.h"
 #include "ti/event/events.h"
 
-/* A socket for the kernel's messages, with all devices known; negative errno. */
-int netdev_open(void);
+/* A socket for the kernel's messages, which stays ours, with all devices known; negative errno. */
+int netdev_open(struct own_fd *out);
 
 /* Reads what came, and leaves it to the system thread. */
 void netdev_read(int fd);

@@ -68,8 +68,7 @@ static ti_status_t get_sync(struct pool *pool, uint32_t n, bool partial, ti_pool
 	if (!ok && n <= pool->count && service_has(pool->m.ti, TI_BLOCKING_GET)) {
 		object_hold(&pool->m.obj);
 		pool_unlock(pool);
-		system_block();
-		ok = get_blocking(pool, n, partial, resp);
+		ok = !system_block() && get_blocking(pool, n, partial, resp);
 		system_unblock();
 		object_put(&pool->m.obj);
 	} else {

@@ -6,17 +6,20 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/log.h"
+#include "base/own_fd.h"
 #include "base/thread.h"
 #include "ti/core/fork.h"
 #include "ti/xfer/break.h"
 #include "ti/xfer/drain.h"
 
-enum { ROUND = 256, NAP_NS = 10000000 };
+enum { ROUND = 256, NAP_NS = 10000000, FLUSH_NAP_NS = 20000 };
 
 struct comp {
 	struct comp *next;
 	struct ibv_context *verbs;
 	struct ibv_comp_channel *channel;
+	struct own_fd fd;              /* the channel's: the program may have closed it */
 	struct conn *more, **more_end; /* who may have more completions than were taken */
 };
 
@@ -101,6 +104,28 @@ void comp_deliver(struct conn *c)
 	call(&f);
 }
 
+static bool bring_back(struct conn *c)
+{
+	bool idle;
+
+	drain_lock(c);
+	(void)drain(c, INT32_MAX);
+	idle = !flow_open(&c->in) && !flow_open(&c->out);
+	drain_unlock(c);
+	return idle;
+}
+
+void comp_flush(struct conn *c)
+{
+	drain_lock(c);
+	c->mute = true; /* first: the completion thread might be at its callback when we return */
+	drain_unlock(c);
+	conn_to_error(c);
+	while (!bring_back(c))
+		nanosleep(&(struct timespec){.tv_nsec = FLUSH_NAP_NS}, NULL);
+	comp_deliver(c);
+}
+
 /* ---- events ---- */
 
 /* Does anybody want to hear of what comes next?  Under the locks. */
@@ -183,7 +208,7 @@ static void serve(struct comp *comp)
 
 static bool is_readable(const struct comp *comp)
 {
-	struct pollfd fd = {.fd = comp->channel->fd, .events = POLLIN};
+	struct pollfd fd = {.fd = comp->fd.fd, .events = POLLIN};
 
 	return poll(&fd, 1, 0) > 0;
 }
@@ -193,12 +218,16 @@ static void *run(void *arg)
 	struct comp *comp = arg;
 
 	fork_thread_is_ours();
-	for (;;) {
+	while (own_fd_ok(&comp->fd)) {
 		if (!comp->more || is_readable(comp))
 			take_event(comp);
 		if (comp->more)
 			serve(comp);
 	}
+	log_line(LOG_LVL_ERROR, "ti: the program has closed a file descriptor of ours: transfers "
+				"do not call back any more");
+	while (comp->more)
+		serve(comp);
 	return NULL;
 }
 
@@ -214,6 +243,7 @@ static struct comp *start(struct ibv_context *verbs)
 	comp->verbs = verbs;
 	comp->more_end = &comp->more;
 	comp->channel = ibv_create_comp_channel(verbs);
+	comp->fd = own_fd_at(comp->channel ? comp->channel->fd : -1);
 	if (!comp->channel || thread_start(&thread, "ti-completion", THREAD_CALLBACKS, run, comp)) {
 		if (comp->channel)
 			(void)ibv_destroy_comp_channel(comp->channel);
@@ -224,13 +254,21 @@ static struct comp *start(struct ibv_context *verbs)
 	return comp;
 }
 
+static struct comp *find_comp(const struct ibv_context *verbs)
+{
+	struct comp *comp = comps.list;
+
+	while (comp && comp->verbs != verbs)
+		comp = comp->next;
+	return comp;
+}
+
 struct ibv_comp_channel *comp_channel(struct ibv_context *verbs)
 {
 	struct comp *comp;
 
 	lock_take(&comps.lock);
-	for (comp = comps.list; comp && comp->verbs != verbs;)
-		comp = comp->next;
+	comp = find_comp(verbs);
 	if (!comp) {
 		comp = start(verbs);
 		if (comp) {
@@ -239,7 +277,17 @@ struct ibv_comp_channel *comp_channel(struct ibv_context *verbs)
 		}
 	}
 	lock_drop(&comps.lock);
-	return comp ? comp->channel : NULL;
+	return comp && own_fd_ok(&comp->fd) ? comp->channel : NULL;
+}
+
+bool comp_hears(const struct conn *c)
+{
+	const struct comp *comp;
+
+	lock_take(&comps.lock);
+	comp = find_comp(c->pd->verbs);
+	lock_drop(&comps.lock);
+	return comp && own_fd_ok(&comp->fd);
 }
 
 void comp_forked(void)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec/exec_tm.h"
+#include "hca/exec/op_tm.h"
 
 #include <endian.h>
 #include <infiniband/tm_types.h>
 #include <string.h>
 
 #include "hca/exec/carry.h"
-#include "hca/exec/exec_send.h"
+#include "hca/exec/fail.h"
+#include "hca/exec/op_send.h"
+#include "hca/exec/range.h"
+#include "hca/exec/receive.h"
+#include "hca/exec/way_table.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"
 
@@ -27,16 +31,16 @@ static enum move_result peek(
 	struct payload part, here;
 
 	memset(h, 0, sizeof *h);
-	part.here = src->here;
-	part.mapped = src->mapped;
+	part.way = src->way;
+	part.at = src->at;
 	part.held_at = src->held_at;
 	sgl_head(&src->l, n, &part.l);
-	if (src->here && !src->mapped) {
+	if (src->way == &way_here) {
 		sgl_gather(&part.l, (uint8_t *)h);
 		return MOVE_OK;
 	}
 	payload_of_bytes(&here, h, n);
-	return carry(w, &part, w->req, &here, w->req, held);
+	return carry(w, &part, &here, held);
 }
 
 /* Does it ask for a receive with its tag? */
@@ -61,16 +65,16 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 	struct received r = {.where = RQ_DIRECT};
 	enum step s;
 
-	if (!send_payload(w, &r, &s))
+	if (!op_send_payload(w, &r, &s))
 		return s;
 	if (tagged && !tm_count_unexpected(&w->mem->tags, w->tm_seen)) {
-		send_leave_receive(w);
+		receive_leave(w);
 		*again = true;
 		return STEP_DONE;
 	}
-	send_fill_received(w, &r);
+	receive_fill(w, &r);
 	r.opcode = tagged ? IBV_WC_TM_RECV : IBV_WC_TM_NO_TAG;
-	return send_finish(w, &o, &r);
+	return receive_finish_both(w, &o, &r);
 }
 
 /* ---- one that a receive expects ---- */
@@ -79,10 +83,10 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 static void matched(struct work *w, const struct outcome *o, struct received *r, uint64_t length)
 {
 	w->length = length;
-	send_fill_received(w, r);
+	receive_fill(w, r);
 	r->opcode = IBV_WC_TM_RECV;
 	r->wc_flags |= IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
-	send_finish_receive(w, o, r);
+	receive_finish(w, o, r);
 }
 
 static enum step eager(struct work *w, const struct header *h)
@@ -94,13 +98,13 @@ static enum step eager(struct work *w, const struct header *h)
 	struct held held;
 	enum step s;
 
-	if (!work_source(w, &src, &held)) {
-		send_leave_receive(w);
+	if (!range_source(w, &src, &held)) {
+		receive_leave(w);
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	}
 	sgl_consume(&src.l, sizeof h->tmh);
 	w->length -= sizeof h->tmh;
-	if (!send_place(w, &src, &held, &r, &s))
+	if (!op_send_place(w, &src, &held, &r, &s))
 		return s;
 	matched(w, &o, &r, length);
 	return work_succeed(w);
@@ -218,17 +222,13 @@ static bool read_source(
 	uint64_t len = be32toh(h->rvh.len);
 
 	held->n = 0;
-	held->busy = p->mapped = false;
-	sgl_reset(&p->l);
-	p->held_at = 0;
-	p->here = end_is_here(w->req);
-	if (!len)
-		return true;
-	if (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
-		!resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,
-			IBV_ACCESS_REMOTE_READ, &p->l, held))
+	held->busy = false;
+	payload_begin(p, held);
+	if (len && (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
+			   !resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,
+				   IBV_ACCESS_REMOTE_READ, &p->l, held)))
 		return false;
-	carry_reach(w->req, p, held);
+	way_of_requester(w->req, p, held);
 	return true;
 }
 
@@ -271,7 +271,7 @@ static enum step read_and_finish(struct work *w, const struct header *h, struct 
 		return unreadable(w);
 	}
 	w->length = data;
-	if (!send_place(w, &src, &held, &r, &s)) {
+	if (!op_send_place(w, &src, &held, &r, &s)) {
 		fin_leave(w, f);
 		return s;
 	}
@@ -289,11 +289,11 @@ static enum step rendezvous(struct work *w, const struct header *h)
 	struct fin f;
 	enum step s;
 
-	if (send_room(w, room) < be32toh(h->rvh.len))
+	if (receive_room(w, room) < be32toh(h->rvh.len))
 		return incomplete(w, h);
 	s = fin_take(w, &f);
 	if (s != STEP_DONE) {
-		send_leave_receive(w);
+		receive_leave(w);
 		return s;
 	}
 	return read_and_finish(w, h, &f);
@@ -316,7 +316,7 @@ static bool expect(struct work *w, const struct header *h)
 	return true;
 }
 
-enum step tm_send(struct work *w)
+enum step op_tm_send(struct work *w)
 {
 	bool again = true, tagged;
 	unsigned tries = 0;
@@ -326,12 +326,12 @@ enum step tm_send(struct work *w)
 	enum move_result moved;
 	enum step s;
 
-	if (!work_source(w, &src, &held))
+	if (!range_source(w, &src, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	moved = peek(w, &src, &held, &h);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_OP_ERR);
-	s = send_hold_receives(w);
+	s = receive_hold_queue(w);
 	if (s != STEP_DONE || !end_receives(w->resp))
 		return STEP_NO_PEER;
 	tagged = has_tag(w, &h);

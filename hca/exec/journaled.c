@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec/exec_crash.h"
+#include "hca/exec/journaled.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/exec/atomic_op.h"
+#include "hca/exec/carry.h"
 #include "hca/exec/crash_journal.h"
 #include "hca/exec/exec_agent.h"
+#include "hca/exec/word.h"
 
-bool exec_crash_is_covered(const struct payload *dst, const struct held *held)
+bool journaled_covers(const struct payload *p, const struct held *held)
 {
-	for (unsigned i = dst->held_at; i < held->n; i++)
+	for (unsigned i = p->held_at; i < held->n; i++)
 		if (held->mr[i].mr->flags & MR_JOURNALED)
 			return true;
 	return false;
@@ -34,7 +35,7 @@ static struct journal_record describe(const struct work *w, enum journal_kind ki
 		.qpn = w->req->qpn,
 		.target_qpn = w->resp->qpn,
 		.pos = w->pos,
-		.seen = slot->byte_len};
+		.seen = slot->polled};
 
 	journal_sign(&r, pid_of(&w->req->view));
 	return r;
@@ -97,14 +98,14 @@ static enum move_result apply(struct work *w, struct journal *j, uint64_t data, 
 	enum move_result moved;
 	bool done;
 
-	if (!atomic_op_begin(w->x, w->mem->view.seg)) {
+	if (!word_lock(w->x, w->mem->view.seg)) {
 		journal_unroom(j, data, len);
 		return MOVE_BUSY;
 	}
 	note_pieces(w, j, &dst->l, data, &noted);
 	payload_of_bytes(&from, journal_data(j, data), len);
-	moved = carry(w, &from, w->req, dst, w->mem, held);
-	atomic_op_end(w->x, w->mem->view.seg);
+	moved = carry(w, &from, dst, held);
+	word_unlock(w->x, w->mem->view.seg);
 	/* What got there in part is a write like another: any part of it may be lost. */
 	done = moved == MOVE_OK || w->moved > before;
 	settle(&noted, done ? JOURNAL_DONE : JOURNAL_VOID);
@@ -113,7 +114,7 @@ static enum move_result apply(struct work *w, struct journal *j, uint64_t data, 
 	return moved;
 }
 
-enum move_result exec_crash_write(
+static enum move_result noted_move(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
 	uint64_t len = src->l.left, data;
@@ -121,8 +122,6 @@ enum move_result exec_crash_write(
 	struct journal *j;
 	enum move_result moved;
 
-	if (held->busy)
-		return carry_busy(w);
 	if (crash_journal(&w->mem->view, &j))
 		return MOVE_REFUSED;
 	/* Whatever can be refused is refused before there is a record. */
@@ -132,24 +131,41 @@ enum move_result exec_crash_write(
 	if (!data) {
 		if (j)
 			tell_full();
-		return carry(w, src, w->req, dst, w->mem, held);
+		return carry(w, src, dst, held);
 	}
 	payload_of_bytes(&here, journal_data(j, data), len);
-	moved = carry(w, src, w->req, &here, w->req, held);
+	moved = carry(w, src, &here, held);
 	if (moved == MOVE_OK)
 		return apply(w, j, data, len, dst, held);
 	journal_unroom(j, data, len);
 	return moved;
 }
 
-/* ---- an atomic ---- */
-
-static uint64_t updated(const struct work *w, uint64_t old)
+enum move_result journaled_move(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
-	if (w->fetch_add)
-		return old + w->compare_add;
-	return old == w->compare_add ? w->swap : old;
+	if (dst->way != &way_journaled) {
+		src->way = src->under;
+		return carry(w, src, dst, held);
+	}
+	dst->way = dst->under;
+	return journaled_covers(dst, held) ? noted_move(w, src, dst, held)
+					   : carry(w, src, dst, held);
 }
+
+enum move_result journaled_store(
+	struct work *w, struct payload *target, const struct held *held, uint64_t word)
+{
+	struct payload here;
+
+	target->way = target->under;
+	if (!journaled_covers(target, held))
+		return target->way->store(w, target, held, word);
+	payload_of_bytes(&here, &word, sizeof word);
+	return noted_move(w, &here, target, held);
+}
+
+/* ---- an atomic ---- */
 
 static void note_update(struct work *w, struct journal *j, const struct sgl *target, uint64_t after,
 	struct noted *noted)
@@ -175,13 +191,13 @@ static enum move_result update(struct work *w, struct journal *j, struct payload
 	uint64_t after;
 
 	payload_of_bytes(&to, before, sizeof *before);
-	moved = carry(w, &from, w->mem, &to, w->req, held);
+	moved = carry(w, &from, &to, held);
 	if (moved != MOVE_OK)
 		return moved;
-	after = updated(w, *before);
+	after = word_after(w, *before);
 	note_update(w, j, &target->l, after, &noted);
 	payload_of_bytes(&from, &after, sizeof after);
-	moved = carry(w, &from, w->req, target, w->mem, held);
+	moved = carry(w, &from, target, held);
 	settle(&noted, moved == MOVE_OK ? JOURNAL_DONE : JOURNAL_VOID);
 	return moved;
 }
@@ -197,25 +213,28 @@ static enum move_result update_by_agent(struct work *w, struct journal *j, struc
 
 	if (moved != MOVE_OK)
 		return moved;
-	note_update(w, j, &where, updated(w, *before), &noted);
+	note_update(w, j, &where, word_after(w, *before), &noted);
 	settle(&noted, JOURNAL_DONE);
 	return moved;
 }
 
-enum move_result exec_crash_atomic(
+enum move_result journaled_update(
 	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
 {
 	struct journal *j;
 	enum move_result moved;
 
+	target->way = target->under;
+	if (!journaled_covers(target, held))
+		return target->way->update(w, target, held, before);
 	if (crash_journal(&w->mem->view, &j))
 		return MOVE_REFUSED;
 	if (view_by_agent(&w->mem->view))
 		return update_by_agent(w, j, target, held, before);
-	if (!atomic_op_begin(w->x, w->mem->view.seg))
+	if (!word_lock(w->x, w->mem->view.seg))
 		return MOVE_BUSY;
 	moved = update(w, j, target, held, before);
-	atomic_op_end(w->x, w->mem->view.seg);
+	word_unlock(w->x, w->mem->view.seg);
 	return moved;
 }
 
@@ -225,23 +244,23 @@ static enum journal_push push_kind(const struct work *w)
 {
 	if (w->op->kind == OP_READ)
 		return JOURNAL_READ;
-	return flush_types(w->swap) & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT
-							   : JOURNAL_FLUSH_VISIBLE;
+	return flush_types(w->flush) & IBV_FLUSH_PERSISTENT ? JOURNAL_FLUSH_PERSISTENT
+							    : JOURNAL_FLUSH_VISIBLE;
 }
 
 /* The range of a READ or FLUSH, in the owner's memory: a region may have addresses of its own. */
 static void fill_range(const struct work *w, struct journal_record *r)
 {
 	const struct seg_mr *mr = seg_mr_of(w->mem->view.seg, w->rkey);
-	bool is_read = r->push == JOURNAL_READ, whole = !is_read && flush_is_whole(w->swap);
+	bool is_read = r->push == JOURNAL_READ, whole = !is_read && flush_is_whole(w->flush);
 
 	if (atomic_load_explicit(&mr->key, memory_order_acquire) != w->rkey)
 		return;
 	r->addr = whole ? mr->addr : mr->addr + (w->raddr - mr->iova);
-	r->len = whole ? mr->length : is_read ? w->length : w->compare_add;
+	r->len = whole ? mr->length : is_read ? w->length : w->range_len;
 }
 
-void exec_crash_note_push(struct work *w)
+void journaled_pushed(struct work *w)
 {
 	struct journal_record r;
 	struct journal *j;

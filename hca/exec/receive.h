@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SEND, and the receive that a SEND or an RDMA WRITE with immediate consumes. */
+/* The receive that a SEND or an RDMA WRITE with immediate consumes. */
 #pragma once
 
-#include "hca/exec/exec_op.h"
+#include "hca/exec/work.h"
 
 /*
  * The slots of *at's shared receives are not where it says: makes *at a copy (w->mem_now) that
  * knows the place.  STEP_DONE; STEP_BUSY: they are moving now; STEP_NO_PEER: the queue is not what
  * it was.
  */
-enum step work_find_ring(struct work *w, const struct end **at);
+enum step receive_find_ring(struct work *w, const struct end **at);
 
 /* Does a receive of process v with one SGE take want bytes?  False: receive_fits() says. */
 static inline bool receive_fits_plain(
@@ -30,50 +30,66 @@ unsigned receive_sges(const struct seg_rqe *r, unsigned max, struct seg_sge *out
 enum ibv_wc_status receive_fits(
 	const struct view *v, uint32_t pd, const struct seg_rqe *r, unsigned max, uint64_t want);
 
-/* Executes a SEND. */
-enum step work_send(struct work *w);
-
-/*
- * The same, w->plain: without lists if both ends have one piece and the payload fits where its
- * owner copies it out; else all of work_send().
- */
-enum step work_send_plain(struct work *w);
-
 /* Makes sure that we hold the responder's rq_token.  STEP_DONE, or STEP_NO_PEER: it flushes. */
-enum step send_hold_receives(struct work *w);
+enum step receive_hold_queue(struct work *w);
 
 /*
  * Finds the receive that this request will consume.  STEP_DONE: w->rqe is it; else why not.  Only
  * the holder of the responder's rq_token may complete receives.
  */
-enum step send_find_receive(struct work *w);
+enum step receive_find(struct work *w);
 
 /* That receive is consumed, or it is not. */
-void send_finish_receive(struct work *w, const struct outcome *o, const struct received *r);
+void receive_finish(struct work *w, const struct outcome *o, const struct received *r);
+void receive_leave(struct work *w);
 
 /*
  * The same, and the request has succeeded.  A process that sleeps is told of the receive after
  * that: the call that wakes it may take the CPU away from us, and its answer is not to come before
  * our own completion.
  */
-enum step send_finish(struct work *w, const struct outcome *o, const struct received *r);
-void send_leave_receive(struct work *w);
+static inline enum step receive_finish_both(
+	struct work *w, const struct outcome *o, const struct received *r)
+{
+	struct late_event late;
+	enum step s;
+
+	late.seg = NULL;
+	w->x->late = &late;
+	receive_finish(w, o, r);
+	w->x->late = NULL;
+	s = work_succeed(w);
+	if (late.seg)
+		complete_late(w->x, &late);
+	return s;
+}
 
 /* What its completion says beside the payload's place. */
-void send_fill_received(const struct work *w, struct received *r);
+static inline void receive_fill(const struct work *w, struct received *r)
+{
+	r->opcode = w->op->recv_wc;
+	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : w->op->invalidates ? IBV_WC_WITH_INV : 0;
+	r->imm = w->imm;
+	r->src_qp = w->req->qpn;
+	r->solicited = w->flags & IBV_SEND_SOLICITED;
+}
 
 /* The first message of a connection may reach a responder that is still in RTR. */
-void send_note_established(struct work *w);
+static inline void receive_note_established(struct work *w)
+{
+	if (!w->shared && w->rq_pos == w->resp->qp->rq_base && end_state(w->resp) == IBV_QPS_RTR)
+		raise_qp_event(w->x, w->resp, IBV_EVENT_COMM_EST);
+}
 
 /* Bytes that a receive has room for; room is SGL_MAX entries to work in. */
-uint64_t send_room(const struct work *w, struct seg_sge *room);
+uint64_t receive_room(const struct work *w, struct seg_sge *room);
 
 /*
- * Brings w->length bytes of src into that receive and says in *r where.  False: the request, and
- * perhaps the receive, ended in *s (which is STEP_DONE for UC).
+ * Where it wants w->length bytes, in *p: a list of the responder's addresses, the way there still
+ * to be chosen.  0, or why it cannot have them, as receive_fits().
  */
-bool send_place(
-	struct work *w, struct payload *src, struct held *held, struct received *r, enum step *s);
+enum ibv_wc_status receive_range(struct work *w, struct payload *p, struct held *held);
 
-/* Finds the next receive and brings the request's bytes into it; else as send_place(). */
-bool send_payload(struct work *w, struct received *r, enum step *s);
+/* The responder's own receive is at fault: it completes in error there, and the request, too. */
+enum step receive_fail(
+	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/exec/exec_plain.h"
+#include "hca/exec/op_plain.h"
 
 #include "hca/exec/carry.h"
-#include "hca/exec/exec_crash.h"
+#include "hca/exec/fail.h"
 #include "pages/copy.h"
 
 /* Notes the region of that key as one that the request relies on. */
@@ -47,11 +47,11 @@ static void *piece_there(const struct work *w, unsigned need, struct held *held)
 static bool is_plain(const struct work *w)
 {
 	return w->mem == w->resp && w->resp->view.pid && !w->req->view.pid && w->length &&
-	       !w->inline_data && !w->op->takes_recv && !exec_crash_on(w) &&
+	       !w->inline_data && !w->op->takes_recv && !way_is_journaled(w) &&
 	       carry_in_one_step(w, w->length);
 }
 
-bool work_rdma_plain(struct work *w, enum step *s)
+bool op_rdma_plain(struct work *w, enum step *s)
 {
 	bool read = w->op->kind == OP_READ;
 	void *here, *there;

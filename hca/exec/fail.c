@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec/fail.h"
+
+#include "hca/exec/carry.h"
+
+static const enum seg_counter error_counters[] = {
+	[IBV_WC_LOC_PROT_ERR] = CTR_ERR_LOC_PROT,
+	[IBV_WC_LOC_LEN_ERR] = CTR_ERR_LOC_LEN,
+	[IBV_WC_REM_ACCESS_ERR] = CTR_ERR_REM_ACCESS,
+	[IBV_WC_REM_INV_REQ_ERR] = CTR_ERR_REM_INV_REQ,
+	[IBV_WC_REM_OP_ERR] = CTR_ERR_REM_OP,
+	[IBV_WC_RNR_RETRY_EXC_ERR] = CTR_ERR_RNR,
+	[IBV_WC_RETRY_EXC_ERR] = CTR_ERR_RETRY,
+};
+
+void work_count_error(struct exec *x, enum ibv_wc_status status)
+{
+	if (status < sizeof error_counters / sizeof *error_counters && error_counters[status])
+		count_add(x, error_counters[status], 1);
+}
+
+void work_fail(struct work *w, enum ibv_wc_status status)
+{
+	const struct outcome o = {.status = status};
+
+	work_count_error(w->x, status);
+	qp_set_send_error(w->req);
+	complete_send(w->x, w->req, w->pos, &o);
+	qp_flush(w->x, w->req, true);
+}
+
+enum step work_failed(struct work *w, enum ibv_wc_status status)
+{
+	work_fail(w, status);
+	return STEP_FAILED;
+}
+
+enum step work_blame(struct work *w, enum ibv_wc_status status)
+{
+	if (w->req->type == IBV_QPT_UC)
+		return work_drop(w, CTR_DROP_ACCESS);
+	return work_failed(w, status);
+}
+
+/* For the responder's log; the one who moved its QP to ERR writes it, before that is told. */
+static void note_fault(const struct work *w, enum ibv_wc_status status)
+{
+	const struct seg_header *from = &w->req->view.seg->hdr;
+	struct seg_fault *f = &w->resp->qp->fault;
+
+	f->status = status;
+	f->opcode = end_wqe(w->req, w->pos)->opcode;
+	f->from_qpn = w->req->qpn;
+	f->from_pid = from->pid;
+	f->rkey = w->rkey;
+	f->need = op_rights(w->op, w->flush);
+	f->raddr = w->raddr;
+	f->length = w->op->kind == OP_FLUSH ? w->range_len : w->length;
+	memcpy(f->comm, from->comm, sizeof f->comm);
+	atomic_store_explicit(&f->gen, w->resp->gen + 1, memory_order_release);
+}
+
+enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
+{
+	if (w->req->type != IBV_QPT_UC && qp_set_error(w->resp)) {
+		note_fault(w, status);
+		raise_qp_event(w->x, w->resp, event);
+		qp_flush(w->x, w->resp, false);
+	}
+	return work_blame(w, status);
+}
+
+/* ---- when bytes were not moved ---- */
+
+bool work_requester_fault(enum move_result r, bool requester_here)
+{
+	return r == (requester_here ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE);
+}
+
+/*
+ * A region is changing over: the request begins anew when that is through.  Its owner may have
+ * died in the middle of it.
+ */
+static enum step busy(struct work *w)
+{
+	const struct view *v = w->req->view.pid ? &w->req->view : &w->mem->view;
+
+	w->busy = false;
+	if (v->pid && !carry_alive(w, v))
+		return STEP_NO_PEER;
+	count_add(w->x, CTR_MAP_BUSY, 1);
+	return STEP_BUSY;
+}
+
+/* Has a region of the requester, on which the request relied, gone? */
+static bool own_gone(const struct work *w)
+{
+	for (unsigned i = 0; i < w->num_sge && !w->inline_data; i++) {
+		const struct seg_sge s = w->sge[i];
+
+		if (s.length && !mr_has_key(seg_mr_of(w->req->view.seg, s.lkey), s.lkey))
+			return true;
+	}
+	return false;
+}
+
+/* A region or a QP was taken away in the middle. */
+static enum step stopped(struct work *w, enum ibv_wc_status remote)
+{
+	if (end_state(w->req) != IBV_QPS_RTS) {
+		qp_flush(w->x, w->req, true);
+		return STEP_FAILED;
+	}
+	if (own_gone(w))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	return end_receives(w->resp) ? work_blame(w, remote) : STEP_NO_PEER;
+}
+
+enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote)
+{
+	if (r == MOVE_GONE)
+		return STEP_NO_PEER;
+	if (r == MOVE_LATER)
+		return STEP_LATER;
+	if (r == MOVE_BUSY)
+		return STEP_BUSY;
+	if (r == MOVE_LATE)
+		return work_failed(w, IBV_WC_RETRY_EXC_ERR);
+	if (r == MOVE_STOPPED && w->busy)
+		return busy(w);
+	if (r == MOVE_STOPPED)
+		return stopped(w, remote);
+	if (r == MOVE_REFUSED)
+		return work_blame(w, IBV_WC_REM_OP_ERR);
+	if (work_requester_fault(r, end_is_here(w->req)))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	if (remote == IBV_WC_REM_ACCESS_ERR)
+		return work_fail_both(w, remote, IBV_EVENT_QP_ACCESS_ERR);
+	return work_blame(w, remote);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec/op_atomic.h"
+
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/fail.h"
+#include "hca/exec/op_rdma.h"
+#include "hca/exec/range.h"
+
+/* Either end's memory is only reached by an agent, which needs a thread that may sleep. */
+static bool agent_due(const struct work *w)
+{
+	return (view_by_agent(&w->req->view) || view_by_agent(&w->mem->view)) &&
+	       exec_agent_later(w);
+}
+
+enum step op_atomic(struct work *w)
+{
+	struct held held;
+	struct payload target, result, old;
+	enum move_result moved;
+	uint64_t before;
+	enum step s;
+
+	if (w->length != sizeof before)
+		return work_failed(w, IBV_WC_LOC_LEN_ERR);
+	if (!range_sink(w, &result, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	if (op_no_rd_atomic(w, &s))
+		return s;
+	if (w->raddr % sizeof before)
+		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	if (!range_remote(w, sizeof before, w->op->remote_access, &target, &held))
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	/* Before the update: it must not be done twice. */
+	if (agent_due(w))
+		return STEP_LATER;
+	if (!result.way->here && carry_by_call(w, &held) != MOVE_OK)
+		return work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
+	moved = held.busy ? carry_busy(w) : target.way->update(w, &target, &held, &before);
+	if (moved != MOVE_OK)
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	payload_of_bytes(&old, &before, sizeof(uint64_t));
+	moved = carry(w, &old, &result, &held);
+	if (moved != MOVE_OK)
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	count_add(w->x, CTR_ATOMICS, 1);
+	return work_succeed(w);
+}
+
+/* The requester's 8 bytes, wherever they are. */
+static enum move_result fetch_word(struct work *w, struct held *held, uint64_t *word)
+{
+	struct payload src, here;
+
+	if (!range_source(w, &src, held))
+		return MOVE_FAULT_LOCAL;
+	payload_of_bytes(&here, word, sizeof(uint64_t));
+	return carry(w, &src, &here, held);
+}
+
+enum step op_atomic_write(struct work *w)
+{
+	struct held held;
+	struct payload target;
+	enum move_result moved;
+	uint64_t word;
+	enum step s;
+
+	if (w->length != sizeof word)
+		return work_failed(w, IBV_WC_LOC_LEN_ERR);
+	if (agent_due(w))
+		return STEP_LATER;
+	moved = fetch_word(w, &held, &word);
+	if (moved == MOVE_STOPPED && w->busy)
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	if (moved != MOVE_OK)
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	if (op_no_rd_atomic(w, &s))
+		return s;
+	if (w->raddr % sizeof word)
+		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+	if (!range_remote(w, sizeof word, w->op->remote_access, &target, &held))
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	moved = held.busy ? carry_busy(w) : target.way->store(w, &target, &held, word);
+	if (moved != MOVE_OK)
+		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
+	return work_succeed(w);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec/op_flush.h"
+
+#include "hca/exec/fail.h"
+#include "hca/exec/op_rdma.h"
+#include "hca/exec/persist.h"
+#include "hca/exec/range.h"
+#include "hca/exec/way_table.h"
+
+/* The range that a flush is about: the one given, or the whole region. */
+static bool flush_range(struct work *w, unsigned need, struct payload *p, struct held *held)
+{
+	bool allowed;
+
+	if (!flush_is_whole(w->flush))
+		return range_remote(w, w->range_len, need, p, held);
+	payload_begin(p, held);
+	allowed = (w->resp->qp->access & need) == need &&
+		  resolve_whole(w->mem, w->rkey, need, &p->l, held);
+	if (allowed)
+		way_of_responder(w, p, held);
+	return allowed;
+}
+
+enum step op_flush(struct work *w)
+{
+	uint8_t types = flush_types(w->flush);
+	struct held held = {.n = 0};
+	struct payload range;
+	enum move_result r;
+	enum step s;
+
+	if (op_no_rd_atomic(w, &s))
+		return s;
+	if (!flush_range(w, op_rights(w->op, w->flush), &range, &held))
+		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (types & IBV_FLUSH_PERSISTENT) {
+		r = persist_range(w, &range, &held);
+		if (r != MOVE_OK)
+			return work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
+	}
+	if (range.way->pushed)
+		range.way->pushed(w);
+	return work_succeed(w);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec/way_table.h"
+
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/journaled.h"
+#include "hca/exec/persist.h"
+#include "hca/exec/word.h"
+
+const struct way way_here = {
+	.name = "here",
+	.here = true,
+	.rank = 0,
+	.move = carry_here,
+	.update = word_update_here,
+	.store = word_store_here,
+	.persist = persist_here,
+};
+
+const struct way way_arena = {
+	.name = "arena",
+	.here = true,
+	.shared = true,
+	.rank = 1,
+	.move = carry_shared,
+	.update = word_update_shared,
+	.store = word_store_shared,
+	.persist = persist_shared,
+};
+
+const struct way way_backing = {
+	.name = "backing",
+	.here = true,
+	.shared = true,
+	.rank = 1,
+	.move = carry_shared,
+	.update = word_update_shared,
+	.store = word_store_shared,
+	.persist = persist_shared,
+};
+
+const struct way way_cma = {
+	.name = "cma",
+	.rank = 2,
+	.move = carry_cma,
+	.update = word_update_cma,
+	.store = word_store_cma,
+	.persist = persist_by_owner,
+};
+
+const struct way way_agent = {
+	.name = "agent",
+	.rank = 2,
+	.move = carry_agent,
+	.update = word_update_agent,
+	.store = word_store_agent,
+	.persist = persist_by_owner,
+};
+
+const struct way way_journaled = {
+	.name = "journaled",
+	.rank = 3,
+	.move = journaled_move,
+	.update = journaled_update,
+	.store = journaled_store,
+	.pushed = journaled_pushed,
+};
+
+static const struct way *choose(const struct end *e, struct payload *p, const struct held *held)
+{
+	if (end_is_here(e))
+		return &way_here;
+	if (resolve_mapped(&e->view, held, p->held_at, &p->l))
+		return held->mr[held->n - 1].share == MR_BACKED ? &way_backing : &way_arena;
+	return view_by_agent(&e->view) ? &way_agent : &way_cma;
+}
+
+void way_of_requester(const struct end *e, struct payload *p, const struct held *held)
+{
+	p->at = e;
+	p->way = choose(e, p, held);
+}
+
+void way_of_responder(const struct work *w, struct payload *p, const struct held *held)
+{
+	p->at = w->mem;
+	p->way = choose(w->mem, p, held);
+	if (way_is_journaled(w)) {
+		p->under = p->way;
+		p->way = &way_journaled;
+	}
+}
+
+bool way_is_direct(const struct work *w, const struct payload *p, const struct held *held)
+{
+	return way_is_journaled(w) && journaled_covers(p, held);
+}
