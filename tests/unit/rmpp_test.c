@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "mad/agents.h"
+#include "mad/dispatch.h"
+#include "mad/loop.h"
 #include "mad/rmpp.h"
 #include "wire/rmpp.h"
 
@@ -19,6 +21,7 @@ enum { GET_TABLE = 0x12, GET_MULTI = 0x14, LONGEST = 60000, SA_DATA = 56, LOST_N
 
 /* One port that talks to itself: a client without methods, and a server of class SA. */
 static struct {
+	struct mad_layer layer;
 	struct mad_port port;
 	struct mad_agent client, server;
 	uint64_t now;
@@ -30,7 +33,8 @@ static struct {
 	uint8_t last_abort;
 } w;
 
-static const struct mad_addr to = {.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
+static const struct mad_addr to = {
+	.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}};
 static uint8_t message[LONGEST];
 
 static uint64_t now(void *arg)
@@ -112,16 +116,18 @@ static void begin(void)
 	memset(&w, 0, sizeof w);
 	w.now = NSEC_PER_SEC;
 	w.lose = LOST_NONE;
-	w.port.transmit = transmit;
-	w.port.now = now;
-	mad_port_init(&w.port);
-	w.client = (struct mad_agent){.mgmt_class = MAD_CLASS_SA,
-		.class_version = 2,
+	w.layer.now = now;
+	mad_layer_init(&w.layer);
+	w.port = (struct mad_port){.layer = &w.layer, .transmit = transmit};
+	w.client = (struct mad_agent){.reg = {.qpn = 1,
+					      .mgmt_class = MAD_CLASS_SA,
+					      .class_version = 2,
+					      .rmpp_version = 1},
 		.receive = on_short,
 		.receive_long = on_request,
 		.done = on_end};
 	w.server = w.client;
-	w.server.methods[0] = 1ull << GET_MULTI | 1ull << GET_TABLE;
+	w.server.reg.methods[0] = 1ull << GET_MULTI | 1ull << GET_TABLE;
 	assert_int_equal(mad_register(&w.port, &w.client), 0);
 	assert_int_equal(mad_register(&w.port, &w.server), 0);
 }
@@ -129,21 +135,24 @@ static void begin(void)
 static void end(void)
 {
 	mad_port_end(&w.port);
-	assert_null(w.port.recvs);
-	assert_int_equal(w.port.n_recvs, 0);
-	assert_int_equal(w.port.n_sends, 0);
+	for (int i = 0; i < MAD_RECV_BUCKETS; i++)
+		assert_null(w.layer.recvs[i]);
+	assert_int_equal(w.layer.n_recvs, 0);
+	assert_int_equal(w.layer.n_done, 0);
+	assert_int_equal(w.layer.n_sends, 0);
+	mad_layer_end(&w.layer);
 }
 
 static void run(void)
 {
 	for (int i = 0; i < 4000 && !w.ended; i++) {
-		uint64_t next = mad_next(&w.port);
+		uint64_t next = mad_next(&w.layer);
 
 		if (!next)
 			return;
 		if (next > w.now)
 			w.now = next;
-		mad_run(&w.port, 16);
+		mad_run(&w.layer, 16);
 	}
 }
 
@@ -188,7 +197,7 @@ static void payload_lengths(void **state)
 	wire_unpack(&rmpp_hdr_format, w.last, &hdr);
 	assert_int_equal(hdr.length, 440);
 	assert_int_equal(hdr.flags, RMPP_ACTIVE | RMPP_FIRST);
-	mad_run(&w.port, 2); /* the segment, its ACK */
+	mad_run(&w.layer, 2); /* the segment, its ACK */
 	wire_unpack(&rmpp_hdr_format, w.last, &hdr);
 	assert_int_equal(hdr.segment, 2);
 	assert_int_equal(hdr.length, 220);
@@ -265,7 +274,8 @@ static void refused(void **state)
 /* A segment of tid, as it comes from the other side. */
 static void come(uint8_t type, uint8_t flags, uint32_t segment, uint32_t length, uint8_t status)
 {
-	const struct mad_addr from = {.has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+	const struct mad_addr from = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
 	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = type,
 		.flags = flags,
@@ -305,10 +315,10 @@ static void broken_segments(void **state)
 		begin();
 		w.lose = 0;
 		come(RMPP_DATA, A | F, 1, 600, 0);
-		assert_int_equal(w.port.n_recvs, 1);
+		assert_int_equal(w.layer.n_recvs, 1);
 		come(bad[i].type, bad[i].flags, bad[i].segment, bad[i].length, bad[i].status);
 		assert_int_equal(w.last_abort, bad[i].why);
-		assert_int_equal(w.port.n_recvs, 0);
+		assert_int_equal(w.layer.n_recvs, 0);
 		assert_int_equal(w.requests, 0);
 		end();
 	}
@@ -324,19 +334,20 @@ static void strays_and_stops(void **state)
 	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 3);
 	come(RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST, 1, 600, 0);
 	come(RMPP_STOP, RMPP_ACTIVE, 0, 0, RMPP_NO_RESOURCES);
-	assert_int_equal(w.port.n_recvs, 0);
+	assert_int_equal(w.layer.n_recvs, 0);
 	come(RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST, 1, 600, 0);
 	w.now += (uint64_t)RMPP_RECV_MS * NSEC_PER_MSEC;
-	mad_run(&w.port, 100); /* the rest never came */
+	mad_run(&w.layer, 100); /* the rest never came */
 	assert_int_equal(w.last_abort, RMPP_TOO_LONG);
-	assert_int_equal(w.port.n_recvs, 0);
+	assert_int_equal(w.layer.n_recvs, 0);
 	end();
 }
 
 /* No more than so many at a time, however many begin. */
 static void many_begin(void **state)
 {
-	const struct mad_addr from = {.has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+	const struct mad_addr from = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
 	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = RMPP_DATA,
 		.flags = RMPP_ACTIVE | RMPP_FIRST,
@@ -349,7 +360,7 @@ static void many_begin(void **state)
 		wire_pack(&rmpp_hdr_format, &hdr, message);
 		mad_receive(&w.port, &from, message);
 	}
-	assert_int_equal(w.port.n_recvs, RMPP_RECVS_MAX);
+	assert_int_equal(w.layer.n_recvs, RMPP_RECVS_MAX);
 	assert_int_equal(w.port.drops[MAD_DROP_RMPP], RMPP_RECVS_MAX);
 	end();
 }
@@ -365,13 +376,13 @@ static void anything(void **state)
 		fill(GET_MULTI, mad_tid(&w.client, 77), 5000);
 		struct mad_send *s;
 		const struct mad_addr from = {
-			.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
+			.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}};
 
 		w.lose = 0;
 		(void)mad_send_long(&w.client, &to, message, 5000, 200, 1, true, NULL, &s);
 		/* nothing is delivered that we would check */
 		mad_unregister(&w.server);
-		w.server.methods[0] = 0;
+		w.server.reg.methods[0] = 0;
 		assert_int_equal(mad_register(&w.port, &w.server), 0);
 		for (int i = 0; i < 50; i++) {
 			uint8_t mad[MAD_SIZE];
