@@ -95,7 +95,6 @@ static struct mad_send *new_send(struct mad_agent *a, const struct mad_addr *to,
 	if (!s)
 		return NULL;
 	s->addr = *to;
-	s->addr.qp = a->reg.qpn;
 	s->context = context;
 	s->timeout_ms = timeout_ms;
 	s->retries = retries;

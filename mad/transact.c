@@ -144,8 +144,7 @@ struct mad_send *mad_awaiting(
 	bool any_peer = hdr->mgmt_class == MAD_CLASS_SUBN_DR;
 	struct mad_send *s = mad_table_first(a->port->layer, hdr->tid, hdr->mgmt_class);
 
-	while (s && !(s->agent == a && s->response && s->timeout_ms &&
-			    (any_peer || mad_fits_peer(s, from, true))))
+	while (s && !(s->agent == a && s->response && (any_peer || mad_fits_peer(s, from, true))))
 		s = mad_table_next(s);
 	return s;
 }

@@ -84,6 +84,12 @@ static void transactions(void **state)
 		assert_int_equal(w.done, i == 3);
 		assert_int_equal(w.port.drops[wrong[i].why], i + 1);
 	}
+	make(mad, 3, 2, MAD_GET, mad_tid(&a, 9)); /* with another one's upper half: not found */
+	assert_int_equal(mad_send(&b, &peer, mad, 100, 0, true, &w, &s), 0);
+	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 9));
+	mad_receive(&w.port, &peer, mad);
+	assert_int_equal(w.done, 1);
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 5);
 	make(mad, 3, 2, MAD_GET_RESP, 5); /* of nobody */
 	mad_receive(&w.port, &peer, mad);
 	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUESTER], 1);
@@ -353,15 +359,17 @@ static void two_ports(void **state)
 	assert_int_equal(mad_register(&other, &b), 0);
 	assert_int_not_equal(a.hi_tid, b.hi_tid);
 	make(mad, 4, 1, MAD_GET, 1);
-	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
 	assert_int_equal(mad_queue(&other, &peer, mad), 0);
 	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+	assert_int_equal(mad_queue(&other, &peer, mad), 0);
 	make(mad, 4, 1, MAD_GET, mad_tid(&b, 1));
 	assert_int_equal(mad_send(&b, &peer, mad, 100, 0, true, &w, &s), 0);
 	make(mad, 4, 1, MAD_GET_RESP, mad_tid(&b, 1));
 	mad_receive(&w.port, &peer, mad); /* at the other one's */
 	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUESTER], 1);
 	mad_port_end(&other);
+	make(mad, 4, 1, MAD_GET, 1);
+	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
 	mad_run(&w.layer, 10);
 	assert_int_equal(w.received, 2);
 	assert_ptr_equal(w.to, &a);
