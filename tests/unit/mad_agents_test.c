@@ -13,75 +13,75 @@
 
 enum { OK = 0, BAD = -EINVAL };
 
+static const struct {
+	struct mad_registration reg;
+	int ret;
+} rule[] = {
+	{{.qpn = 1, .mgmt_class = 4}, OK},
+	{{.qpn = 2, .mgmt_class = 4}, BAD},
+	{{.qpn = UINT32_MAX, .mgmt_class = 4}, BAD},
+	/* which class belongs to which QP */
+	{{.qpn = 0, .mgmt_class = 0x01}, OK},
+	{{.qpn = 0, .mgmt_class = 0x81}, OK},
+	{{.qpn = 1, .mgmt_class = 0x01}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x81}, BAD},
+	{{.qpn = 0, .mgmt_class = 0x03}, BAD},
+	{{.qpn = 0, .mgmt_class = 0x00}, OK},
+	{{.qpn = 1, .mgmt_class = 0x00}, OK},
+	/* classes */
+	{{.qpn = 1, .mgmt_class = 0x02}, OK},
+	{{.qpn = 1, .mgmt_class = 79, .oui = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 80}, BAD},
+	{{.qpn = 1, .mgmt_class = 80, .oui = 1}, BAD},
+	{{.qpn = 0, .mgmt_class = 0x80}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x82}, BAD},
+	{{.qpn = 1, .mgmt_class = 0xff}, BAD},
+	/* class versions */
+	{{.qpn = 1, .mgmt_class = 4, .class_version = 8}, OK},
+	{{.qpn = 1, .mgmt_class = 4, .class_version = 0x82}, OK},
+	{{.qpn = 1, .mgmt_class = 4, .class_version = 0x83}, BAD},
+	{{.qpn = 1, .mgmt_class = 4, .class_version = 0xff}, BAD},
+	{{.qpn = 1, .mgmt_class = 0, .class_version = 0xff}, OK},
+	/* OUIs */
+	{{.qpn = 1, .mgmt_class = 0x2f}, OK},
+	{{.qpn = 1, .mgmt_class = 0x30}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x4f}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x30, .oui = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x4f, .oui = 0xffffff}, OK},
+	{{.qpn = 1, .mgmt_class = 0x30, .oui = 0x1000000}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x04, .oui = 0x1000000}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x09, .oui = 0x1234}, OK},
+	/* RMPP */
+	{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 2}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x04, .rmpp_version = 1}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x06, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x10, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x12, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x11, .rmpp_version = 1}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x30, .oui = 1, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x4f, .oui = 1, .rmpp_version = 1}, OK},
+	{{.qpn = 0, .mgmt_class = 0x01, .rmpp_version = 1}, BAD},
+	{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 1}, OK},
+	{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 2}, BAD},
+	/* its own segments */
+	{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 1, .user_rmpp = true}, OK},
+	{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 0, .user_rmpp = true}, OK},
+	{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 1, .user_rmpp = true}, BAD},
+};
+
 static void rules(void **state)
 {
-	static const struct {
-		struct mad_registration reg;
-		int ret;
-	} c[] = {
-		{{.qpn = 1, .mgmt_class = 4}, OK},
-		{{.qpn = 2, .mgmt_class = 4}, BAD},
-		{{.qpn = UINT32_MAX, .mgmt_class = 4}, BAD},
-		/* which class belongs to which QP */
-		{{.qpn = 0, .mgmt_class = 0x01}, OK},
-		{{.qpn = 0, .mgmt_class = 0x81}, OK},
-		{{.qpn = 1, .mgmt_class = 0x01}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x81}, BAD},
-		{{.qpn = 0, .mgmt_class = 0x03}, BAD},
-		{{.qpn = 0, .mgmt_class = 0x00}, OK},
-		{{.qpn = 1, .mgmt_class = 0x00}, OK},
-		/* classes */
-		{{.qpn = 1, .mgmt_class = 0x02}, OK},
-		{{.qpn = 1, .mgmt_class = 79, .oui = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 80}, BAD},
-		{{.qpn = 1, .mgmt_class = 80, .oui = 1}, BAD},
-		{{.qpn = 0, .mgmt_class = 0x80}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x82}, BAD},
-		{{.qpn = 1, .mgmt_class = 0xff}, BAD},
-		/* class versions */
-		{{.qpn = 1, .mgmt_class = 4, .class_version = 8}, OK},
-		{{.qpn = 1, .mgmt_class = 4, .class_version = 0x82}, OK},
-		{{.qpn = 1, .mgmt_class = 4, .class_version = 0x83}, BAD},
-		{{.qpn = 1, .mgmt_class = 4, .class_version = 0xff}, BAD},
-		{{.qpn = 1, .mgmt_class = 0, .class_version = 0xff}, OK},
-		/* OUIs */
-		{{.qpn = 1, .mgmt_class = 0x2f}, OK},
-		{{.qpn = 1, .mgmt_class = 0x30}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x4f}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x30, .oui = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x4f, .oui = 0xffffff}, OK},
-		{{.qpn = 1, .mgmt_class = 0x30, .oui = 0x1000000}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x04, .oui = 0x1000000}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x09, .oui = 0x1234}, OK},
-		/* RMPP */
-		{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 2}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x04, .rmpp_version = 1}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x06, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x10, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x12, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x11, .rmpp_version = 1}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x30, .oui = 1, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x4f, .oui = 1, .rmpp_version = 1}, OK},
-		{{.qpn = 0, .mgmt_class = 0x01, .rmpp_version = 1}, BAD},
-		{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 1}, OK},
-		{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 2}, BAD},
-		/* its own segments */
-		{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 1, .user_rmpp = true}, OK},
-		{{.qpn = 1, .mgmt_class = 0x03, .rmpp_version = 0, .user_rmpp = true}, OK},
-		{{.qpn = 1, .mgmt_class = 0x00, .rmpp_version = 1, .user_rmpp = true}, BAD},
-	};
-
 	(void)state;
-	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
-		struct mad_agent a = {.reg = c[i].reg};
+	for (unsigned i = 0; i < sizeof rule / sizeof *rule; i++) {
+		struct mad_agent a = {.reg = rule[i].reg};
 		const char *why = NULL;
 
 		begin();
-		assert_int_equal(mad_registration_check(&a.reg, &why), c[i].ret);
-		assert_true(!why == !c[i].ret);
-		assert_int_equal(mad_registration_check(&a.reg, NULL), c[i].ret);
-		assert_int_equal(mad_register(&w.port, &a), c[i].ret);
+		assert_int_equal(mad_registration_check(&a.reg, &why), rule[i].ret);
+		assert_true(!why == !rule[i].ret);
+		assert_int_equal(mad_registration_check(&a.reg, NULL), rule[i].ret);
+		assert_int_equal(mad_register(&w.port, &a), rule[i].ret);
 		end();
 	}
 }
@@ -181,48 +181,39 @@ static void eight_ouis(void **state)
 	end();
 }
 
+enum { PERF, PERF_NEWER, PERF_SET, OUI_1, OUI_2, OUI_1_NEWER, LID_ROUTED, DIRECTED, AGENTS };
+enum { NOBODY = AGENTS };
+
 /* Each request goes to one agent, or to nobody. */
+static const struct {
+	uint8_t mgmt_class, version, method;
+	uint8_t oui[3];
+	unsigned who;
+} request[] = {
+	{4, 1, MAD_GET, {0}, PERF},
+	{4, 1, MAD_GET, {9, 9, 9}, PERF},
+	{4, 2, MAD_GET, {0}, PERF_NEWER},
+	{4, 3, MAD_GET, {0}, NOBODY},
+	{4, 0xff, MAD_GET, {0}, NOBODY},
+	{4, 1, MAD_SET, {0}, PERF_SET},
+	{4, 1, MAD_REPORT, {0}, NOBODY},
+	{4, 1, 0x7f, {0}, NOBODY},
+	{5, 1, MAD_GET, {0}, NOBODY},
+	{0, 1, MAD_GET, {0}, NOBODY},
+	{0x50, 1, MAD_GET, {0}, NOBODY},
+	{0xff, 1, MAD_GET, {0}, NOBODY},
+	{0x30, 1, MAD_GET, {0, 0x14, 0x05}, OUI_1},
+	{0x30, 1, MAD_GET, {0xff, 0, 0x01}, OUI_2},
+	{0x30, 2, MAD_GET, {0, 0x14, 0x05}, OUI_1_NEWER},
+	{0x30, 1, MAD_GET, {0, 0x14, 0x06}, NOBODY},
+	{0x30, 1, MAD_GET, {0}, NOBODY},
+	{0x31, 1, MAD_GET, {0, 0x14, 0x05}, NOBODY},
+	{0x01, 1, MAD_GET, {0}, LID_ROUTED},
+	{0x81, 1, MAD_GET, {0}, DIRECTED},
+};
+
 static void who_gets_it(void **state)
 {
-	enum {
-		PERF,
-		PERF_NEWER,
-		PERF_SET,
-		OUI_1,
-		OUI_2,
-		OUI_1_NEWER,
-		LID_ROUTED,
-		DIRECTED,
-		AGENTS
-	};
-	enum { NOBODY = AGENTS };
-
-	static const struct {
-		uint8_t mgmt_class, version, method;
-		uint8_t oui[3];
-		unsigned who;
-	} c[] = {
-		{4, 1, MAD_GET, {0}, PERF},
-		{4, 1, MAD_GET, {9, 9, 9}, PERF},
-		{4, 2, MAD_GET, {0}, PERF_NEWER},
-		{4, 3, MAD_GET, {0}, NOBODY},
-		{4, 0xff, MAD_GET, {0}, NOBODY},
-		{4, 1, MAD_SET, {0}, PERF_SET},
-		{4, 1, MAD_REPORT, {0}, NOBODY},
-		{4, 1, 0x7f, {0}, NOBODY},
-		{5, 1, MAD_GET, {0}, NOBODY},
-		{0, 1, MAD_GET, {0}, NOBODY},
-		{0x50, 1, MAD_GET, {0}, NOBODY},
-		{0xff, 1, MAD_GET, {0}, NOBODY},
-		{0x30, 1, MAD_GET, {0, 0x14, 0x05}, OUI_1},
-		{0x30, 1, MAD_GET, {0xff, 0, 0x01}, OUI_2},
-		{0x30, 2, MAD_GET, {0, 0x14, 0x05}, OUI_1_NEWER},
-		{0x30, 1, MAD_GET, {0, 0x14, 0x06}, NOBODY},
-		{0x30, 1, MAD_GET, {0}, NOBODY},
-		{0x31, 1, MAD_GET, {0, 0x14, 0x05}, NOBODY},
-		{0x01, 1, MAD_GET, {0}, LID_ROUTED},
-		{0x81, 1, MAD_GET, {0}, DIRECTED},
-	};
 	struct mad_agent a[AGENTS] = {
 		[PERF] = agent_of(4, 1, MAD_GET),
 		[PERF_NEWER] = agent_of(4, 2, MAD_GET),
@@ -240,16 +231,16 @@ static void who_gets_it(void **state)
 	a[OUI_2].reg.oui = 0xff0001;
 	for (unsigned i = 0; i < AGENTS; i++)
 		assert_int_equal(mad_register(&w.port, &a[i]), 0);
-	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+	for (unsigned i = 0; i < sizeof request / sizeof *request; i++) {
 		struct mad_addr from = neighbour;
 		uint8_t mad[MAD_SIZE];
 
 		w.to = NULL;
-		make(mad, c[i].mgmt_class, c[i].version, c[i].method, i);
-		memcpy(mad + 37, c[i].oui, 3);
-		from.qp = mad_class_qp(c[i].mgmt_class);
+		make(mad, request[i].mgmt_class, request[i].version, request[i].method, i);
+		memcpy(mad + 37, request[i].oui, 3);
+		from.qp = mad_class_qp(request[i].mgmt_class);
 		mad_receive(&w.port, &from, mad);
-		assert_ptr_equal(w.to, c[i].who == NOBODY ? NULL : &a[c[i].who]);
+		assert_ptr_equal(w.to, request[i].who == NOBODY ? NULL : &a[request[i].who]);
 	}
 	end();
 }
