@@ -17,6 +17,7 @@ const char *mad_drop_name(enum mad_drop why)
 		[MAD_DROP_NO_AGENT] = "no_agent",
 		[MAD_DROP_NO_REQUESTER] = "no_requester",
 		[MAD_DROP_NO_REQUEST] = "no_request",
+		[MAD_DROP_QUEUE] = "queue_full",
 		[MAD_DROP_MEMORY] = "no_memory",
 		[MAD_DROP_RMPP] = "stray_segment",
 	};
@@ -25,11 +26,12 @@ const char *mad_drop_name(enum mad_drop why)
 }
 
 /* MAD_DROP_COUNT: it makes sense. */
-static enum mad_drop judge(const struct mad_addr *from, const struct mad_hdr *hdr)
+static enum mad_drop judge(
+	const struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
 {
 	if (hdr->base_version != MAD_BASE_VERSION)
 		return MAD_DROP_VERSION;
-	if (from->qp != mad_class_qp(hdr->mgmt_class))
+	if (from->qp != mad_class_qp(hdr->mgmt_class) || (!from->qp && !port->has_qp0))
 		return MAD_DROP_QP;
 	if (hdr->mgmt_class == MAD_CLASS_CM && hdr->attr != MAD_ATTR_CLASS_PORT_INFO &&
 		hdr->method != MAD_SEND)
@@ -90,7 +92,7 @@ void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8
 
 	port->received++;
 	wire_unpack(&mad_hdr_format, mad, &hdr);
-	why = judge(from, &hdr);
+	why = judge(port, from, &hdr);
 	if (why != MAD_DROP_COUNT) {
 		port->drops[why]++;
 		return;

@@ -27,8 +27,10 @@ static struct mad_loop *get(struct mad_layer *layer)
 	return l;
 }
 
+/* It is in the queue no more. */
 static void put(struct mad_layer *layer, struct mad_loop *l)
 {
+	layer->n_loops--;
 	if (layer->n_spare_loops >= SPARE_MAX) {
 		free(l);
 		return;
@@ -57,8 +59,13 @@ static struct mad_addr turned(const struct mad_port *port, const struct mad_addr
 int mad_queue(struct mad_port *port, const struct mad_addr *from, const uint8_t mad[MAD_SIZE])
 {
 	struct mad_layer *layer = port->layer;
-	struct mad_loop *l = get(layer);
+	struct mad_loop *l;
 
+	if (layer->n_loops >= MAD_LOOPS_MAX) {
+		port->drops[MAD_DROP_QUEUE]++;
+		return -ENOBUFS;
+	}
+	l = get(layer);
 	if (!l) {
 		port->drops[MAD_DROP_MEMORY]++;
 		return -ENOMEM;
@@ -69,6 +76,7 @@ int mad_queue(struct mad_port *port, const struct mad_addr *from, const uint8_t 
 	memcpy(l->mad, mad, MAD_SIZE);
 	*layer->loop_tail = l;
 	layer->loop_tail = &l->next;
+	layer->n_loops++;
 	return 0;
 }
 
@@ -125,5 +133,5 @@ void mad_loop_free(struct mad_layer *layer)
 	free_all(layer->spare_loops);
 	layer->loop_head = layer->spare_loops = NULL;
 	layer->loop_tail = &layer->loop_head;
-	layer->n_spare_loops = 0;
+	layer->n_loops = layer->n_spare_loops = 0;
 }

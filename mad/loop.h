@@ -4,10 +4,12 @@
 
 #include "mad/mad.h"
 
-/* What mad_receive() gets at the next mad_run(); for transmit().  -ENOMEM. */
+enum { MAD_LOOPS_MAX = 65536 }; /* of all ports together */
+
+/* What mad_receive() gets at the next mad_run(); for transmit().  -ENOBUFS: too many; -ENOMEM. */
 int mad_queue(struct mad_port *port, const struct mad_addr *from, const uint8_t mad[MAD_SIZE]);
 
-/* The same for what the port sends to itself.  A QP that is not there: 0.  -ENOMEM. */
+/* The same for what the port sends to itself.  A QP that is not there: 0.  -ENOBUFS, -ENOMEM. */
 int mad_loopback(struct mad_port *port, const struct mad_addr *to, const uint8_t mad[MAD_SIZE]);
 
 /* Delivers at most n of them, in the order of sending. */

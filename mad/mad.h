@@ -83,11 +83,12 @@ struct mad_send {
 
 enum mad_drop {
 	MAD_DROP_VERSION,      /* of the base */
-	MAD_DROP_QP,           /* an SMP at QP1, or another class at QP0 */
+	MAD_DROP_QP,           /* an SMP at QP1, another class at QP0, or no such QP */
 	MAD_DROP_CM_METHOD,    /* of a CM message: not Send */
 	MAD_DROP_NO_AGENT,     /* nobody is registered; a Get or Set was answered */
 	MAD_DROP_NO_REQUESTER, /* a response to nobody */
 	MAD_DROP_NO_REQUEST,   /* a response to what its agent does not wait for */
+	MAD_DROP_QUEUE,        /* more is queued than can be received: mad/loop.c */
 	MAD_DROP_MEMORY,
 	MAD_DROP_RMPP, /* a segment, ACK, STOP or ABORT that belongs to nothing */
 	MAD_DROP_COUNT
@@ -110,7 +111,7 @@ struct mad_layer {
 	struct deadlines recv_deadlines, done_deadlines;
 	struct mad_loop *loop_head, **loop_tail; /* not yet received: mad/loop.c */
 	struct mad_loop *spare_loops;
-	unsigned n_spare_loops;
+	unsigned n_loops, n_spare_loops;
 };
 
 /* The members up to lmc are filled in, the rest is zero; that makes a port. */

@@ -24,6 +24,7 @@ static void validation(void **state)
 		uint8_t base_version, mgmt_class, method, qp;
 		uint16_t attr;
 		enum mad_drop why;
+		bool no_qp0;
 	} c[] = {
 		{1, 4, MAD_GET, 1, 1, MAD_DROP_COUNT},
 		{0, 4, MAD_GET, 1, 1, MAD_DROP_VERSION},
@@ -34,6 +35,8 @@ static void validation(void **state)
 		{1, 0x81, MAD_GET, 1, 1, MAD_DROP_QP},
 		{1, 0x81, MAD_GET_RESP, 1, 1, MAD_DROP_QP},
 		{1, 1, MAD_GET, 0, 1, MAD_DROP_COUNT},
+		{1, 1, MAD_GET, 0, 1, MAD_DROP_QP, true},
+		{1, 4, MAD_GET, 1, 1, MAD_DROP_COUNT, true},
 		{1, 0x81, MAD_GET, 0, 1, MAD_DROP_COUNT},
 		{1, MAD_CLASS_CM, MAD_SEND, 1, 0x10, MAD_DROP_COUNT},
 		{1, MAD_CLASS_CM, MAD_GET, 1, 0x10, MAD_DROP_CM_METHOD},
@@ -56,6 +59,7 @@ static void validation(void **state)
 		from.qp = c[i].qp;
 		assert_int_equal(mad_register(&w.port, &a), 0);
 		wire_pack(&mad_hdr_format, &h, mad);
+		w.port.has_qp0 = !c[i].no_qp0;
 		mad_receive(&w.port, &from, mad);
 		assert_int_equal(w.received, c[i].why == MAD_DROP_COUNT);
 		assert_int_equal(w.transmitted, 0);

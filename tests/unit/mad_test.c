@@ -344,6 +344,25 @@ static void addresses(void **state)
 	end();
 }
 
+/* Nobody receives: what is queued has an end. */
+static void full_queue(void **state)
+{
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	make(mad, 4, 1, MAD_SEND, 1);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < MAD_LOOPS_MAX; i++)
+			assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+		assert_int_equal(mad_queue(&w.port, &peer, mad), -ENOBUFS);
+		assert_int_equal(w.port.drops[MAD_DROP_QUEUE], round + 1);
+		mad_run(&w.layer, MAD_LOOPS_MAX);
+		assert_int_equal(mad_next(&w.layer), 0);
+	}
+	end();
+}
+
 /* Two ports of one layer: each has its own agents, and what waits for one that goes is gone. */
 static void two_ports(void **state)
 {
@@ -495,6 +514,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(loopback),
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(full_queue),
 		cmocka_unit_test(two_ports),
 		cmocka_unit_test(deadlines),
 	};
