@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "subnet/pma.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "wire/pma.h"
@@ -225,4 +226,12 @@ enum agent_said pma_handle(struct subnet *s, struct flight *f)
 	h.method = MAD_GET_RESP;
 	wire_pack(&mad_hdr_format, &h, f->mad);
 	return AGENT_ANSWERED;
+}
+
+int subnet_local_pma(struct subnet *s, uint32_t node, uint8_t port, uint8_t mad[MAD_SIZE])
+{
+	uint32_t at = port_of(s, node, port);
+	struct flight f = {.at = at, .node = node, .mad = mad};
+
+	return at && pma_handle(s, &f) == AGENT_ANSWERED ? 0 : -EINVAL;
 }

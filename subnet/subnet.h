@@ -79,6 +79,9 @@ int subnet_send(struct subnet *s, uint32_t node, uint8_t port, unsigned qp,
  */
 int subnet_local_smp(struct subnet *s, uint32_t node, uint8_t port, uint8_t mad[MAD_SIZE]);
 
+/* The same for performance management: a Get or Set at a node, by its port. */
+int subnet_local_pma(struct subnet *s, uint32_t node, uint8_t port, uint8_t mad[MAD_SIZE]);
+
 /* Resends traps that are due. */
 void subnet_run(struct subnet *s);
 
@@ -92,6 +95,15 @@ int subnet_set_sm(struct subnet *s, uint32_t node, uint8_t port, bool on);
  */
 int subnet_bad_qkey(struct subnet *s, uint32_t node, uint8_t port, const struct mad_addr *from,
 	uint32_t to_qpn);
+
+/*
+ * Something was wrong with the link of a port: trap is 129 (local link integrity), 130 (excessive
+ * buffer overrun) or 131 (flow control watchdog); counts what belongs to it.  -EINVAL.
+ */
+int subnet_link_fault(struct subnet *s, uint32_t node, uint8_t port, unsigned trap);
+
+/* SystemImageGUID of a node becomes that: trap 145.  -EINVAL: no such node. */
+int subnet_set_system_guid(struct subnet *s, uint32_t node, uint64_t guid);
 
 /*
  * From now on percent of the packets that a port sends or receives are lost, and count as

@@ -308,3 +308,44 @@ int subnet_bad_qkey(
 	trap_raise(s, at, &n);
 	return 0;
 }
+
+/* The counter that goes with it; COUNT_ALL: none does. */
+static enum counter counter_of(unsigned trap)
+{
+	if (trap == TRAP_LINK_INTEGRITY)
+		return COUNT_LINK_INTEGRITY;
+	return trap == TRAP_BUFFER_OVERRUN ? COUNT_BUFFER_OVERRUN : COUNT_ALL;
+}
+
+int subnet_link_fault(struct subnet *s, uint32_t node, uint8_t port, unsigned trap)
+{
+	struct notice n = {.trap = trap, .port = port};
+	uint32_t at = port_of(s, node, port);
+
+	if (!at || trap < TRAP_LINK_INTEGRITY || trap > TRAP_WATCHDOG)
+		return -EINVAL;
+	if (counter_of(trap) != COUNT_ALL)
+		count(s, at, counter_of(trap), 1);
+	n.lid = tables_load(&hot_at(s, managed_by(s, at))->lid);
+	trap_raise(s, managed_by(s, at), &n);
+	return 0;
+}
+
+int subnet_set_system_guid(struct subnet *s, uint32_t node, uint64_t guid)
+{
+	struct notice n = {.trap = TRAP_SYSTEM_GUID, .system_guid = guid};
+	bool sw;
+
+	if (node >= s->t.head->n_nodes)
+		return -EINVAL;
+	s->nodes[node].system_guid = guid;
+	sw = is_switch(s, node);
+	/* Of an adapter each port tells its own SM. */
+	for (unsigned p = !sw; p <= (sw ? 0u : s->t.nodes[node].n_ports); p++) {
+		uint32_t port = port_of(s, node, p);
+
+		n.lid = tables_load(&hot_at(s, port)->lid);
+		trap_raise(s, port, &n);
+	}
+	return 0;
+}

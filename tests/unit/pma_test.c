@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The agent of performance management: what packets count, and how counters are read and written.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,6 +236,21 @@ static void refusals(void **state)
 	}
 }
 
+static void without_a_packet(void **state)
+{
+	uint8_t mad[MAD_SIZE] = {1, MAD_CLASS_PERF, 1, MAD_GET};
+	struct world *w = *state;
+
+	mad[17] = PMA_PORT_COUNTERS;
+	mad[PMA_DATA + 1] = 2;
+	assert_int_equal(subnet_local_pma(w->s, S0, 0, mad), 0);
+	assert_int_equal(mad[3], MAD_GET_RESP);
+	assert_int_equal(mad[5], 0);
+	assert_int_equal(subnet_local_pma(w->s, S0, 0, mad), -EINVAL);
+	mad[3] = MAD_GET;
+	assert_int_equal(subnet_local_pma(w->s, S0, 5, mad), -EINVAL);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -247,6 +263,7 @@ int main(void)
 		T(all_ports),
 		T(details),
 		T(refusals),
+		T(without_a_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -654,6 +654,22 @@ static void other_traps(void **state)
 	assert_int_equal(n.qp1, 77);
 	assert_int_equal(n.qp2, 88);
 	assert_int_equal(subnet_set_sm(w->s, S0, 1, true), -EINVAL);
+	assert_int_equal(subnet_link_fault(w->s, S0, 2, 132), -EINVAL);
+	for (unsigned trap = TRAP_LINK_INTEGRITY; trap <= TRAP_WATCHDOG; trap++) {
+		assert_int_equal(subnet_link_fault(w->s, S0, 2, trap), 0);
+		n = last_trap(w);
+		assert_int_equal(n.trap, trap);
+		assert_int_equal(n.lid, LID_S0);
+		assert_int_equal(n.port, 2);
+	}
+	w->n_got = 0;
+	assert_int_equal(subnet_set_system_guid(w->s, H0, 0x77), 0);
+	assert_int_equal(w->n_got, 2); /* of both ports */
+	n = last_trap(w);
+	assert_int_equal(n.trap, TRAP_SYSTEM_GUID);
+	assert_int_equal(n.lid, LID_H0_2);
+	assert_int_equal(n.system_guid, 0x77);
+	assert_int_equal(subnet_set_system_guid(w->s, WORLD_NODES, 1), -EINVAL);
 }
 
 static void refusals(void **state)
