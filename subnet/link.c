@@ -166,3 +166,18 @@ int subnet_link(struct subnet *s, uint32_t a, uint8_t a_port, uint32_t b, uint8_
 	plug(s, x, y);
 	return 0;
 }
+
+int subnet_cable(
+	const struct subnet *s, uint32_t node, uint8_t port, uint32_t *peer, uint8_t *peer_port)
+{
+	uint32_t a = cabled(s, node, port);
+	const struct port *p = port_at(s, a);
+
+	if (!a)
+		return -EINVAL;
+	if (!p->plugged)
+		return -ENOTCONN;
+	*peer = hot_at(s, p->cable)->node;
+	*peer_port = port_at(s, p->cable)->num;
+	return 0;
+}

@@ -254,6 +254,19 @@ int subnet_set_sm(struct subnet *s, uint32_t node, uint8_t port, bool on)
 	return 0;
 }
 
+int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid)
+{
+	uint32_t at = port_of(s, node, port);
+
+	if (node >= s->t.head->n_nodes || (port && (!at || is_external(s, at))))
+		return -EINVAL;
+	if (!port)
+		s->nodes[node].guid = guid;
+	if (at)
+		port_at(s, at)->guid = guid;
+	return 0;
+}
+
 int subnet_set_errors(
 	struct subnet *s, uint32_t node, uint8_t port, unsigned percent, uint16_t attr)
 {

@@ -123,3 +123,10 @@ uint64_t subnet_drops(const struct subnet *s, enum subnet_drop why);
 int subnet_unlink(struct subnet *s, uint32_t node, uint8_t port);
 int subnet_relink(struct subnet *s, uint32_t node, uint8_t port);
 int subnet_link(struct subnet *s, uint32_t a, uint8_t a_port, uint32_t b, uint8_t b_port);
+
+/* Where the cable that is plugged at a port leads.  -EINVAL: no such port; -ENOTCONN: none is. */
+int subnet_cable(
+	const struct subnet *s, uint32_t node, uint8_t port, uint32_t *peer, uint8_t *peer_port);
+
+/* The GUID of a port (of a switch: 0), or with port 0 the node's.  -EINVAL: no such port. */
+int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid);

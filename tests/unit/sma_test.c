@@ -377,6 +377,53 @@ static void links(void **state)
 	assert_int_equal(w->s->counters[port_of(w->s, H1, 1)].all[COUNT_LINK_DOWNED], 3);
 }
 
+static void cables(void **state)
+{
+	struct world *w = *state;
+	uint32_t peer;
+	uint8_t port;
+
+	assert_int_equal(subnet_cable(w->s, H0, 2, &peer, &port), 0);
+	assert_int_equal(peer, S1);
+	assert_int_equal(port, 3);
+	assert_int_equal(subnet_cable(w->s, S1, 4, &peer, &port), -ENOTCONN);
+	assert_int_equal(subnet_cable(w->s, S1, 5, &peer, &port), -EINVAL);
+	assert_int_equal(subnet_cable(w->s, S1, 0, &peer, &port), -EINVAL);
+	assert_int_equal(subnet_unlink(w->s, S1, 3), 0);
+	assert_int_equal(subnet_cable(w->s, H0, 2, &peer, &port), -ENOTCONN);
+}
+
+static void new_guids(void **state)
+{
+	static const struct {
+		uint32_t node;
+		uint8_t port;
+		int err;
+		uint64_t node_guid, port_guid;
+	} cases[] = {
+		{H0, 0, 0, 0x77, 0x100001},
+		{H0, 1, 0, 0x77, 0x77},
+		{H0, 3, -EINVAL, 0x77, 0x77},
+		{S0, 0, 0, 0x77, 0x77},
+		{S0, 1, -EINVAL, 0x77, 0x77},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint8_t data[SMP_DATA_SIZE] = {0};
+		struct node_info n;
+
+		assert_int_equal(
+			subnet_set_guid(w->s, cases[i].node, cases[i].port, 0x77), cases[i].err);
+		assert_int_equal(world_local(w, cases[i].node, cases[i].node < S0, MAD_GET,
+					 SMP_NODE_INFO, 0, data),
+			0);
+		wire_unpack(&node_info_format, data, &n);
+		assert_int_equal(n.node_guid, cases[i].node_guid);
+		assert_int_equal(n.port_guid, cases[i].port_guid);
+	}
+}
+
 static void set_phys(struct world *w, uint32_t node, uint8_t port, uint8_t phys)
 {
 	struct port_info i;
@@ -738,6 +785,8 @@ int main(void)
 		T(defaults),
 		T(guids),
 		T(links),
+		T(cables),
+		T(new_guids),
 		T(disabled_ports),
 		T(negotiation),
 		T(mkeys),
