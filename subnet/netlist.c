@@ -17,6 +17,9 @@ static int check(struct reader *r)
 	struct topo_fault fault;
 	int rc = wire_all(r);
 
+	if (!rc && !r->build.topo.n_nodes)
+		return reader_fail_at(r, (struct place){0},
+			"%.300s: no node in it; is it a netlist?", r->files[0]);
 	rc = rc ? rc : topo_check(&r->build.topo, &fault);
 	if (rc == -EINVAL && !*r->error)
 		reader_fail_at(r, r->nodes[fault.node], "%s", fault.reason);

@@ -405,7 +405,8 @@ static void no_file(void **state)
 	assert_string_equal(error, "cannot read '/': Is a directory");
 	assert_int_equal(netlist_parse(&n, "net", "a\0b", 3, error), -EINVAL);
 	assert_string_equal(error, "net:1: a NUL byte: this is no netlist");
-	assert_int_equal(netlist_parse(&n, "net", "", 0, error), 0);
+	assert_int_equal(netlist_parse(&n, "net", "", 0, error), -EINVAL);
+	assert_string_equal(error, "net: no node in it; is it a netlist?");
 	assert_int_equal(n.topo.n_nodes, 0);
 	netlist_free(&n);
 }

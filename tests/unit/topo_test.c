@@ -9,7 +9,9 @@
 #include <errno.h>
 
 #include "subnet/check.h"
+#include "subnet/draw.h"
 #include "subnet/generate.h"
+#include "subnet/layout.h"
 #include "subnet/load.h"
 #include "tests/unit/topo_same.h"
 
@@ -180,6 +182,85 @@ static void json(void **state)
 	netlist_free(&n);
 }
 
+static unsigned times(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+static char *drawn(const struct netlist *n, int (*draw)(const struct topo *t, FILE *out))
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	assert_int_equal(draw(&n->topo, out), 0);
+	fclose(out);
+	return text;
+}
+
+/* Every node and every wire is there once, two wires between the same two nodes, too. */
+static void pictures(void **state)
+{
+	struct netlist n = make("torus:2x3x1,2");
+	char *text = drawn(&n, topo_draw_svg);
+
+	(void)state;
+	assert_int_equal(times(text, "<path "), 12 + 6 + 6);
+	assert_int_equal(times(text, "<rect class="), 18);
+	assert_int_equal(times(text, "<title>S0[1] - S1[2]</title>"), 1);
+	assert_int_equal(times(text, "<title>S0[2] - S1[1]</title>"), 1);
+	free(text);
+	text = drawn(&n, topo_draw_dot);
+	assert_int_equal(times(text, " -- "), 12 + 6 + 6);
+	assert_int_equal(times(text, "shape=box"), 6);
+	free(text);
+	netlist_free(&n);
+}
+
+static void markup(void **state)
+{
+	static const char net[] =
+		"Hca 1 \"a<b>&c\\\" # \"of more than sixteen bytes\"\n"
+		"Hca 1 \"an id of more than sixteen\" # \"fifteen bytes..\xe2\x82\xac\"\n";
+	struct netlist n;
+	char *text;
+
+	(void)state;
+	assert_int_equal(netlist_parse(&n, "net", net, strlen(net), error), 0);
+	text = drawn(&n, topo_draw_svg);
+	assert_int_equal(times(text, ">a&lt;b&gt;&amp;c\\</text>"), 1);
+	assert_int_equal(times(text, ">fifteen bytes..\xe2\x80\xa6</text>"), 1);
+	free(text);
+	text = drawn(&n, topo_draw_dot);
+	assert_int_equal(times(text, "label=\"a<b>&c\\\\\""), 1);
+	free(text);
+	netlist_free(&n);
+}
+
+/* Rows of a fat tree: hosts, edges, aggregation switches, cores; a pod stays together. */
+static void rows(void **state)
+{
+	struct netlist n = make("ft3:4");
+	struct layout l;
+
+	(void)state;
+	assert_int_equal(layout_make(&l, &n.topo), 0);
+	assert_int_equal(l.n_levels, 4);
+	assert_int_equal(l.first[1], 16);
+	assert_int_equal(l.first[2], 24);
+	assert_int_equal(l.first[3], 32);
+	assert_int_equal(l.first[4], 36);
+	for (uint32_t i = 0; i < 36; i++)
+		assert_int_equal(l.order[i], i);
+	layout_free(&l);
+	netlist_free(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +269,9 @@ int main(void)
 		cmocka_unit_test(wiring),
 		cmocka_unit_test(found),
 		cmocka_unit_test(json),
+		cmocka_unit_test(pictures),
+		cmocka_unit_test(markup),
+		cmocka_unit_test(rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
