@@ -28,9 +28,19 @@ static const struct {
 	uint8_t lanes, mask;
 } widths[] = {{1, 1}, {2, 16}, {4, 3}, {8, 4}, {12, 11}};
 
+/* What a line says behind its names. */
+struct tail {
+	struct topo_port *caps;  /* the port that widths and speeds are of, or NULL */
+	struct topo_port *owner; /* the one that lid and lmc are of, or NULL */
+	bool quoted;             /* a description has come: a lid behind it is the peer's */
+	bool node;               /* of a node: it is its own everywhere */
+	bool rated;              /* 4xQDR has come, which outdoes the options */
+};
+
 /* 4xQDR and the like; anything else is left alone. */
-static int take_rate(struct reader *r, struct slice word, struct topo_port *port)
+static int take_rate(struct reader *r, struct slice word, struct tail *t)
 {
+	struct topo_port *port = t->caps;
 	struct lex l = {word.p, word.p + word.len};
 	struct slice name;
 	uint64_t lanes;
@@ -41,6 +51,7 @@ static int take_rate(struct reader *r, struct slice word, struct topo_port *port
 	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
 		for (size_t s = 0; s < sizeof speeds / sizeof *speeds; s++)
 			if (lanes == widths[w].lanes && slice_is(name, speeds[s].name)) {
+				t->rated = true;
 				port->width = widths[w].mask;
 				port->speed = speeds[s].speed;
 				port->ext_speed = speeds[s].ext_speed;
@@ -74,14 +85,6 @@ static int take_option(struct reader *r, struct slice word, struct topo_port *po
 		port->ext_speed = v;
 	return 0;
 }
-
-/* What a line says behind its names. */
-struct tail {
-	struct topo_port *caps;  /* the port that widths and speeds are of, or NULL */
-	struct topo_port *owner; /* the one that lid and lmc are of, or NULL */
-	bool quoted;             /* a description has come: a lid behind it is the peer's */
-	bool node;               /* of a node: it is its own everywhere */
-};
 
 static int take_lid(struct reader *r, struct slice word, struct lex *l, struct tail *t)
 {
@@ -128,7 +131,7 @@ static int take_tail(struct reader *r, struct lex *l, struct tail t)
 		word = next_word(l);
 		if (slice_is(word, "lid") || slice_is(word, "lmc"))
 			rc = take_lid(r, word, l, &t);
-		else if (!(rc = take_rate(r, word, t.caps)))
+		else if (!(rc = take_rate(r, word, &t)) && !t.rated)
 			rc = take_option(r, word, t.caps);
 	}
 	return rc;

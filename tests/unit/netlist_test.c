@@ -114,9 +114,10 @@ static void directives(void **state)
 
 static void options(void **state)
 {
-	struct netlist n = read_text("Switch 2 \"s\"\n[1] \"t\"[1] w=3 s=7 e=15\n[2]\"t\"[2]w=2\n\n"
-				     "Switch 2 \"t\"\n[1] \"s\"[1] s=0 w=31 v=4 # x=9 \"w=1\"\n"
-				     "# a comment in between\n[2] \"s\"[2] # lid 0 4xEDR\n");
+	struct netlist n =
+		read_text("Switch 2 \"s\"\n[1] \"t\"[1] w=3 s=7 e=15\n[2]\"t\"[2]w=2\n\n"
+			  "Switch 2 \"t\"\n[1] \"s\"[1] s=0 w=31 v=4 # x=9 \"w=1\"\n"
+			  "# a comment in between\n[2] \"s\"[2] # lid 0 4xEDR s=4 w=2\n");
 
 	(void)state;
 	assert_int_equal(port(&n, "s", 1)->width, 3);
