@@ -143,7 +143,7 @@ static const struct directive directives[] = {
 static int take_unknown(struct reader *r, struct slice word, struct lex *l)
 {
 	lex_blank(l);
-	if (word.len && lex_eat(l, '='))
+	if (word.len && (lex_eat(l, '=') || lex_eat(l, '+')))
 		return reader_fail(r, "unknown directive '%.*s'", slice_width(word), word.p);
 	return 0;
 }

@@ -48,6 +48,8 @@ static int take_rate(struct reader *r, struct slice word, struct tail *t)
 	if (!port || !lex_number(&l, 99, &lanes) || !lex_eat(&l, 'x'))
 		return 0;
 	name = (struct slice){l.p, l.end - l.p};
+	if (!name.len || *name.p < 'A' || *name.p > 'Z')
+		return 0; /* words of a comment */
 	for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
 		for (size_t s = 0; s < sizeof speeds / sizeof *speeds; s++)
 			if (lanes == widths[w].lanes && slice_is(name, speeds[s].name)) {
@@ -67,12 +69,13 @@ static int take_option(struct reader *r, struct slice word, struct topo_port *po
 	static const char keys[] = "wse";
 	const char *key = word.len > 2 && word.p[1] == '=' ? strchr(keys, *word.p) : NULL;
 	const uint8_t most[] = {31, 7, 15}, least[] = {1, 0, 0};
-	struct lex l = {word.p + 2, word.p + word.len};
+	struct lex l = {word.p, word.p + word.len};
 	uint64_t v;
 	int k;
 
-	if (!port || !key || !*key)
+	if (!port || !key)
 		return 0;
+	l.p += 2;
 	k = key - keys;
 	if (!lex_number(&l, most[k], &v) || l.p != l.end || v < least[k])
 		return reader_fail(

@@ -116,7 +116,7 @@ static void options(void **state)
 {
 	struct netlist n =
 		read_text("Switch 2 \"s\"\n[1] \"t\"[1] w=3 s=7 e=15\n[2]\"t\"[2]w=2\n\n"
-			  "Switch 2 \"t\"\n[1] \"s\"[1] s=0 w=31 v=4 # x=9 \"w=1\"\n"
+			  "Switch 2 \"t\"\n[1] \"s\"[1] s=0 w=31 v=4 # x=9 2x fast \"w=1\"\n"
 			  "# a comment in between\n[2] \"s\"[2] # lid 0 4xEDR s=4 w=2\n");
 
 	(void)state;
@@ -243,6 +243,7 @@ static void wrong_lines(void **state)
 	refuse("Swich 2 \"a\"\n[1] \"b\"[1]",
 		"net:2: a port without a node: is the line of its node above?");
 	refuse("swichguid=1\n", "net:1: unknown directive 'swichguid'");
+	refuse("swichguid+1\n", "net:1: unknown directive 'swichguid'");
 	refuse("vendid 7\n", "net:1: 'vendid' wants '=' and a number");
 	refuse("vendid=0x100000000\n", "net:1: 'vendid' wants a number from 0 to 4294967295");
 	refuse("width=0\n", "net:1: 'width' wants a number from 1 to 31");
