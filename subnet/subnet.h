@@ -9,7 +9,7 @@
 
 #include "fabric/tables.h"
 #include "mad/addr.h"
-#include "subnet/topo.h"
+#include "topo/topo.h"
 #include "wire/mad.h"
 
 struct subnet;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A topology as it was described: nodes, their ports, and which port is wired to which.  What a
- * file says (subnet/netlist.h) or a generator makes (subnet/generate.h); nothing of it changes by
+ * file says (topo/netlist.h) or a generator makes (topo/generate.h); nothing of it changes by
  * MADs.  Nodes are numbered in the order of weft run --node: Hca records in file order from 0, then
  * switches and routers.
  */
