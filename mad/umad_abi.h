@@ -2,7 +2,7 @@
 /*
  * The ABI of /dev/infiniband/umadN (IB_USER_MAD_ABI_VERSION 5): what programs write, read and pass
  * to ioctl(2).  Layouts as <rdma/ib_user_mad.h> has them on 64-bit machines; "be" members are in
- * network order, all others in the machine's.  tests/unit/umad_abi_test.c compares.
+ * network order, all others in the machine's.  tests/unit/umad_file_test.c compares.
  */
 #pragma once
 
@@ -15,9 +15,7 @@ enum {
 	UMAD_HDR_SIZE = 64, /* of struct umad_hdr */
 	UMAD_HDR_OLD = 56,  /* ... without pkey_index: of files that never asked for it */
 	UMAD_WRITE_MIN =
-		36,        /* bytes of a MAD that write(2) needs: up to the end of RMPP's header */
-	UMAD_CLASSES = 80, /* management classes below that, and 0x81 */
-	UMAD_CLASS_VERSIONS = 0x83,
+		36, /* bytes of a MAD that write(2) needs: up to the end of RMPP's header */
 	UMAD_OUI_MAX = 0xffffff,
 };
 
