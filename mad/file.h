@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rules of a umad file, without any I/O: its agents' slots and what may be registered, in which
- * layout its headers are, what write(2) and read(2) refuse.  As Linux' ib_umad has them (commented
- * in docs/umad.md); weftd asks about registrations, who has the file about the rest.  Whether a
- * method is free on the port is mad_register()'s to say.
+ * layout its headers are; as Linux' ib_umad has them.  weftd asks.  Whether a method is free on the
+ * port is mad_register()'s to say; what is written and read is in mad/packet.h.
  */
 #pragma once
 
