@@ -19,8 +19,13 @@
 #include "base/hash.h"
 
 enum {
+#ifdef WEFT_MODEL
+	TIDS_LOG_BUCKETS = 1,
+	TIDS_BUCKET = 2,
+#else
 	TIDS_LOG_BUCKETS = 12,
 	TIDS_BUCKET = CACHE_LINE / sizeof(uint64_t), /* entries */
+#endif
 	TIDS_LANE_SHIFT = 48,
 };
 
