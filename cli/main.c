@@ -8,6 +8,7 @@
 #include "cli/env.h"
 #include "cli/run.h"
 #include "cli/status.h"
+#include "cli/topo.h"
 #include "cli/up.h"
 
 /* Takes the place of libc's, so it must be visible to it. */
@@ -21,13 +22,14 @@ int main(int argc, char **argv)
 		{"up", "start weftd, to stay", cmd_up},
 		{"down", "stop weftd", cmd_down},
 		{"status", "show what weftd serves", cmd_status},
+		{"topo", "show a topology", cmd_topo},
 		{"crash", "find out what a power failure would leave of persistent memory",
 			cmd_crash},
 		{"doctor", "check this machine and this installation", cmd_doctor},
 		{0},
 	};
 	static const char *const not_yet[] = {
-		"topo", "top", "capture", "fault", "peercheck", "bench", NULL};
+		"top", "capture", "fault", "peercheck", "bench", NULL};
 	static const struct commands commands = {.name = "weft",
 		.doc = "Soft RDMA in user space: runs unmodified RDMA programs on any machine.\v",
 		.see = "weft(1) and weft(7)",

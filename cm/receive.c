@@ -101,9 +101,10 @@ static void on_done(struct mad_agent *a, struct mad_send *s, int status, const u
 int cm_init(struct cm *cm, struct mad_port *port)
 {
 	cm->agent = (struct mad_agent){
-		.mgmt_class = MAD_CLASS_CM,
-		.class_version = CM_CLASS_VERSION,
-		.methods = {1ull << MAD_SEND},
+		.reg = {.qpn = 1,
+			.mgmt_class = MAD_CLASS_CM,
+			.class_version = CM_CLASS_VERSION,
+			.methods = {1ull << MAD_SEND}},
 		.receive = on_mad,
 		.done = on_done,
 		.arg = cm,

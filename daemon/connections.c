@@ -56,9 +56,9 @@ static void run(struct connections *k)
 {
 	uint64_t when;
 
-	mad_run(&k->mads.port, MADS_AT_A_TIME);
+	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
-	when = earlier(mad_next(&k->mads.port), cm_next(&k->cms.cm));
+	when = earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
@@ -197,4 +197,9 @@ json_t *connections_status(const struct server *s)
 	json_object_set_new(o, "mads_resent", json_integer(k->mads.port.resent));
 	cm_requests_counts(&k->cms, o);
 	return o;
+}
+
+json_t *connections_mad_drops(const struct server *s)
+{
+	return mad_service_drops(&of(s)->mads);
 }

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "fabric/page.h"
+#include "mad/dispatch.h"
+#include "mad/loop.h"
 
 bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID])
 {
@@ -32,9 +34,19 @@ uint64_t mad_service_now(void *arg)
 	return clock_ns();
 }
 
+json_t *mad_service_drops(const struct mad_service *m)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < MAD_DROP_COUNT; i++)
+		json_object_set_new(o, mad_drop_name(i), json_integer(m->port.drops[i]));
+	return o;
+}
+
 void mad_service_start(struct mad_service *m, const struct server *s)
 {
 	m->server = s;
-	m->port = (struct mad_port){.transmit = transmit, .now = mad_service_now, .arg = m};
-	mad_port_init(&m->port);
+	m->layer.now = mad_service_now;
+	mad_layer_init(&m->layer);
+	m->port = (struct mad_port){.layer = &m->layer, .transmit = transmit, .arg = m};
 }

@@ -5,10 +5,13 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 #include "daemon/server.h"
 #include "mad/mad.h"
 
 struct mad_service {
+	struct mad_layer layer;
 	struct mad_port port;
 	const struct server *server;
 };
@@ -17,6 +20,9 @@ void mad_service_start(struct mad_service *m, const struct server *s);
 
 /* The clock of MADs and of the communication manager: ns.  arg is of no use. */
 uint64_t mad_service_now(void *arg);
+
+/* How many MADs were dropped for each reason: an object that the caller owns. */
+json_t *mad_service_drops(const struct mad_service *m);
 
 /* Is it a GID of the port's table? */
 bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID]);

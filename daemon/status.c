@@ -267,6 +267,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
+	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }

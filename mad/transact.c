@@ -6,17 +6,18 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "wire/rmpp.h"
 
 enum { FIRST_BUCKETS = 64, SPARE_MAX = 4096 };
 
 struct mad_send *mad_send_get(struct mad_agent *a)
 {
-	struct mad_port *port = a->port;
-	struct mad_send *s = port->spare_sends;
+	struct mad_layer *layer = a->port->layer;
+	struct mad_send *s = layer->spare_sends;
 
 	if (s) {
-		port->spare_sends = s->next;
-		port->n_spare--;
+		layer->spare_sends = s->next;
+		layer->n_spare--;
 		memset(s, 0, sizeof *s);
 	} else {
 		s = calloc(1, sizeof *s);
@@ -26,25 +27,25 @@ struct mad_send *mad_send_get(struct mad_agent *a)
 	return s;
 }
 
-void mad_send_put(struct mad_port *port, struct mad_send *s)
+void mad_send_put(struct mad_layer *layer, struct mad_send *s)
 {
-	if (port->n_spare >= SPARE_MAX) {
+	if (layer->n_spare >= SPARE_MAX) {
 		free(s);
 		return;
 	}
-	s->next = port->spare_sends;
-	port->spare_sends = s;
-	port->n_spare++;
+	s->next = layer->spare_sends;
+	layer->spare_sends = s;
+	layer->n_spare++;
 }
 
-static struct mad_send **bucket(const struct mad_port *port, uint64_t tid, uint8_t mgmt_class)
+static struct mad_send **bucket(const struct mad_layer *layer, uint64_t tid, uint8_t mgmt_class)
 {
-	return &port->table[hash_mix(tid ^ (uint64_t)mgmt_class << 56) & (port->buckets - 1)];
+	return &layer->table[hash_mix(tid ^ (uint64_t)mgmt_class << 56) & (layer->buckets - 1)];
 }
 
 static void insert(struct mad_send *s)
 {
-	struct mad_send **at = bucket(s->agent->port, s->tid, s->mgmt_class);
+	struct mad_send **at = bucket(s->agent->port->layer, s->tid, s->mgmt_class);
 
 	s->next = *at;
 	s->link = at;
@@ -54,15 +55,15 @@ static void insert(struct mad_send *s)
 }
 
 /* Without memory it stays as it is, and its chains grow. */
-static int grow(struct mad_port *port)
+static int grow(struct mad_layer *layer)
 {
-	unsigned old = port->buckets, n = old ? 2 * old : FIRST_BUCKETS;
-	struct mad_send **before = port->table, **table = calloc(n, sizeof(struct mad_send *));
+	unsigned old = layer->buckets, n = old ? 2 * old : FIRST_BUCKETS;
+	struct mad_send **before = layer->table, **table = calloc(n, sizeof(struct mad_send *));
 
 	if (!table)
 		return old ? 0 : -ENOMEM;
-	port->table = table;
-	port->buckets = n;
+	layer->table = table;
+	layer->buckets = n;
 	for (unsigned i = 0; i < old; i++)
 		for (struct mad_send *s = before[i], *next; s; s = next) {
 			next = s->next;
@@ -75,17 +76,18 @@ static int grow(struct mad_port *port)
 int mad_table_add(struct mad_send *s)
 {
 	struct mad_agent *a = s->agent;
-	struct mad_port *port = a->port;
+	struct mad_layer *layer = a->port->layer;
 	struct mad_hdr hdr;
 
-	if (port->n_sends >= port->buckets && grow(port))
+	if (layer->n_sends >= layer->buckets && grow(layer))
 		return -ENOMEM;
 	wire_unpack(&mad_hdr_format, s->mad, &hdr);
 	s->tid = hdr.tid;
 	s->mgmt_class = hdr.mgmt_class;
 	s->method = hdr.method;
+	s->is_response = mad_is_response(&hdr);
 	insert(s);
-	port->n_sends++;
+	layer->n_sends++;
 	s->agent_next = a->sends;
 	s->agent_link = &a->sends;
 	if (s->agent_next)
@@ -102,7 +104,7 @@ void mad_table_del(struct mad_send *s)
 	*s->agent_link = s->agent_next;
 	if (s->agent_next)
 		s->agent_next->agent_link = s->agent_link;
-	s->agent->port->n_sends--;
+	s->agent->port->layer->n_sends--;
 }
 
 /* The first from s on that is like that. */
@@ -113,9 +115,9 @@ static struct mad_send *like(struct mad_send *s, uint64_t tid, uint8_t mgmt_clas
 	return s;
 }
 
-struct mad_send *mad_table_first(const struct mad_port *port, uint64_t tid, uint8_t mgmt_class)
+struct mad_send *mad_table_first(const struct mad_layer *layer, uint64_t tid, uint8_t mgmt_class)
 {
-	return port->table ? like(*bucket(port, tid, mgmt_class), tid, mgmt_class) : NULL;
+	return layer->table ? like(*bucket(layer, tid, mgmt_class), tid, mgmt_class) : NULL;
 }
 
 struct mad_send *mad_table_next(const struct mad_send *s)
@@ -123,25 +125,63 @@ struct mad_send *mad_table_next(const struct mad_send *s)
 	return like(s->next, s->tid, s->mgmt_class);
 }
 
-struct mad_send *mad_awaiting(
-	const struct mad_port *port, const struct mad_addr *from, const struct mad_hdr *hdr)
+/*
+ * A request goes to any address of the peer, which may answer from another one: a response is
+ * known by where it arrives.  What asks about a response must come from where that went.
+ */
+bool mad_fits_peer(const struct mad_send *s, const struct mad_addr *from, bool is_response)
 {
-	struct mad_send *s = mad_table_first(port, hdr->tid, hdr->mgmt_class);
+	if (s->is_response == is_response)
+		return false;
+	return is_response ? mad_same_own(&s->addr, from, s->agent->port->lmc)
+			   : mad_same_peer(&s->addr, from);
+}
 
-	while (s && !(s->response && mad_same_peer(&s->addr, from)))
+struct mad_send *mad_awaiting(
+	const struct mad_agent *a, const struct mad_addr *from, const struct mad_hdr *hdr)
+{
+	/* The LIDs of directed routes may be permissive. */
+	bool any_peer = hdr->mgmt_class == MAD_CLASS_SUBN_DR;
+	struct mad_send *s = mad_table_first(a->port->layer, hdr->tid, hdr->mgmt_class);
+
+	while (s && !(s->agent == a && s->response && (any_peer || mad_fits_peer(s, from, true))))
 		s = mad_table_next(s);
 	return s;
 }
 
-void mad_table_free(struct mad_port *port)
+static bool same_file(const struct mad_agent *a, const struct mad_agent *b)
 {
-	while (port->spare_sends) {
-		struct mad_send *s = port->spare_sends;
+	return a == b || (a->file && a->file == b->file);
+}
 
-		port->spare_sends = s->next;
+int mad_check_duplicate(
+	const struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	struct mad_hdr hdr;
+	struct mad_send *s;
+	bool response;
+
+	if (!mad_registration_has_rmpp(&a->reg) && rmpp_is_active(mad))
+		return 0;
+	wire_unpack(&mad_hdr_format, mad, &hdr);
+	response = mad_is_response(&hdr);
+	s = mad_table_first(a->port->layer, hdr.tid, hdr.mgmt_class);
+	for (; s; s = mad_table_next(s))
+		if (same_file(s->agent, a) && s->is_response == response &&
+			(!response || mad_same_peer(&s->addr, to)))
+			return -EINVAL;
+	return 0;
+}
+
+void mad_table_free(struct mad_layer *layer)
+{
+	while (layer->spare_sends) {
+		struct mad_send *s = layer->spare_sends;
+
+		layer->spare_sends = s->next;
 		free(s);
 	}
-	free(port->table);
-	port->table = NULL;
-	port->buckets = port->n_spare = 0;
+	free(layer->table);
+	layer->table = NULL;
+	layer->buckets = layer->n_spare = 0;
 }

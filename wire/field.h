@@ -30,6 +30,12 @@ struct wire_format {
 			sizeof(((type *)0)->member)                                                \
 	}
 
+/* A format that an array of fields makes. */
+#define WIRE_FORMAT(name, fields)                                                                  \
+	{                                                                                          \
+		name, fields, sizeof fields / sizeof fields[0]                                     \
+	}
+
 /* Writes the fields of *in to msg; other bits of msg stay as they are. */
 void wire_pack(const struct wire_format *f, const void *in, uint8_t *msg);
 

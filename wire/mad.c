@@ -17,3 +17,31 @@ static const struct wire_field hdr_fields[] = {
 
 const struct wire_format mad_hdr_format = {
 	"MAD", hdr_fields, sizeof hdr_fields / sizeof hdr_fields[0]};
+
+bool mad_is_response(const struct mad_hdr *hdr)
+{
+	return hdr->method & MAD_RESPONSE || hdr->method == MAD_TRAP_REPRESS ||
+	       (hdr->mgmt_class == MAD_CLASS_BM && hdr->attr_mod & MAD_BM_RESPONSE);
+}
+
+bool mad_class_is_smp(uint8_t mgmt_class)
+{
+	return mgmt_class == MAD_CLASS_SUBN_LID || mgmt_class == MAD_CLASS_SUBN_DR;
+}
+
+unsigned mad_class_qp(uint8_t mgmt_class)
+{
+	return !mad_class_is_smp(mgmt_class);
+}
+
+bool mad_class_has_oui(uint8_t mgmt_class)
+{
+	return mgmt_class >= MAD_CLASS_VENDOR2 && mgmt_class <= MAD_CLASS_VENDOR2_END;
+}
+
+uint32_t mad_oui(const uint8_t mad[MAD_SIZE])
+{
+	const uint8_t *oui = mad + MAD_OUI_AT;
+
+	return mad_class_has_oui(mad[1]) ? (uint32_t)oui[0] << 16 | oui[1] << 8 | oui[2] : 0;
+}

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Management datagrams: the 24-byte header that all classes share. */
+/* Management datagrams: the 24-byte header that all classes share, and what a class says. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "wire/field.h"
 
-enum { MAD_SIZE = 256, MAD_HDR_SIZE = 24 };
+enum { MAD_SIZE = 256, MAD_HDR_SIZE = 24, MAD_OUI_AT = 37 };
 
 enum mad_class {
 	MAD_CLASS_SUBN_LID = 0x01,
 	MAD_CLASS_SA = 0x03,
 	MAD_CLASS_PERF = 0x04,
+	MAD_CLASS_BM = 0x05,
 	MAD_CLASS_DEV_MGT = 0x06,
 	MAD_CLASS_CM = 0x07,
 	MAD_CLASS_DEV_ADM = 0x10,
@@ -30,7 +33,13 @@ enum mad_method {
 	MAD_GET_RESP = 0x81,
 };
 
-enum { MAD_BASE_VERSION = 1, MAD_ATTR_CLASS_PORT_INFO = 0x0001, MAD_STATUS_UNSUPPORTED = 0x000c };
+enum {
+	MAD_BASE_VERSION = 1,
+	MAD_ATTR_CLASS_PORT_INFO = 0x0001,
+	MAD_BM_RESPONSE = 1, /* of the attribute modifier */
+	MAD_STATUS_UNSUPPORTED = 0x000c,
+	MAD_STATUS_DIRECTION = 0x8000, /* of a directed-route SMP: on its way back */
+};
 
 struct mad_hdr {
 	uint8_t base_version;
@@ -45,3 +54,18 @@ struct mad_hdr {
 };
 
 extern const struct wire_format mad_hdr_format;
+
+/* Does it answer a request?  By its method, for baseboard management by its attribute modifier. */
+bool mad_is_response(const struct mad_hdr *hdr);
+
+/* Subnet management: of LID-routed or directed-route SMPs. */
+bool mad_class_is_smp(uint8_t mgmt_class);
+
+/* The QP that MADs of that class go to: 0 or 1. */
+unsigned mad_class_qp(uint8_t mgmt_class);
+
+/* The vendor classes of the second range: an OUI says whose MADs they are. */
+bool mad_class_has_oui(uint8_t mgmt_class);
+
+/* That OUI; of a MAD of another class: 0. */
+uint32_t mad_oui(const uint8_t mad[MAD_SIZE]);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/rmpp.h"
 
-#include "wire/mad.h"
-
 #define F(member, byte, bit, bits) WIRE_FIELD(struct rmpp_hdr, member, RMPP_AT + (byte), bit, bits)
 
 static const struct wire_field hdr_fields[] = {
@@ -22,10 +20,15 @@ unsigned rmpp_data_at(uint8_t mgmt_class)
 {
 	if (mgmt_class == MAD_CLASS_SA)
 		return 56;
-	if (mgmt_class >= MAD_CLASS_VENDOR2 && mgmt_class <= MAD_CLASS_VENDOR2_END)
+	if (mad_class_has_oui(mgmt_class))
 		return 40;
 	if (mgmt_class == MAD_CLASS_DEV_MGT || mgmt_class == MAD_CLASS_DEV_ADM ||
 		mgmt_class == MAD_CLASS_BIS)
 		return 64;
 	return 0;
+}
+
+bool rmpp_is_active(const uint8_t mad[MAD_SIZE])
+{
+	return rmpp_data_at(mad[1]) && mad[RMPP_AT + 2] & RMPP_ACTIVE;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "wire/field.h"
+#include "wire/mad.h"
 
 enum {
 	RMPP_VERSION = 1,
@@ -21,6 +21,7 @@ enum rmpp_flag { RMPP_ACTIVE = 1, RMPP_FIRST = 2, RMPP_LAST = 4 };
 enum rmpp_status {
 	RMPP_OK = 0,
 	RMPP_NO_RESOURCES = 1,  /* of a STOP */
+	RMPP_ABORT_FIRST = 118, /* those from here on are an ABORT's */
 	RMPP_TOO_LONG = 118,    /* the total time is over */
 	RMPP_BAD_LENGTH = 119,  /* LAST and PayloadLength do not fit together */
 	RMPP_BAD_SEGMENT = 120, /* FIRST and the segment number do not */
@@ -30,6 +31,7 @@ enum rmpp_status {
 	RMPP_BAD_STATUS = 124,
 	RMPP_BAD_VERSION = 125,
 	RMPP_TOO_MANY_TRIES = 126,
+	RMPP_ABORT_LAST = 127, /* unspecified */
 };
 
 struct rmpp_hdr {
@@ -46,3 +48,6 @@ extern const struct wire_format rmpp_hdr_format;
 
 /* Where the data of a segment begin in MADs of that class, in bytes; 0: it has no RMPP. */
 unsigned rmpp_data_at(uint8_t mgmt_class);
+
+/* Is it a segment, or says something about segments?  Its class has RMPP, and the flag is set. */
+bool rmpp_is_active(const uint8_t mad[MAD_SIZE]);

@@ -55,7 +55,8 @@ static void run_cases(const struct model_case *cases, const char *filter)
 int main(int argc, char **argv)
 {
 	static const struct model_case *const all[] = {token_cases, ticket_cases, slot_cases,
-		srq_cases, arm_cases, fired_cases, exec_cases, agent_cases};
+		srq_cases, arm_cases, fired_cases, exec_cases, agent_cases, umad_recv_cases,
+		umad_send_cases, umad_tids_cases};
 	const char *filter = NULL;
 
 	for (int i = 1; i < argc; i++) {

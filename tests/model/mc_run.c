@@ -386,7 +386,7 @@ void mc_forget(uint32_t where, uint64_t local)
 {
 	struct mc_thr *t = &mc_world.thr[current];
 
-	t->history = mc_mix(where, local);
+	t->history = mc_mix(mc_mix(0, where), local); /* mc_mix(a, b) is mc_mix(b, a) */
 	t->steps = 0;
 }
 

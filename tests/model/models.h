@@ -15,4 +15,5 @@ struct model_case {
 extern int model_mutant;
 
 extern const struct model_case token_cases[], ticket_cases[], slot_cases[], srq_cases[],
-	arm_cases[], fired_cases[], exec_cases[], agent_cases[];
+	arm_cases[], fired_cases[], exec_cases[], agent_cases[], umad_recv_cases[],
+	umad_send_cases[], umad_tids_cases[];

@@ -32,7 +32,7 @@ ok 'it says so' grep -q "^weft: 'top' is not supported yet; see docs/status.md" 
 rc 'help' 0 "$WEFT" --help
 rc 'version' 0 "$WEFT" --version
 ok 'version' grep -q '^weft [0-9]' "$T/out"
-for c in run env up down status doctor crash; do
+for c in run env up down status topo doctor crash; do
 	rc 'help' 0 "$WEFT" $c --help
 	ok 'usage names the command' grep -q "^Usage: weft $c" "$T/out"
 done

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "cm/cm.h"
+#include "mad/dispatch.h"
 
 enum { SIDES = 2, EVENTS = 16, OWNER = 7, LISTENER = 1, ACTIVE = 2, PORT = 4711 };
 
@@ -30,6 +31,7 @@ enum {
 };
 
 struct side {
+	struct mad_layer layer;
 	struct mad_port port;
 	struct cm *cm;
 	uint8_t gid[16];
@@ -124,7 +126,7 @@ static void wait_ms(uint64_t ms)
 	while (world.now < end) {
 		world.now += 100 * NSEC_PER_MSEC;
 		for (int i = 0; i < SIDES; i++) {
-			mad_run(&world.side[i].port, 64);
+			mad_run(&world.side[i].layer, 64);
 			cm_run(world.side[i].cm);
 		}
 		fly();
@@ -133,8 +135,9 @@ static void wait_ms(uint64_t ms)
 
 static void start_side(struct side *s, uint64_t guid)
 {
-	s->port = (struct mad_port){.transmit = transmit, .now = now, .arg = s};
-	mad_port_init(&s->port);
+	s->layer = (struct mad_layer){.now = now};
+	mad_layer_init(&s->layer);
+	s->port = (struct mad_port){.layer = &s->layer, .transmit = transmit, .arg = s};
 	s->cm = calloc(1, sizeof *s->cm);
 	s->cm->env = (struct cm_env){on_event, is_local, now, random_word, s};
 	s->cm->ca_guid = guid;
@@ -147,6 +150,7 @@ static void lose_side(struct side *s)
 {
 	cm_end(s->cm);
 	mad_port_end(&s->port);
+	mad_layer_end(&s->layer);
 	free(s->cm);
 	s->n_events = 0;
 }
@@ -174,6 +178,7 @@ static void end(void)
 		cm_owner_gone(world.side[i].cm, OWNER);
 		cm_end(world.side[i].cm);
 		mad_port_end(&world.side[i].port);
+		mad_layer_end(&world.side[i].layer);
 		free(world.side[i].cm);
 	}
 	while (world.head) {

@@ -1,126 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The MAD layer: who gets what, retries, transactions, what nobody wants; and deadlines. */
+/* The MAD layer: retries, transactions and whose they are, loopback; and deadlines. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "mad/agents.h"
-#include "mad/mad.h"
-
-static struct {
-	struct mad_port port;
-	uint64_t now;
-	int transmitted, received, done, status;
-	bool loop, answered;
-	uint8_t last[MAD_SIZE];
-} w;
-
-static const struct mad_addr peer = {.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
-
-static uint64_t now(void *arg)
-{
-	(void)arg;
-	return w.now;
-}
-
-static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
-{
-	(void)arg;
-	w.transmitted++;
-	memcpy(w.last, mad, MAD_SIZE);
-	return w.loop ? mad_loopback(&w.port, to, mad) : 0;
-}
-
-static void receive(struct mad_agent *a, const struct mad_addr *from, const uint8_t mad[MAD_SIZE])
-{
-	(void)a, (void)mad;
-	if (w.loop) /* what we sent from 1 to 2 comes to 2 from 1 */
-		assert_true(from->grh.local[0] == 2 && from->grh.remote[0] == 1);
-	w.received++;
-}
-
-static void done(struct mad_agent *a, struct mad_send *s, int status, const uint8_t *response)
-{
-	(void)a;
-	assert_ptr_equal(s->context, &w);
-	w.done++;
-	w.status = status;
-	w.answered = response != NULL;
-}
-
-static struct mad_agent agent_of(uint8_t mgmt_class, uint8_t version, unsigned method)
-{
-	struct mad_agent a = {.mgmt_class = mgmt_class,
-		.class_version = version,
-		.receive = receive,
-		.done = done};
-
-	a.methods[method / 64] = 1ull << method % 64;
-	return a;
-}
-
-static void begin(void)
-{
-	memset(&w, 0, sizeof w);
-	w.now = NSEC_PER_SEC;
-	w.port.transmit = transmit;
-	w.port.now = now;
-	mad_port_init(&w.port);
-}
-
-static void make(uint8_t *mad, uint8_t mgmt_class, uint8_t version, uint8_t method, uint64_t tid)
-{
-	struct mad_hdr h = {.base_version = 1,
-		.mgmt_class = mgmt_class,
-		.class_version = version,
-		.method = method,
-		.tid = tid};
-
-	memset(mad, 0, MAD_SIZE);
-	wire_pack(&mad_hdr_format, &h, mad);
-}
-
-static void dispatch(void **state)
-{
-	struct mad_agent cm = agent_of(7, 2, MAD_SEND), other = agent_of(7, 2, MAD_SEND);
-	struct mad_agent newer = agent_of(7, 3, MAD_SEND);
-	uint8_t mad[MAD_SIZE];
-	struct mad_hdr h;
-
-	(void)state;
-	begin();
-	assert_int_equal(mad_register(&w.port, &cm), 0);
-	assert_int_equal(mad_register(&w.port, &other), -EEXIST);
-	assert_int_equal(mad_register(&w.port, &newer), 0);
-	make(mad, 7, 2, MAD_SEND, 1);
-	mad_receive(&w.port, &peer, mad);
-	assert_int_equal(w.received, 1);
-	make(mad, 7, 2, MAD_REPORT, 1); /* nobody's, and no question */
-	mad_receive(&w.port, &peer, mad);
-	assert_int_equal(w.received, 1);
-	assert_int_equal(w.transmitted, 0);
-	make(mad, 4, 1, MAD_GET, 77); /* nobody's question */
-	mad_receive(&w.port, &peer, mad);
-	assert_int_equal(w.transmitted, 1);
-	wire_unpack(&mad_hdr_format, w.last, &h);
-	assert_int_equal(h.method, MAD_GET_RESP);
-	assert_int_equal(h.status, MAD_STATUS_UNSUPPORTED);
-	assert_int_equal(h.tid, 77);
-	assert_int_equal(w.port.drops[MAD_DROP_NO_AGENT], 2);
-	mad[0] = 2;
-	mad_receive(&w.port, &peer, mad);
-	assert_int_equal(w.port.drops[MAD_DROP_VERSION], 1);
-	mad_unregister(&cm);
-	assert_int_equal(mad_register(&w.port, &other), 0);
-	mad_port_end(&w.port);
-}
+#include "tests/unit/mad_world.h"
 
 static void retries(void **state)
 {
@@ -135,57 +24,426 @@ static void retries(void **state)
 	assert_int_equal(mad_send(&a, &peer, mad, 100, 2, false, &w, &s), 0);
 	for (int ms = 0; ms < 299; ms++) {
 		w.now += NSEC_PER_MSEC;
-		mad_run(&w.port, 8);
+		mad_run(&w.layer, 8);
 		assert_int_equal(w.transmitted, 1 + (ms + 1) / 100);
 		assert_int_equal(w.done, 0);
 	}
 	w.now += NSEC_PER_MSEC;
-	mad_run(&w.port, 8);
+	mad_run(&w.layer, 8);
 	assert_int_equal(w.done, 1);
 	assert_int_equal(w.status, -ETIMEDOUT);
 	assert_int_equal(w.transmitted, 3);
-	assert_int_equal(mad_next(&w.port), 0);
+	assert_int_equal(mad_next(&w.layer), 0);
 
 	assert_int_equal(mad_send(&a, &peer, mad, 100, 0, false, &w, &s), 0);
 	mad_extend(s, 1000);
 	w.now += 500 * NSEC_PER_MSEC;
-	mad_run(&w.port, 8);
+	mad_run(&w.layer, 8);
 	assert_int_equal(w.done, 1);
 	mad_cancel(s);
 	w.now += 5 * NSEC_PER_SEC;
-	mad_run(&w.port, 8);
+	mad_run(&w.layer, 8);
 	assert_int_equal(w.done, 1);
-	mad_port_end(&w.port);
+	end();
 }
 
 static void transactions(void **state)
 {
-	struct mad_agent a = agent_of(3, 2, MAD_GET);
-	struct mad_addr stranger = peer;
+	static const struct {
+		uint8_t mgmt_class;
+		uint32_t low;
+		bool other_agent;
+		enum mad_drop why;
+	} wrong[] = {
+		{3, 6, false, MAD_DROP_NO_REQUEST}, /* another transaction */
+		{4, 5, false, MAD_DROP_NO_REQUEST}, /* another class */
+		{3, 5, true, MAD_DROP_NO_REQUEST},  /* of somebody else */
+		{3, 5, false, MAD_DROP_NO_REQUEST}, /* it has come already */
+	};
+	struct mad_agent a = agent_of(3, 2, MAD_GET), b = agent_of(3, 2, MAD_SET);
 	struct mad_send *s;
 	uint8_t mad[MAD_SIZE];
 
 	(void)state;
 	begin();
-	mad_register(&w.port, &a);
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	assert_int_equal(mad_register(&w.port, &b), 0);
 	make(mad, 3, 2, MAD_GET, mad_tid(&a, 5));
 	assert_int_equal(mad_send(&a, &peer, mad, 100, 3, true, &w, &s), 0);
-	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 6)); /* another transaction */
+	for (unsigned i = 0; i < 4; i++) {
+		const struct mad_agent *of = wrong[i].other_agent ? &b : &a;
+
+		make(mad, wrong[i].mgmt_class, 2, MAD_GET_RESP, mad_tid(of, wrong[i].low));
+		if (i == 3) {
+			mad_receive(&w.port, &peer, mad);
+			assert_int_equal(w.done, 1);
+			assert_int_equal(w.status, 0);
+			assert_true(w.answered);
+		}
+		mad_receive(&w.port, &peer, mad);
+		assert_int_equal(w.done, i == 3);
+		assert_int_equal(w.port.drops[wrong[i].why], i + 1);
+	}
+	make(mad, 3, 2, MAD_GET, mad_tid(&a, 9)); /* with another one's upper half: not found */
+	assert_int_equal(mad_send(&b, &peer, mad, 100, 0, true, &w, &s), 0);
+	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 9));
 	mad_receive(&w.port, &peer, mad);
-	make(mad, 4, 2, MAD_GET_RESP, mad_tid(&a, 5)); /* another class */
+	assert_int_equal(w.done, 1);
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 5);
+	make(mad, 3, 2, MAD_GET_RESP, 5); /* of nobody */
 	mad_receive(&w.port, &peer, mad);
-	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 5));
-	stranger.grh.remote[0] = 9; /* another peer */
-	mad_receive(&w.port, &stranger, mad);
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUESTER], 1);
+	end();
+}
+
+/* What is a response to what, by method, class and attribute modifier. */
+static void kinds_of_answer(void **state)
+{
+	static const struct {
+		uint8_t mgmt_class, asked, answer;
+		uint32_t attr_mod;
+		bool fits;
+	} kind[] = {
+		{3, MAD_GET, MAD_GET_RESP, 0, true}, {3, MAD_SET, MAD_GET_RESP, 0, true},
+		{3, 0x12, 0x92, 0, true}, {4, MAD_TRAP, MAD_TRAP_REPRESS, 0, true},
+		{5, MAD_SEND, MAD_SEND, 1, true}, {5, MAD_SEND, MAD_SEND, 2, false},
+		{4, MAD_SEND, MAD_SEND, 1, false},
+		{4, MAD_GET_RESP, MAD_GET_RESP, 0, false}, /* a response has no response */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof kind / sizeof *kind; i++) {
+		struct mad_agent a = agent_of(0, 0, 0);
+		struct mad_hdr h = {.base_version = 1, .mgmt_class = kind[i].mgmt_class};
+		struct mad_send *s;
+		uint8_t mad[MAD_SIZE] = {0};
+
+		begin();
+		a.reg.qpn = 1;
+		assert_int_equal(mad_register(&w.port, &a), 0);
+		h.tid = mad_tid(&a, i);
+		h.method = kind[i].asked;
+		wire_pack(&mad_hdr_format, &h, mad);
+		assert_int_equal(mad_send(&a, &neighbour, mad, 100, 0, true, &w, &s), 0);
+		h.method = kind[i].answer;
+		h.attr_mod = kind[i].attr_mod;
+		wire_pack(&mad_hdr_format, &h, mad);
+		mad_receive(&w.port, &neighbour, mad);
+		assert_int_equal(w.done, kind[i].fits);
+		end();
+	}
+}
+
+/* A response is known by which of our addresses it comes to, whatever the peer's is. */
+static void peers(void **state)
+{
+	static const struct {
+		uint8_t mgmt_class, lmc;
+		struct mad_addr to, from;
+		bool fits;
+	} c[] = {
+		{3, 0, {.qpn = 1, .lid = 5}, {.qp = 1, .lid = 5}, true},
+		{3, 0, {.qpn = 1, .lid = 5}, {.qp = 1, .lid = 6}, true},
+		{3, 0, {.qpn = 1, .path_bits = 1}, {.qp = 1, .path_bits = 2}, true},
+		{3, 2, {.qpn = 1, .path_bits = 1}, {.qp = 1, .path_bits = 2}, false},
+		{3, 2, {.qpn = 1, .path_bits = 1}, {.qp = 1, .path_bits = 5}, true},
+		{3, 1, {.qpn = 1, .path_bits = 1}, {.qp = 1, .path_bits = 3}, true},
+		{3, 0, {.qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}},
+			{.qp = 1, .has_grh = true, .grh = {.local = {1}, .remote = {3}}}, true},
+		{3, 0, {.qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}},
+			{.qp = 1, .has_grh = true, .grh = {.local = {4}, .remote = {2}}}, false},
+		{3, 0, {.qpn = 1, .lid = 5}, {.qp = 1, .lid = 5, .has_grh = true}, false},
+		{3, 0, {.qpn = 1, .lid = 5, .has_grh = true}, {.qp = 1, .lid = 5}, false},
+		{1, 2, {.path_bits = 1}, {.path_bits = 2}, false},
+		/* directed routes: from anywhere */
+		{0x81, 2, {.path_bits = 1}, {.path_bits = 2}, true},
+		{0x81, 0, {.lid = 0xffff}, {.lid = 7}, true},
+		{0x81, 0, {.lid = 0xffff}, {.lid = 7, .has_grh = true}, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct mad_agent a = agent_of(c[i].mgmt_class, 1, MAD_TRAP);
+		struct mad_send *s;
+		uint8_t mad[MAD_SIZE];
+
+		begin();
+		w.port.lmc = c[i].lmc;
+		assert_int_equal(mad_register(&w.port, &a), 0);
+		make(mad, c[i].mgmt_class, 1, MAD_GET, mad_tid(&a, 1));
+		assert_int_equal(mad_send(&a, &c[i].to, mad, 1000, 0, true, &w, &s), 0);
+		make(mad, c[i].mgmt_class, 1, MAD_GET_RESP, mad_tid(&a, 1));
+		mad_receive(&w.port, &c[i].from, mad);
+		assert_int_equal(w.done, c[i].fits);
+		assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], !c[i].fits);
+		if (c[i].fits)
+			assert_memory_equal(&w.came_from, &c[i].from, sizeof w.came_from);
+		end();
+	}
+}
+
+/* Sent with no timeout: once, and no response fits. */
+static void without_timeout(void **state)
+{
+	struct mad_agent a = agent_of(3, 2, MAD_GET);
+	struct mad_send *s = (void *)&w;
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	make(mad, 3, 2, MAD_GET, mad_tid(&a, 1));
+	assert_int_equal(mad_send(&a, &peer, mad, 0, 5, true, &w, &s), 0);
+	assert_null(s);
+	assert_int_equal(w.transmitted, 1);
+	assert_int_equal(w.layer.n_sends, 0);
+	assert_int_equal(mad_next(&w.layer), 0);
+	make(mad, 3, 2, MAD_GET_RESP, mad_tid(&a, 1));
+	mad_receive(&w.port, &peer, mad);
 	assert_int_equal(w.done, 0);
-	mad_receive(&w.port, &peer, mad);
-	assert_int_equal(w.done, 1);
-	assert_int_equal(w.status, 0);
-	assert_true(w.answered);
-	mad_receive(&w.port, &peer, mad); /* once */
-	assert_int_equal(w.done, 1);
-	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 4);
-	mad_port_end(&w.port);
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 1);
+	end();
+}
+
+/* The upper half is the layer's, but not of a response. */
+static void own_tids(void **state)
+{
+	static const struct {
+		uint8_t mgmt_class, method;
+		bool keeps;
+	} kind[] = {
+		{3, MAD_GET, false},
+		{3, MAD_TRAP, false},
+		{3, MAD_GET_RESP, true},
+		{4, MAD_TRAP_REPRESS, true},
+	};
+	const uint64_t tid = 0xabcdef0123456789ull;
+	struct mad_agent a = agent_of(3, 2, MAD_GET);
+	uint8_t mad[MAD_SIZE];
+	struct mad_hdr h;
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	for (unsigned i = 0; i < sizeof kind / sizeof *kind; i++) {
+		make(mad, kind[i].mgmt_class, 2, kind[i].method, tid);
+		mad_own_tid(&a, mad);
+		wire_unpack(&mad_hdr_format, mad, &h);
+		assert_int_equal(h.tid, kind[i].keeps ? tid : mad_tid(&a, 0x23456789));
+	}
+	end();
+}
+
+/* Agents come and go: the upper halves have 24 bits, and no two that are there have the same. */
+static void upper_halves(void **state)
+{
+	struct mad_agent a = agent_of(3, 2, MAD_GET), b = agent_of(4, 1, MAD_GET);
+	struct mad_agent c = agent_of(6, 1, MAD_GET);
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	assert_int_equal(a.hi_tid, 1);
+	w.layer.last_hi_tid = 0xfffffe;
+	assert_int_equal(mad_register(&w.port, &b), 0);
+	assert_int_equal(b.hi_tid, 0xffffff);
+	assert_int_equal(mad_register(&w.port, &c), 0);
+	assert_int_equal(c.hi_tid, 2); /* 0 is nobody's, 1 is taken */
+	end();
+}
+
+static void duplicates(void **state)
+{
+	enum { NONE, SAME_FILE, SAME_AGENT };
+
+	static const struct {
+		uint8_t first, second;
+		uint8_t mgmt_class, who;
+		uint16_t lid; /* the first goes to 5 */
+		uint8_t low;  /* the first has 1 */
+		int ret;
+	} c[] = {
+		{MAD_GET, MAD_GET, 3, SAME_AGENT, 5, 1, -EINVAL},
+		{MAD_GET, MAD_SET, 3, SAME_AGENT, 5, 1, -EINVAL},
+		{MAD_GET, MAD_GET, 3, SAME_AGENT, 6, 1, -EINVAL}, /* wherever it goes */
+		{MAD_GET, MAD_GET, 3, SAME_AGENT, 5, 2, 0},
+		{MAD_GET, MAD_GET, 4, SAME_AGENT, 5, 1, 0},
+		{MAD_GET, MAD_GET_RESP, 3, SAME_AGENT, 5, 1, 0},
+		{MAD_GET_RESP, MAD_GET, 3, SAME_AGENT, 5, 1, 0},
+		{MAD_GET_RESP, MAD_GET_RESP, 3, SAME_AGENT, 5, 1, -EINVAL},
+		{MAD_GET_RESP, MAD_GET_RESP, 3, SAME_AGENT, 6, 1, 0},
+		{MAD_GET_RESP, MAD_GET_RESP, 3, SAME_FILE, 5, 1, -EINVAL},
+		{MAD_GET_RESP, MAD_GET_RESP, 3, NONE, 5, 1, 0},
+	};
+	int file;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		struct mad_agent a = agent_of(0, 0, 0), b = a, other = a;
+		struct mad_agent *who[] = {&other, &b, &a};
+		struct mad_addr to = neighbour;
+		struct mad_send *s;
+		uint8_t mad[MAD_SIZE];
+
+		begin();
+		a.file = b.file = &file;
+		a.reg.qpn = b.reg.qpn = other.reg.qpn = 1;
+		assert_int_equal(mad_register(&w.port, &a), 0);
+		assert_int_equal(mad_register(&w.port, &b), 0);
+		assert_int_equal(mad_register(&w.port, &other), 0);
+		make(mad, 3, 2, c[i].first, mad_tid(&a, 1));
+		assert_int_equal(mad_check_duplicate(&a, &to, mad), 0);
+		assert_int_equal(mad_send(&a, &to, mad, 100, 0, true, &w, &s), 0);
+		make(mad, c[i].mgmt_class, 2, c[i].second, mad_tid(&a, c[i].low));
+		to.lid = c[i].lid;
+		assert_int_equal(mad_check_duplicate(who[c[i].who], &to, mad), c[i].ret);
+		mad_cancel(s);
+		assert_int_equal(mad_check_duplicate(who[c[i].who], &to, mad), 0);
+		end();
+	}
+}
+
+/* What a MAD carries besides itself arrives, on either side of a port that talks to itself. */
+static void addresses(void **state)
+{
+	const struct mad_addr to = {.qpn = 1,
+		.lid = 0x42,
+		.path_bits = 1,
+		.sl = 3,
+		.pkey_index = 7,
+		.qkey = 0x80010000,
+		.has_grh = true,
+		.grh = {.local = {1}, .remote = {2}, .flow_label = 5, .hop_limit = 9}};
+	const struct mad_addr wrong_qp = {.qpn = 2};
+	struct mad_agent a = agent_of(4, 1, MAD_GET);
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	w.loop = true;
+	w.port.lid = 0x40;
+	w.port.lmc = 2;
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	make(mad, 4, 1, MAD_GET, 1);
+	assert_int_equal(mad_post(&a, &to, mad), 0);
+	assert_int_equal(w.last_to.qp, 1);
+	mad_run(&w.layer, 1);
+	assert_int_equal(w.received, 1);
+	assert_int_equal(w.came_from.lid, 0x41);
+	assert_int_equal(w.came_from.path_bits, 2);
+	assert_int_equal(w.came_from.sl, 3);
+	assert_int_equal(w.came_from.pkey_index, 7);
+	assert_int_equal(w.came_from.qp, 1);
+	assert_int_equal(w.came_from.qpn, 1);
+	assert_int_equal(w.came_from.grh.local[0], 2);
+	assert_int_equal(w.came_from.grh.remote[0], 1);
+	assert_int_equal(w.came_from.grh.flow_label, 5);
+	assert_int_equal(mad_post(&a, &wrong_qp, mad), 0);
+	assert_int_equal(w.port.drops[MAD_DROP_QP], 1);
+	assert_int_equal(mad_next(&w.layer), 0);
+	end();
+}
+
+/* Nobody receives: what is queued has an end. */
+static void full_queue(void **state)
+{
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	make(mad, 4, 1, MAD_SEND, 1);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < MAD_LOOPS_MAX; i++)
+			assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+		assert_int_equal(mad_queue(&w.port, &peer, mad), -ENOBUFS);
+		assert_int_equal(w.port.drops[MAD_DROP_QUEUE], round + 1);
+		mad_run(&w.layer, MAD_LOOPS_MAX);
+		assert_int_equal(mad_next(&w.layer), 0);
+	}
+	end();
+}
+
+/* Two ports of one layer: each has its own agents, and what waits for one that goes is gone. */
+static void two_ports(void **state)
+{
+	struct mad_port other;
+	struct mad_agent a = agent_of(4, 1, MAD_GET), b = a;
+	struct mad_send *s;
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	other = w.port;
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	assert_int_equal(mad_register(&other, &b), 0);
+	assert_int_not_equal(a.hi_tid, b.hi_tid);
+	make(mad, 4, 1, MAD_GET, 1);
+	assert_int_equal(mad_queue(&other, &peer, mad), 0);
+	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+	assert_int_equal(mad_queue(&other, &peer, mad), 0);
+	make(mad, 4, 1, MAD_GET, mad_tid(&b, 1));
+	assert_int_equal(mad_send(&b, &peer, mad, 100, 0, true, &w, &s), 0);
+	make(mad, 4, 1, MAD_GET_RESP, mad_tid(&b, 1));
+	mad_receive(&w.port, &peer, mad); /* at the other one's */
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUESTER], 1);
+	mad_port_end(&other);
+	make(mad, 4, 1, MAD_GET, 1);
+	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+	mad_run(&w.layer, 10);
+	assert_int_equal(w.received, 2);
+	assert_ptr_equal(w.to, &a);
+	assert_int_equal(w.done, 0);
+	assert_int_equal(mad_queue(&w.port, &peer, mad), 0);
+	end();
+}
+
+/* So many at a time that the table grows; each answer finds its own request. */
+static void many(void **state)
+{
+	enum { N = 1000, PEERS = 3 };
+	static struct mad_send *s[N];
+	struct mad_agent a = agent_of(3, 2, MAD_GET), b = agent_of(8, 1, MAD_GET);
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	assert_int_equal(mad_register(&w.port, &b), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		w.done = 0;
+		for (unsigned i = 0; i < N; i++) {
+			struct mad_addr to = peer;
+
+			to.grh.local[0] = 2 + i % PEERS; /* the same TIDs from different GIDs */
+			make(mad, i % 2 ? 3 : 8, i % 2 ? 2 : 1, MAD_GET,
+				mad_tid(i % 2 ? &a : &b, i / 6));
+			assert_int_equal(
+				mad_send(i % 2 ? &a : &b, &to, mad, 1000, 0, true, &w, &s[i]), 0);
+		}
+		assert_int_equal(w.layer.n_sends, N);
+		assert_int_equal(w.layer.n_spare, 0);
+		for (unsigned k = 0; k < N; k++) {
+			unsigned i = (k * 7 + 3) % N;
+			struct mad_addr from = s[i]->addr;
+
+			make(mad, i % 2 ? 3 : 8, i % 2 ? 2 : 1, MAD_GET_RESP, s[i]->tid);
+			from.lid = 9; /* says nothing where there are GIDs */
+			mad_receive(&w.port, &from, mad);
+			assert_int_equal(w.done, k + 1);
+		}
+		assert_int_equal(w.layer.n_sends, 0);
+		assert_int_equal(w.layer.n_spare, N); /* used again in the second round */
+	}
+	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 0);
+	for (unsigned i = 0; i < N; i++) {
+		make(mad, 3, 2, MAD_GET, mad_tid(&a, i));
+		assert_int_equal(mad_send(&a, &peer, mad, 1000, 0, true, &w, &s[i]), 0);
+	}
+	w.done = 0;
+	mad_unregister(&a); /* ends them without a word */
+	assert_int_equal(w.layer.n_sends, 0);
+	assert_int_equal(w.done, 0);
+	end();
 }
 
 static void loopback(void **state)
@@ -201,14 +459,16 @@ static void loopback(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(mad_post(&a, &peer, mad), 0);
 	assert_int_equal(w.received, 0); /* never from within the sender */
-	mad_run(&w.port, 4);
+	mad_run(&w.layer, 4);
 	assert_int_equal(w.received, 4);
-	assert_int_equal(mad_next(&w.port), 1);
-	mad_run(&w.port, 100);
+	/* What went from 1 to 2 comes to 2 from 1. */
+	assert_true(w.came_from.grh.local[0] == 2 && w.came_from.grh.remote[0] == 1);
+	assert_int_equal(mad_next(&w.layer), 1);
+	mad_run(&w.layer, 100);
 	assert_int_equal(w.received, 10);
-	assert_int_equal(mad_next(&w.port), 0);
+	assert_int_equal(mad_next(&w.layer), 0);
 	mad_post(&a, &peer, mad); /* left behind: freed with the port */
-	mad_port_end(&w.port);
+	end();
 }
 
 static void deadlines(void **state)
@@ -240,88 +500,22 @@ static void deadlines(void **state)
 	deadlines_free(&h);
 }
 
-/* So many at a time that the table grows; each answer finds its own request. */
-static void many(void **state)
-{
-	enum { N = 1000, PEERS = 3 };
-	static struct mad_send *s[N];
-	struct mad_agent a = agent_of(7, 2, MAD_SEND), b = agent_of(8, 1, MAD_SEND);
-	uint8_t mad[MAD_SIZE];
-
-	(void)state;
-	begin();
-	assert_int_equal(mad_register(&w.port, &a), 0);
-	assert_int_equal(mad_register(&w.port, &b), 0);
-	for (unsigned round = 0; round < 2; round++) {
-		w.done = 0;
-		for (unsigned i = 0; i < N; i++) {
-			struct mad_addr to = peer;
-
-			to.grh.remote[0] = 2 + i % PEERS; /* the same TIDs for different peers */
-			make(mad, i % 2 ? 7 : 8, i % 2 ? 2 : 1, MAD_SEND, i / 6);
-			assert_int_equal(
-				mad_send(i % 2 ? &a : &b, &to, mad, 1000, 0, true, &w, &s[i]), 0);
-		}
-		assert_int_equal(w.port.n_sends, N);
-		assert_int_equal(w.port.n_spare, 0);
-		for (unsigned k = 0; k < N; k++) {
-			unsigned i = (k * 7 + 3) % N;
-			struct mad_addr from = s[i]->addr;
-
-			make(mad, i % 2 ? 7 : 8, i % 2 ? 2 : 1, MAD_SEND | MAD_RESPONSE, i / 6);
-			from.lid = 9; /* says nothing where there are GIDs */
-			mad_receive(&w.port, &from, mad);
-			assert_int_equal(w.done, k + 1);
-		}
-		assert_int_equal(w.port.n_sends, 0);
-		assert_int_equal(w.port.n_spare, N); /* used again in the second round */
-	}
-	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 0);
-	for (unsigned i = 0; i < N; i++) {
-		make(mad, 7, 2, MAD_SEND, i);
-		assert_int_equal(mad_send(&a, &peer, mad, 1000, 0, true, &w, &s[i]), 0);
-	}
-	w.done = 0;
-	mad_unregister(&a); /* ends them without a word */
-	assert_int_equal(w.port.n_sends, 0);
-	assert_int_equal(w.done, 0);
-	mad_port_end(&w.port);
-}
-
-/* Without a GRH it is the LID that says who the other side is. */
-static void by_lid(void **state)
-{
-	struct mad_agent a = agent_of(7, 2, MAD_SEND);
-	const struct mad_addr to = {.lid = 5}, other = {.lid = 6};
-	struct mad_addr routed = peer;
-	struct mad_send *s;
-	uint8_t mad[MAD_SIZE];
-
-	(void)state;
-	begin();
-	assert_int_equal(mad_register(&w.port, &a), 0);
-	make(mad, 7, 2, MAD_SEND, 1);
-	assert_int_equal(mad_send(&a, &to, mad, 1000, 0, true, &w, &s), 0);
-	make(mad, 7, 2, MAD_SEND | MAD_RESPONSE, 1);
-	mad_receive(&w.port, &other, mad);
-	routed.lid = 5;
-	mad_receive(&w.port, &routed, mad);
-	assert_int_equal(w.done, 0);
-	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 2);
-	mad_receive(&w.port, &to, mad);
-	assert_int_equal(w.done, 1);
-	mad_port_end(&w.port);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dispatch),
 		cmocka_unit_test(retries),
 		cmocka_unit_test(transactions),
+		cmocka_unit_test(kinds_of_answer),
+		cmocka_unit_test(peers),
+		cmocka_unit_test(without_timeout),
+		cmocka_unit_test(own_tids),
+		cmocka_unit_test(upper_halves),
+		cmocka_unit_test(duplicates),
 		cmocka_unit_test(many),
-		cmocka_unit_test(by_lid),
 		cmocka_unit_test(loopback),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(full_queue),
+		cmocka_unit_test(two_ports),
 		cmocka_unit_test(deadlines),
 	};
 

@@ -12,25 +12,31 @@
 
 #include "base/clock.h"
 #include "mad/agents.h"
+#include "mad/dispatch.h"
+#include "mad/loop.h"
 #include "mad/rmpp.h"
 #include "wire/rmpp.h"
 
 enum { GET_TABLE = 0x12, GET_MULTI = 0x14, LONGEST = 60000, SA_DATA = 56, LOST_NONE = -1 };
+enum { OUI = 0x030a11 }; /* what fill() leaves there */
 
-/* One port that talks to itself: a client without methods, and a server of class SA. */
+/* One port that talks to itself: a client that only sends, and a server of class SA or another. */
 static struct {
+	struct mad_layer layer;
 	struct mad_port port;
 	struct mad_agent client, server;
 	uint64_t now;
+	uint8_t mgmt_class;
 	int sent, lose; /* the MAD with that number is lost */
 	int requests, ended, status;
 	size_t want, answer;
 	bool right;
-	uint8_t last[MAD_SIZE];
-	uint8_t last_abort;
+	struct rmpp_hdr first, final; /* segments of the request */
+	uint8_t last_type, last_abort;
 } w;
 
-static const struct mad_addr to = {.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
+static const struct mad_addr to = {
+	.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}};
 static uint8_t message[LONGEST];
 
 static uint64_t now(void *arg)
@@ -44,10 +50,14 @@ static int transmit(void *arg, const struct mad_addr *addr, const uint8_t mad[MA
 	struct rmpp_hdr hdr;
 
 	(void)arg;
-	memcpy(w.last, mad, MAD_SIZE);
 	wire_unpack(&rmpp_hdr_format, mad, &hdr);
+	w.last_type = hdr.type;
 	if (hdr.type == RMPP_ABORT || hdr.type == RMPP_STOP)
 		w.last_abort = hdr.status;
+	if (hdr.type == RMPP_DATA && hdr.segment == 1)
+		w.first = hdr;
+	if (hdr.type == RMPP_DATA && hdr.flags & RMPP_LAST)
+		w.final = hdr;
 	if (w.sent++ == w.lose)
 		return 0;
 	return mad_loopback(&w.port, addr, mad);
@@ -56,7 +66,7 @@ static int transmit(void *arg, const struct mad_addr *addr, const uint8_t mad[MA
 static void fill(uint8_t method, uint64_t tid, size_t len)
 {
 	const struct mad_hdr hdr = {.base_version = MAD_BASE_VERSION,
-		.mgmt_class = MAD_CLASS_SA,
+		.mgmt_class = w.mgmt_class,
 		.class_version = 2,
 		.method = method,
 		.tid = tid};
@@ -107,43 +117,54 @@ static void on_end(struct mad_agent *a, struct mad_send *s, int status, const ui
 			   : !w.answer;
 }
 
-static void begin(void)
+static void begin_class(uint8_t mgmt_class)
 {
 	memset(&w, 0, sizeof w);
 	w.now = NSEC_PER_SEC;
 	w.lose = LOST_NONE;
-	w.port.transmit = transmit;
-	w.port.now = now;
-	mad_port_init(&w.port);
-	w.client = (struct mad_agent){.mgmt_class = MAD_CLASS_SA,
-		.class_version = 2,
+	w.mgmt_class = mgmt_class;
+	w.layer.now = now;
+	mad_layer_init(&w.layer);
+	w.port = (struct mad_port){.layer = &w.layer, .transmit = transmit};
+	w.client = (struct mad_agent){.reg = {.qpn = 1, .rmpp_version = 1},
 		.receive = on_short,
 		.receive_long = on_request,
 		.done = on_end};
 	w.server = w.client;
-	w.server.methods[0] = 1ull << GET_MULTI | 1ull << GET_TABLE;
+	w.server.reg.mgmt_class = mgmt_class;
+	w.server.reg.class_version = 2;
+	w.server.reg.oui = OUI;
+	w.server.reg.methods[0] = 1ull << GET_MULTI | 1ull << GET_TABLE;
 	assert_int_equal(mad_register(&w.port, &w.client), 0);
 	assert_int_equal(mad_register(&w.port, &w.server), 0);
+}
+
+static void begin(void)
+{
+	begin_class(MAD_CLASS_SA);
 }
 
 static void end(void)
 {
 	mad_port_end(&w.port);
-	assert_null(w.port.recvs);
-	assert_int_equal(w.port.n_recvs, 0);
-	assert_int_equal(w.port.n_sends, 0);
+	for (int i = 0; i < MAD_RECV_BUCKETS; i++)
+		assert_null(w.layer.recvs[i]);
+	assert_int_equal(w.layer.n_recvs, 0);
+	assert_int_equal(w.layer.n_done, 0);
+	assert_int_equal(w.layer.n_sends, 0);
+	mad_layer_end(&w.layer);
 }
 
 static void run(void)
 {
 	for (int i = 0; i < 4000 && !w.ended; i++) {
-		uint64_t next = mad_next(&w.port);
+		uint64_t next = mad_next(&w.layer);
 
 		if (!next)
 			return;
 		if (next > w.now)
 			w.now = next;
-		mad_run(&w.port, 16);
+		mad_run(&w.layer, 16);
 	}
 }
 
@@ -178,29 +199,44 @@ static void lengths(void **state)
 		}
 }
 
+/* Every class with RMPP has its own place for the data, and so its own number of segments. */
 static void payload_lengths(void **state)
 {
-	struct rmpp_hdr hdr;
+	static const struct {
+		uint8_t mgmt_class;
+		size_t len;
+		uint32_t segments, first, last;
+	} c[] = {
+		{MAD_CLASS_SA, 56, 1, 20, 20},
+		{MAD_CLASS_SA, 168, 1, 132, 132},
+		{MAD_CLASS_SA, 256, 1, 220, 220},
+		{MAD_CLASS_SA, 257, 2, 241, 21},
+		{MAD_CLASS_SA, 456, 2, 440, 220},
+		{MAD_CLASS_SA, 20056, 100, 22000, 220},
+		{MAD_CLASS_VENDOR2, 40, 1, 4, 4},
+		{MAD_CLASS_VENDOR2, 256, 1, 220, 220},
+		{MAD_CLASS_VENDOR2_END, 257, 2, 225, 5},
+		{MAD_CLASS_VENDOR2_END, 472, 2, 440, 220},
+		{MAD_CLASS_DEV_MGT, 64, 1, 28, 28},
+		{MAD_CLASS_DEV_MGT, 256, 1, 220, 220},
+		{MAD_CLASS_DEV_ADM, 257, 2, 249, 29},
+		{MAD_CLASS_BIS, 448, 2, 440, 220},
+	};
 
 	(void)state;
-	begin(); /* 400 bytes of data: two segments, each with 20 of the class */
-	assert_int_equal(ask(456, 0, 0), 0);
-	wire_unpack(&rmpp_hdr_format, w.last, &hdr);
-	assert_int_equal(hdr.length, 440);
-	assert_int_equal(hdr.flags, RMPP_ACTIVE | RMPP_FIRST);
-	mad_run(&w.port, 2); /* the segment, its ACK */
-	wire_unpack(&rmpp_hdr_format, w.last, &hdr);
-	assert_int_equal(hdr.segment, 2);
-	assert_int_equal(hdr.length, 220);
-	assert_int_equal(hdr.flags, RMPP_ACTIVE | RMPP_LAST);
-	run();
-	end();
-	begin();
-	assert_int_equal(ask(20056, 0, 0), 0);
-	wire_unpack(&rmpp_hdr_format, w.last, &hdr);
-	assert_int_equal(hdr.length, 22000);
-	run();
-	end();
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		begin_class(c[i].mgmt_class);
+		assert_int_equal(ask(c[i].len, 0, 0), 0);
+		run();
+		assert_int_equal(w.first.length, c[i].first);
+		assert_true(w.first.flags & RMPP_FIRST);
+		assert_int_equal(w.final.segment, c[i].segments);
+		assert_int_equal(w.final.length, c[i].last);
+		assert_int_equal(!(w.final.flags & RMPP_FIRST), c[i].segments > 1);
+		assert_int_equal(w.requests, 1);
+		assert_int_equal(w.status, 0);
+		end();
+	}
 }
 
 static void each_loss(void **state)
@@ -265,7 +301,8 @@ static void refused(void **state)
 /* A segment of tid, as it comes from the other side. */
 static void come(uint8_t type, uint8_t flags, uint32_t segment, uint32_t length, uint8_t status)
 {
-	const struct mad_addr from = {.has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+	const struct mad_addr from = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
 	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = type,
 		.flags = flags,
@@ -297,7 +334,18 @@ static void broken_segments(void **state)
 		{RMPP_DATA, A | L, 0, 2, 19, RMPP_BAD_LENGTH},
 		{RMPP_DATA, A | L, 0, 2, 221, RMPP_BAD_LENGTH},
 		{RMPP_DATA, A, 9, 2, 0, RMPP_BAD_STATUS},
+		{RMPP_DATA, A, 9, 1, 0, RMPP_BAD_STATUS},
+		{0, A, 0, 2, 0, RMPP_BAD_TYPE},
 		{7, A, 0, 2, 0, RMPP_BAD_TYPE},
+		{RMPP_STOP, A, RMPP_TOO_LONG, 0, 0, RMPP_BAD_STATUS},
+		{RMPP_STOP, A, 0, 0, 0, RMPP_BAD_STATUS},
+		{RMPP_ABORT, A, RMPP_NO_RESOURCES, 0, 0, RMPP_BAD_STATUS},
+		{RMPP_ABORT, A, 117, 0, 0, RMPP_BAD_STATUS},
+		{RMPP_ABORT, A, 128, 0, 0, RMPP_BAD_STATUS},
+		/* what is no mistake is not answered */
+		{RMPP_STOP, A, RMPP_NO_RESOURCES, 0, 0, 0},
+		{RMPP_ABORT, A, RMPP_TOO_LONG, 0, 0, 0},
+		{RMPP_ABORT, A, 127, 0, 0, 0},
 	};
 
 	(void)state;
@@ -305,10 +353,10 @@ static void broken_segments(void **state)
 		begin();
 		w.lose = 0;
 		come(RMPP_DATA, A | F, 1, 600, 0);
-		assert_int_equal(w.port.n_recvs, 1);
+		assert_int_equal(w.layer.n_recvs, 1);
 		come(bad[i].type, bad[i].flags, bad[i].segment, bad[i].length, bad[i].status);
 		assert_int_equal(w.last_abort, bad[i].why);
-		assert_int_equal(w.port.n_recvs, 0);
+		assert_int_equal(w.layer.n_recvs, 0);
 		assert_int_equal(w.requests, 0);
 		end();
 	}
@@ -324,19 +372,227 @@ static void strays_and_stops(void **state)
 	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 3);
 	come(RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST, 1, 600, 0);
 	come(RMPP_STOP, RMPP_ACTIVE, 0, 0, RMPP_NO_RESOURCES);
-	assert_int_equal(w.port.n_recvs, 0);
+	assert_int_equal(w.layer.n_recvs, 0);
 	come(RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST, 1, 600, 0);
 	w.now += (uint64_t)RMPP_RECV_MS * NSEC_PER_MSEC;
-	mad_run(&w.port, 100); /* the rest never came */
+	mad_run(&w.layer, 100); /* the rest never came */
 	assert_int_equal(w.last_abort, RMPP_TOO_LONG);
-	assert_int_equal(w.port.n_recvs, 0);
+	assert_int_equal(w.layer.n_recvs, 0);
+	end();
+}
+
+/* What a receiver says of a message on its way, and what becomes of that. */
+static void what_receivers_say(void **state)
+{
+	enum { GOES_ON, ENDS };
+
+	static const struct {
+		uint8_t type, version, status;
+		uint32_t segment, window;
+		uint8_t fate, answer; /* ABORT with that status; 0: none */
+	} c[] = {
+		{RMPP_ACK, 1, 0, 1, 65, GOES_ON, 0},
+		{RMPP_ACK, 1, 0, 0, 1, GOES_ON, 0},
+		{RMPP_ACK, 1, 0, 1, 0, ENDS, RMPP_WINDOW_TOO_SMALL},
+		{RMPP_ACK, 1, 0, 0, 0, GOES_ON, 0}, /* an older one */
+		{RMPP_ACK, 1, 0, 2, 1, ENDS, RMPP_WINDOW_TOO_SMALL},
+		{RMPP_ACK, 1, 0, 50, 64, ENDS, RMPP_SEGMENT_TOO_BIG},
+		{RMPP_ACK, 1, 5, 1, 64, ENDS, RMPP_BAD_STATUS},
+		{RMPP_ACK, 2, 0, 1, 64, ENDS, RMPP_BAD_VERSION},
+		{9, 1, 0, 1, 64, ENDS, RMPP_BAD_TYPE},
+		{RMPP_STOP, 1, RMPP_NO_RESOURCES, 0, 0, ENDS, 0},
+		{RMPP_STOP, 1, RMPP_TOO_LONG, 0, 0, ENDS, RMPP_BAD_STATUS},
+		{RMPP_ABORT, 1, RMPP_TOO_LONG, 0, 0, ENDS, 0},
+		{RMPP_ABORT, 1, 0, 0, 0, ENDS, RMPP_BAD_STATUS},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		const struct rmpp_hdr hdr = {.version = c[i].version,
+			.type = c[i].type,
+			.flags = RMPP_ACTIVE,
+			.status = c[i].status,
+			.segment = c[i].segment,
+			.length = c[i].window};
+		uint8_t mad[MAD_SIZE];
+
+		begin();
+		w.lose = 0; /* what is sent goes nowhere */
+		assert_int_equal(ask(1000, 0, 3), 0);
+		w.lose = w.sent;
+		fill(GET_MULTI | MAD_RESPONSE, mad_tid(&w.client, 77), MAD_SIZE);
+		memcpy(mad, message, MAD_SIZE);
+		wire_pack(&rmpp_hdr_format, &hdr, mad);
+		mad_receive(&w.port, &to, mad);
+		assert_int_equal(w.ended, c[i].fate);
+		assert_int_equal(w.status, c[i].fate == ENDS ? -ECONNABORTED : 0);
+		assert_int_equal(w.last_abort, c[i].answer);
+		end();
+	}
+}
+
+/* Each segment of a response gives its request time again. */
+static void slow_response(void **state)
+{
+	struct rmpp_hdr hdr = {.version = RMPP_VERSION, .type = RMPP_DATA, .flags = RMPP_ACTIVE};
+	struct mad_send *s;
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	w.lose = w.sent; /* all that goes out from here on: nobody else answers */
+	fill(GET_MULTI, mad_tid(&w.client, 77), MAD_SIZE);
+	assert_int_equal(mad_send(&w.client, &to, message, 100, 0, true, NULL, &s), 0);
+	w.answer = SA_DATA + 5 * 200;
+	fill(GET_MULTI | MAD_RESPONSE, mad_tid(&w.client, 77), w.answer);
+	for (unsigned n = 1; n <= 5; n++) {
+		w.lose = w.sent;
+		w.now += 90 * NSEC_PER_MSEC;
+		mad_run(&w.layer, 1);
+		assert_int_equal(w.ended, 0);
+		hdr.segment = n;
+		hdr.flags = RMPP_ACTIVE | (n == 1 ? RMPP_FIRST : 0) | (n == 5 ? RMPP_LAST : 0);
+		hdr.length = n == 5 ? 220 : 0;
+		memcpy(mad, message, SA_DATA);
+		memcpy(mad + SA_DATA, message + SA_DATA + (n - 1) * 200, 200);
+		wire_pack(&rmpp_hdr_format, &hdr, mad);
+		mad_receive(&w.port, &to, mad);
+	}
+	assert_int_equal(w.ended, 1);
+	assert_int_equal(w.status, 0);
+	assert_true(w.right);
+	end();
+}
+
+/* The same transaction id from another queue pair is another message. */
+static void another_sender(void **state)
+{
+	const struct rmpp_hdr hdr = {
+		.version = RMPP_VERSION, .type = RMPP_DATA, .flags = RMPP_ACTIVE, .segment = 2};
+	struct mad_addr from = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+
+	(void)state;
+	begin();
+	come(RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST, 1, 600, 0);
+	fill(GET_MULTI, 5, MAD_SIZE);
+	wire_pack(&rmpp_hdr_format, &hdr, message);
+	from.qpn = 8;
+	mad_receive(&w.port, &from, message);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 1);
+	from.qpn = 1;
+	mad_receive(&w.port, &from, message);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 1);
+	end();
+}
+
+/* A response that nothing awaits is not assembled. */
+static void unasked(void **state)
+{
+	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
+		.type = RMPP_DATA,
+		.flags = RMPP_ACTIVE | RMPP_FIRST,
+		.segment = 1};
+
+	(void)state;
+	begin();
+	fill(GET_MULTI | MAD_RESPONSE, mad_tid(&w.client, 77), MAD_SIZE);
+	wire_pack(&rmpp_hdr_format, &hdr, message);
+	mad_receive(&w.port, &to, message);
+	assert_int_equal(w.layer.n_recvs, 0);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 1);
+	assert_int_equal(w.sent, 0);
+	end();
+}
+
+/* A class's own QP and OUI: what is cut for one server is put together for it alone. */
+static void each_class(void **state)
+{
+	static const uint8_t classes[] = {MAD_CLASS_SA, MAD_CLASS_DEV_MGT, MAD_CLASS_DEV_ADM,
+		MAD_CLASS_BIS, MAD_CLASS_VENDOR2, 0x37, MAD_CLASS_VENDOR2_END};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof classes; i++) {
+		begin_class(classes[i]);
+		assert_int_equal(ask(5000, 7000, 3), 0);
+		run();
+		assert_int_equal(w.requests, 1);
+		assert_int_equal(w.status, 0);
+		assert_true(w.right);
+		end();
+	}
+	begin_class(MAD_CLASS_VENDOR2);
+	mad_unregister(&w.server);
+	w.server.reg.oui = OUI + 1;
+	assert_int_equal(mad_register(&w.port, &w.server), 0);
+	assert_int_equal(ask(5000, 0, 0), 0);
+	run();
+	assert_int_equal(w.requests, 0);
+	assert_int_equal(w.status, -ETIMEDOUT);
+	end();
+}
+
+/* Without a timeout: it is acknowledged in 2 s, and no response is awaited. */
+static void without_timeout(void **state)
+{
+	struct mad_send *s;
+
+	(void)state;
+	begin();
+	w.want = 1000;
+	fill(GET_MULTI, mad_tid(&w.client, 77), 1000);
+	assert_int_equal(mad_send_long(&w.client, &to, message, 1000, 0, 1, true, NULL, &s), 0);
+	run();
+	assert_int_equal(w.requests, 1);
+	assert_int_equal(w.ended, 1);
+	assert_int_equal(w.status, 0);
+	end();
+	begin();
+	w.lose = 0;
+	fill(GET_MULTI, mad_tid(&w.client, 77), 1000);
+	assert_int_equal(mad_send_long(&w.client, &to, message, 1000, 0, 1, true, NULL, &s), 0);
+	assert_int_equal(mad_next(&w.layer), w.now + RMPP_ACK_MS * NSEC_PER_MSEC);
+	mad_cancel(s);
+	end();
+}
+
+/* Messages that are complete do not keep others from coming; the oldest are forgotten. */
+static void many_complete(void **state)
+{
+	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
+		.type = RMPP_DATA,
+		.flags = RMPP_ACTIVE | RMPP_FIRST | RMPP_LAST,
+		.segment = 1,
+		.length = 220};
+
+	(void)state;
+	begin();
+	w.want = MAD_SIZE;
+	for (int i = 0; i < RMPP_DONE_MAX + 10; i++) {
+		w.lose = w.sent;
+		w.now++;
+		fill(GET_MULTI, 100 + i, MAD_SIZE);
+		wire_pack(&rmpp_hdr_format, &hdr, message);
+		mad_receive(&w.port, &to, message);
+		assert_int_equal(w.requests, i + 1);
+	}
+	assert_int_equal(w.layer.n_recvs, 0);
+	assert_int_equal(w.layer.n_done, RMPP_DONE_MAX);
+	w.lose = w.sent;
+	mad_receive(&w.port, &to, message); /* the last one again: known */
+	assert_int_equal(w.last_type, RMPP_ACK);
+	assert_int_equal(w.requests, RMPP_DONE_MAX + 10);
+	w.now += (uint64_t)RMPP_DONE_MS * NSEC_PER_MSEC;
+	mad_run(&w.layer, 1);
+	assert_int_equal(w.layer.n_done, 0);
 	end();
 }
 
 /* No more than so many at a time, however many begin. */
 static void many_begin(void **state)
 {
-	const struct mad_addr from = {.has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+	const struct mad_addr from = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
 	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = RMPP_DATA,
 		.flags = RMPP_ACTIVE | RMPP_FIRST,
@@ -349,7 +605,7 @@ static void many_begin(void **state)
 		wire_pack(&rmpp_hdr_format, &hdr, message);
 		mad_receive(&w.port, &from, message);
 	}
-	assert_int_equal(w.port.n_recvs, RMPP_RECVS_MAX);
+	assert_int_equal(w.layer.n_recvs, RMPP_RECVS_MAX);
 	assert_int_equal(w.port.drops[MAD_DROP_RMPP], RMPP_RECVS_MAX);
 	end();
 }
@@ -365,13 +621,13 @@ static void anything(void **state)
 		fill(GET_MULTI, mad_tid(&w.client, 77), 5000);
 		struct mad_send *s;
 		const struct mad_addr from = {
-			.has_grh = true, .grh = {.local = {1}, .remote = {2}}};
+			.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {1}, .remote = {2}}};
 
 		w.lose = 0;
 		(void)mad_send_long(&w.client, &to, message, 5000, 200, 1, true, NULL, &s);
 		/* nothing is delivered that we would check */
 		mad_unregister(&w.server);
-		w.server.methods[0] = 0;
+		w.server.reg.methods[0] = 0;
 		assert_int_equal(mad_register(&w.port, &w.server), 0);
 		for (int i = 0; i < 50; i++) {
 			uint8_t mad[MAD_SIZE];
@@ -400,6 +656,13 @@ int main(void)
 		cmocka_unit_test(each_loss),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(each_class),
+		cmocka_unit_test(without_timeout),
+		cmocka_unit_test(what_receivers_say),
+		cmocka_unit_test(unasked),
+		cmocka_unit_test(slow_response),
+		cmocka_unit_test(another_sender),
+		cmocka_unit_test(many_complete),
 		cmocka_unit_test(broken_segments),
 		cmocka_unit_test(strays_and_stops),
 		cmocka_unit_test(many_begin),

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* weft topo: what a topology is made of. */
+#include "cli/topo.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common/say.h"
+#include "topo/draw.h"
+#include "topo/load.h"
+#include "topo/print.h"
+
+enum { KEY_NET = 256, KEY_JSON, KEY_DOT, KEY_SVG, KEY_DO, COLUMNS = 7, CELL = TOPO_TEXT_MAX + 1 };
+
+struct topo_options {
+	const char *what;
+	int form; /* a KEY_, 0: the table */
+	bool live;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct topo_options *o = state->input;
+
+	switch (key) {
+	case KEY_NET:
+	case KEY_JSON:
+	case KEY_DOT:
+	case KEY_SVG:
+		if (o->form && o->form != key)
+			cli_usage(state, "one of --net, --json, --dot and --svg");
+		o->form = key;
+		return 0;
+	case KEY_DO:
+		o->live = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->what)
+			cli_usage(state, "one FILE or SPEC; '%s' is another", arg);
+		o->what = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->what && !o->live)
+			cli_usage(state, "a FILE or a SPEC is needed, as in 'weft topo ft2:8,4,4'");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- the table ---- */
+
+static const char *const heads[COLUMNS] = {
+	"number", "kind", "id", "description", "GUID", "ports", "links"};
+
+/* All that is printed of a topology is printable: who reads or makes one sees to that. */
+static void fill_row(const struct topo *t, uint32_t n, char cells[COLUMNS][CELL])
+{
+	const struct topo_node *node = &t->nodes[n];
+
+	snprintf(cells[0], CELL, "%u", n);
+	snprintf(cells[1], CELL, "%s", topo_kind_name(node->kind));
+	snprintf(cells[2], CELL, "%s", node->id);
+	snprintf(cells[3], CELL, "%s", node->description);
+	snprintf(cells[4], CELL, "0x%016" PRIx64, node->guid);
+	snprintf(cells[5], CELL, "%u", node->n_ports);
+	snprintf(cells[6], CELL, "%u", topo_wired(node));
+}
+
+/* How many columns of a terminal a text takes, if each character takes one. */
+static int columns(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static void print_row(const char *const cells[COLUMNS], const int width[COLUMNS])
+{
+	for (int c = 0; c < COLUMNS; c++) {
+		bool number = c == 0 || c >= 5;
+		int pad = width[c] - columns(cells[c]);
+
+		printf("%s%*s%s%*s", c ? "  " : "", number ? pad : 0, "", cells[c],
+			number || c == COLUMNS - 1 ? 0 : pad, "");
+	}
+	putchar('\n');
+}
+
+static void print_summary(const struct topo *t)
+{
+	unsigned of[TOPO_ROUTER + 1] = {0}, wired = 0;
+
+	for (uint32_t n = 0; n < t->n_nodes; n++) {
+		of[t->nodes[n].kind]++;
+		wired += topo_wired(&t->nodes[n]);
+	}
+	printf("adapters: %u, switches: %u, routers: %u, links: %u\n", of[TOPO_CA], of[TOPO_SWITCH],
+		of[TOPO_ROUTER], wired / 2);
+}
+
+static void print_table(const struct topo *t)
+{
+	char cells[COLUMNS][CELL];
+	const char *row[COLUMNS];
+	int width[COLUMNS];
+
+	for (int c = 0; c < COLUMNS; c++) {
+		row[c] = cells[c];
+		width[c] = columns(heads[c]);
+	}
+	for (uint32_t n = 0; n < t->n_nodes; n++) {
+		fill_row(t, n, cells);
+		for (int c = 0; c < COLUMNS; c++)
+			if (columns(cells[c]) > width[c])
+				width[c] = columns(cells[c]);
+	}
+	print_row(heads, width);
+	for (uint32_t n = 0; n < t->n_nodes; n++) {
+		fill_row(t, n, cells);
+		print_row(row, width);
+	}
+	print_summary(t);
+}
+
+/* ---- the command ---- */
+
+static int print_json(const struct topo *t)
+{
+	json_t *o = topo_json(t);
+	int rc = o ? json_dumpf(o, stdout, JSON_INDENT(2)) : -1;
+
+	json_decref(o);
+	putchar('\n');
+	return rc && !ferror(stdout) ? cli_fail("out of memory") : EXIT_OK;
+}
+
+static int print_form(const struct topo *t, int form)
+{
+	switch (form) {
+	case KEY_NET:
+		topo_print_net(t, stdout);
+		return EXIT_OK;
+	case KEY_JSON:
+		return print_json(t);
+	case KEY_DOT:
+	case KEY_SVG:
+		return (form == KEY_DOT ? topo_draw_dot : topo_draw_svg)(t, stdout)
+			       ? cli_fail("out of memory")
+			       : EXIT_OK;
+	default:
+		print_table(t);
+		return EXIT_OK;
+	}
+}
+
+int cmd_topo(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{"net", KEY_NET, NULL, 0, "print a netlist, from which nothing is left out", 0},
+		{"json", KEY_JSON, NULL, 0, "print one JSON object, for programs", 0},
+		{"dot", KEY_DOT, NULL, 0, "print a graph, for Graphviz", 0},
+		{"svg", KEY_SVG, NULL, 0, "print a picture", 0},
+		{"do", KEY_DO, "COMMAND", 0, "change a running fabric (not supported yet)", 0},
+		{0}};
+	static const struct argp argp = {.options = options,
+		.parser = parse,
+		.args_doc = "FILE|SPEC",
+		.doc = "Shows a topology: its nodes, their ports, and how they are wired.\v"
+		       "FILE is a netlist of ibsim or the output of ibnetdiscover, '-' standard "
+		       "input.  SPEC is ib:N, ft2:RADIX,LEAVES,SPINES, ft3:K, "
+		       "torus:XxYxZ[,HOSTS] or dragonfly:P,A,H.  See weft-topo(1) and "
+		       "weft-fabric(5)."};
+	struct topo_options o = {0};
+	char error[TOPO_ERROR];
+	struct netlist n;
+	int rc;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (o.live)
+		return cli_fail("--do is not supported yet: no fabric runs with a topology; see "
+				"docs/status.md");
+	if (topo_load(&n, o.what, error))
+		return cli_fail("%s", error);
+	rc = print_form(&n.topo, o.form);
+	netlist_free(&n);
+	return rc ? rc : cli_written();
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/tables.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* SL n to VL n mod 8. */
+#define DEFAULT_SL2VL 0x0123456701234567ull
+
+enum { DEFAULT_PKEY = 0xffff, PKEY_BITS = 0x7fff };
+
+static uint64_t sl2vl_rows(const struct tables_shape *n)
+{
+	return n->kind == TABLES_SWITCH ? (n->n_ports + 1) * (n->n_ports + 1) : n->n_ports;
+}
+
+/* How many of each array's entries come before node n. */
+struct sums {
+	uint64_t ports, sl2vl, lft, mft;
+};
+
+static void add(struct sums *sum, const struct tables_shape *n)
+{
+	bool sw = n->kind == TABLES_SWITCH;
+
+	sum->ports += n->n_ports + sw;
+	sum->sl2vl += sl2vl_rows(n);
+	sum->lft += sw ? TABLES_LIDS : 0;
+	sum->mft += sw ? TABLES_MLIDS * tables_positions(n->n_ports) : 0;
+}
+
+static size_t take(size_t *size, uint64_t n, size_t each)
+{
+	size_t at = *size;
+
+	*size += (n * each + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return at;
+}
+
+/* Places the arrays in the mapping. */
+static void lay_out(struct tables *t, uint32_t n_nodes, const struct sums *sum)
+{
+	char *base = t->base;
+	size_t size = 0;
+
+#define PLACE(member, n) t->member = (void *)(base + take(&size, n, sizeof *t->member))
+	PLACE(head, 1);
+	PLACE(nodes, n_nodes);
+	PLACE(ports, sum->ports);
+	PLACE(pkeys, sum->ports * TABLES_PKEYS);
+	PLACE(sl2vl, sum->sl2vl);
+	PLACE(lft, sum->lft);
+	PLACE(mft, sum->mft);
+#undef PLACE
+}
+
+static void number_ports(struct tables *t, uint32_t i, uint64_t first)
+{
+	struct tables_node *n = &t->nodes[i];
+	bool sw = n->kind == TABLES_SWITCH;
+
+	n->port0 = sw ? first : first - 1;
+	for (unsigned p = !sw; p <= n->n_ports; p++)
+		t->ports[n->port0 + p].node = i;
+}
+
+static void fill(struct tables *t, const struct tables_shape *nodes, uint32_t n)
+{
+	struct sums sum = {.ports = 1};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct tables_node *x = &t->nodes[i];
+
+		x->kind = nodes[i].kind;
+		x->n_ports = nodes[i].n_ports;
+		x->sl2vl = sum.sl2vl;
+		x->lft = sum.lft;
+		x->mft = sum.mft;
+		number_ports(t, i, sum.ports);
+		add(&sum, &nodes[i]);
+	}
+	t->head->n_nodes = n;
+	t->head->n_ports = sum.ports;
+}
+
+int tables_create(struct tables *t, const struct tables_shape *nodes, uint32_t n)
+{
+	struct sums sum = {.ports = 1};
+	size_t size;
+
+	memset(t, 0, sizeof *t);
+	for (uint32_t i = 0; i < n; i++)
+		add(&sum, &nodes[i]);
+	size = sum.ports * (sizeof *t->ports + TABLES_PKEYS * sizeof *t->pkeys) +
+	       n * sizeof *t->nodes + sum.sl2vl * sizeof *t->sl2vl + sum.lft * sizeof *t->lft +
+	       sum.mft * sizeof *t->mft + 8 * CACHE_LINE;
+	t->base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (t->base == MAP_FAILED) {
+		t->base = NULL;
+		return -ENOMEM;
+	}
+	lay_out(t, n, &sum);
+	t->size = size;
+	fill(t, nodes, n);
+	return 0;
+}
+
+void tables_free(struct tables *t)
+{
+	if (t->base)
+		munmap(t->base, t->size);
+	memset(t, 0, sizeof *t);
+}
+
+void tables_changed(struct tables *t)
+{
+	atomic_fetch_add_explicit(&t->head->epoch, 1, memory_order_release);
+}
+
+uint16_t tables_pkey(const struct tables *t, uint32_t port, unsigned i)
+{
+	if (!tables_load(&t->ports[port].own_pkeys))
+		return i ? 0 : DEFAULT_PKEY;
+	return tables_load(&t->pkeys[(uint64_t)port * TABLES_PKEYS + i]);
+}
+
+void tables_set_pkey(struct tables *t, uint32_t port, unsigned i, uint16_t pkey)
+{
+	_Atomic uint16_t *own = &t->pkeys[(uint64_t)port * TABLES_PKEYS];
+
+	if (tables_pkey(t, port, i) == pkey)
+		return;
+	if (!tables_load(&t->ports[port].own_pkeys)) {
+		tables_store(&own[0], DEFAULT_PKEY);
+		atomic_store_explicit(&t->ports[port].own_pkeys, 1, memory_order_release);
+	}
+	tables_store(&own[i], pkey);
+}
+
+int tables_find_pkey(const struct tables *t, uint32_t port, uint16_t pkey)
+{
+	if (!(pkey & PKEY_BITS))
+		return -1;
+	for (unsigned i = 0; i < TABLES_PKEYS; i++) {
+		uint16_t own = tables_pkey(t, port, i);
+
+		if (!((own ^ pkey) & PKEY_BITS) && (own | pkey) & ~PKEY_BITS)
+			return i;
+	}
+	return -1;
+}
+
+static _Atomic uint64_t *sl2vl_row(const struct tables *t, uint32_t node, uint8_t in, uint8_t out)
+{
+	const struct tables_node *n = &t->nodes[node];
+	unsigned row = n->kind == TABLES_SWITCH ? in * (n->n_ports + 1u) + out : out - 1u;
+
+	return &t->sl2vl[n->sl2vl + row];
+}
+
+uint64_t tables_sl2vl(const struct tables *t, uint32_t node, uint8_t in, uint8_t out)
+{
+	if (!tables_load(&t->nodes[node].own_sl2vl))
+		return DEFAULT_SL2VL;
+	return tables_load(sl2vl_row(t, node, in, out));
+}
+
+static void own_sl2vl(struct tables *t, uint32_t node)
+{
+	struct tables_node *n = &t->nodes[node];
+	struct tables_shape shape = {n->kind, n->n_ports};
+
+	for (uint64_t i = 0; i < sl2vl_rows(&shape); i++)
+		tables_store(&t->sl2vl[n->sl2vl + i], DEFAULT_SL2VL);
+	atomic_store_explicit(&n->own_sl2vl, 1, memory_order_release);
+}
+
+void tables_set_sl2vl(struct tables *t, uint32_t node, uint8_t in, uint8_t out, uint64_t vls)
+{
+	if (tables_sl2vl(t, node, in, out) == vls)
+		return;
+	if (!tables_load(&t->nodes[node].own_sl2vl))
+		own_sl2vl(t, node);
+	tables_store(sl2vl_row(t, node, in, out), vls);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What weftd and those who have a umad file share of it: a page of the file, and a lane of each
+ * process that uses it.  Both are memory of which only what was touched exists.
+ */
+#pragma once
+
+#include "mad/bell.h"
+#include "mad/ring.h"
+#include "mad/tids.h"
+
+enum umad_page_state {
+	UMAD_PAGE_PKEY = 1, /* headers have the new layout */
+	UMAD_PAGE_GONE = 2, /* the device was removed */
+};
+
+/* Of a file; weftd alone writes what stands before the bell. */
+struct umad_page {
+	_Atomic uint32_t state; /* enum umad_page_state */
+	_Atomic uint32_t held;  /* weftd keeps received MADs back: mad/ring.h */
+	_Alignas(CACHE_LINE) _Atomic uint64_t agent[UMAD_AGENTS]; /* umad_agent_word() */
+	_Alignas(CACHE_LINE) _Atomic uint64_t bell;               /* of the receive ring */
+	struct ring_ends recv;
+	struct tids tids;
+	struct ring_slot recv_slot[1 << UMAD_RECV_LOG_SIZE];
+};
+
+/* Of a process; weftd writes the head and silences the bell, the process the rest. */
+struct umad_lane {
+	_Alignas(CACHE_LINE) _Atomic uint64_t bell; /* of the send ring */
+	_Atomic uint32_t settled; /* claims on the page's bell that were overridden: mad/bell.h */
+	struct ring_ends send;
+	struct ring_slot send_slot[1 << UMAD_SEND_LOG_SIZE];
+};
