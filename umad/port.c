@@ -137,12 +137,12 @@ bool port_has_smi(const umad_port_t *port)
 	return !(be32toh(port->capmask) & CAP_IS_SM_DISABLED);
 }
 
-static bool is_file_of(int number, const char *ca_name, unsigned portnum)
+static bool is_file_of(const char *mad_dir, int number, const char *ca_name, unsigned portnum)
 {
 	char dir[PATH_MAX], device[UMAD_CA_NAME_LEN];
 	unsigned port;
 
-	return !root_path(dir, "infiniband_mad/umad%d", number) &&
+	return snprintf(dir, sizeof dir, "%s/umad%d", mad_dir, number) < PATH_MAX &&
 	       !attr_text(dir, SYS_IB_MAD_DEV, device, sizeof device) &&
 	       !attr_number(dir, SYS_IB_MAD_PORT, &port) && !strcmp(device, ca_name) &&
 	       port == portnum;
@@ -150,8 +150,12 @@ static bool is_file_of(int number, const char *ca_name, unsigned portnum)
 
 int port_umad_number(const char *ca_name, int portnum)
 {
+	char dir[PATH_MAX];
+
+	if (root_path(dir, "infiniband_mad"))
+		return -ENODEV;
 	for (int number = 0; number < UMAD_NUMBERS; number++)
-		if (is_file_of(number, ca_name, portnum))
+		if (is_file_of(dir, number, ca_name, portnum))
 			return number;
 	return -ENODEV;
 }
