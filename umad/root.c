@@ -3,29 +3,10 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/clock.h"
-#include "rdv/admin.h"
+#include "rdv/look.h"
 #include "rdv/paths.h"
-
-static _Atomic uint64_t looked_ns; /* when weftd was last looked for */
-
-static void look_for_weftd(void)
-{
-	uint64_t now = clock_coarse_ns();
-	uint64_t before = atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	const char *autostart = secure_getenv("WEFT_AUTOSTART");
-
-	if (before && now - before < NSEC_PER_SEC)
-		return;
-	if (!autostart || strcmp(autostart, "0"))
-		rdv_start(NULL, false, NULL);
-	atomic_store_explicit(&looked_ns, clock_coarse_ns(), memory_order_relaxed);
-}
 
 /* Its length, or -errno. */
 static int class_dir(char buf[PATH_MAX])
@@ -45,7 +26,7 @@ int root_path(char buf[PATH_MAX], const char *fmt, ...)
 	va_list ap;
 	int len, n;
 
-	look_for_weftd();
+	rdv_look();
 	len = class_dir(buf);
 	if (len < 0)
 		return len;

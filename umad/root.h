@@ -10,7 +10,7 @@
 
 /*
  * Writes the path of what the format names below /sys/class into buf; it need not be there.  Looks
- * for weftd once a second at most, and starts it unless WEFT_AUTOSTART=0: it blocks as rdv_start()
- * does (rdv/admin.h).  -ENAMETOOLONG, and those of rdv_paths_open(): no runtime directory.
+ * for weftd (rdv/look.h): may block.  -ENAMETOOLONG, and those of rdv_paths_open(): no runtime
+ * directory.
  */
 int root_path(char buf[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
