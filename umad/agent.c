@@ -3,28 +3,24 @@
 #include "umad/umad.h"
 
 #include <errno.h>
+#include <infiniband/umad_types.h>
 #include <string.h>
 
 #include "umad/debug.h"
 #include "umad/file.h"
 
-enum {
-	OUI_OPENIB = 0x001405, /* of classes that have none of their own */
-	OUI_MAX = 0xffffff,
-	CLASS_SUBN_LID = 0x01,
-	CLASS_SUBN_DR = 0x81,
-	CLASS_VENDOR2 = 0x30,
-	CLASS_VENDOR2_END = 0x4f,
-};
+enum { OUI_MAX = 0xffffff };
 
 static bool is_vendor2(int mgmt_class)
 {
-	return mgmt_class >= CLASS_VENDOR2 && mgmt_class <= CLASS_VENDOR2_END;
+	return mgmt_class >= UMAD_CLASS_VENDOR_RANGE2_START &&
+	       mgmt_class <= UMAD_CLASS_VENDOR_RANGE2_END;
 }
 
 static uint32_t qpn_of(int mgmt_class)
 {
-	return mgmt_class != CLASS_SUBN_LID && mgmt_class != CLASS_SUBN_DR;
+	return mgmt_class != UMAD_CLASS_SUBN_LID_ROUTED &&
+	       mgmt_class != UMAD_CLASS_SUBN_DIRECTED_ROUTE;
 }
 
 /* The id, or -EPERM with the reason in errno. */
@@ -51,7 +47,7 @@ int umad_register(int portid, int mgmt_class, int mgmt_version, uint8_t rmpp_ver
 		.mgmt_class = (uint8_t)mgmt_class,
 		.class_version = (uint8_t)mgmt_version,
 		.rmpp_version = rmpp_version,
-		.oui = OUI_OPENIB,
+		.oui = UMAD_OPENIB_OUI,
 	};
 
 	return register_old(portid, &agent, method_mask);

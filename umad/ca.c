@@ -12,9 +12,7 @@
 #include "umad/port.h"
 #include "umad/root.h"
 
-enum { NODE_TYPE_CA = 1, NODE_TYPE_ROUTER = 3 };
-
-static const char no_device[] = "mthca0"; /* what programs expect where there is no sysfs */
+const char ca_nobody[] = "mthca0"; /* programs may know it: it has always been this one */
 
 static void optional_text(const char *dir, const char *name, char *out, size_t size)
 {
@@ -175,7 +173,7 @@ int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 
 	if (found < 0) {
 		if (max > 0)
-			strcpy(cas[0], no_device);
+			strcpy(cas[0], ca_nobody);
 		return 1;
 	}
 	for (int i = 0; i < found; i++) {

@@ -4,6 +4,11 @@
 
 #include "umad/umad.h"
 
+enum { NODE_TYPE_CA = 1, NODE_TYPE_SWITCH = 2, NODE_TYPE_ROUTER = 3 };
+
+/* A name that no device has, for answers where there is none. */
+extern const char ca_nobody[];
+
 /*
  * Reads device name with all its ports into *ca; ca_free() it.  -ENOENT: no such device, or no
  * ports; -EIO: a port that port_read() refuses, or whose number is none from 0 to 9; -EINVAL: a

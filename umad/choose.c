@@ -8,8 +8,6 @@
 #include "umad/port.h"
 #include "umad/umad.h"
 
-enum { NODE_TYPE_SWITCH = 2 };
-
 enum rank { RANK_NONE, RANK_USABLE, RANK_ACTIVE };
 
 static bool has_smi_if(const umad_port_t *port, bool smi)
@@ -93,7 +91,7 @@ static int choose_any(int wanted, bool smi, struct choice *out)
 
 	if (!list)
 		return -ENODEV;
-	set_choice(out, "mthca0", 1);
+	set_choice(out, ca_nobody, 1);
 	for (node = list; node && best != RANK_ACTIVE; node = node->next) {
 		int portnum = wanted;
 		enum rank rank = rank_ca(node->ca_name, smi, &portnum);

@@ -10,7 +10,7 @@
 #include "umad/ca.h"
 #include "umad/port.h"
 
-enum { NODE_TYPE_SWITCH = 2, SEEN_MAX = CAS_MAX * UMAD_CA_MAX_PORTS };
+enum { CAS_MAX = 128, SEEN_MAX = CAS_MAX * UMAD_CA_MAX_PORTS };
 
 /* A port of some device. */
 struct seen {

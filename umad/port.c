@@ -13,7 +13,7 @@
 #include "umad/choose.h"
 #include "umad/root.h"
 
-enum { CAP_IS_SM_DISABLED = 1 << 10 };
+enum { CAP_IS_SM_DISABLED = 1 << 10, UMAD_NUMBERS = 192 };
 
 static const struct {
 	const char *name;

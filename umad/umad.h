@@ -11,6 +11,3 @@
 #include <infiniband/umad.h>
 #include <infiniband/umad_str.h>
 #pragma GCC visibility pop
-
-/* Of the newest header; older ones have less room. */
-enum { CAS_MAX = 128, UMAD_NUMBERS = 192 };
