@@ -17,7 +17,6 @@ struct seen {
 	__be64 guid;
 	char ca_name[UMAD_CA_NAME_LEN];
 	bool smi;
-	bool first; /* of its device */
 };
 
 struct survey {
@@ -30,18 +29,14 @@ struct survey {
 
 static void see_ports(struct survey *s, const umad_ca_t *ca)
 {
-	bool first = true;
-
 	for (int i = 0; i <= ca->numports; i++) {
 		const umad_port_t *port = ca->ports[i];
 		struct seen *seen = &s->port[s->n];
 
 		if (!port || !port->port_guid || !port_is_ib(port))
 			continue;
-		*seen = (struct seen){
-			.guid = port->port_guid, .smi = port_has_smi(port), .first = first};
+		*seen = (struct seen){.guid = port->port_guid, .smi = port_has_smi(port)};
 		strcpy(seen->ca_name, ca->ca_name);
-		first = false;
 		s->n++;
 	}
 }
@@ -89,15 +84,19 @@ static void join_pair(struct umad_ca_pair *pair, const struct seen *port, bool s
 		strcpy(pair->gsi_name, port->ca_name);
 }
 
-/* By the first port of each device. */
+/* A device is in one pair, by its first port that finds room in one. */
 static void make_pairs(struct survey *s, struct umad_ca_pair *pairs, size_t max)
 {
+	const char *paired = "";
+
 	for (size_t i = 0; i < s->n; i++) {
 		const struct seen *port = &s->port[i];
-		int at = port->first ? pair_of(s, port->guid, max) : -1;
+		int at = strcmp(port->ca_name, paired) ? pair_of(s, port->guid, max) : -1;
 
-		if (at >= 0)
-			join_pair(&pairs[at], port, is_shared(s, port->guid));
+		if (at < 0)
+			continue;
+		join_pair(&pairs[at], port, is_shared(s, port->guid));
+		paired = port->ca_name;
 	}
 }
 

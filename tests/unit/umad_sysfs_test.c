@@ -400,6 +400,24 @@ static void test_pair_ports(void **state)
 	assert_int_equal(pair.gsi_preferred_port, 2);
 }
 
+/* A device that finds no room for a pair of its own joins that of a later port. */
+static void test_pairs_without_room(void **state)
+{
+	const struct tree_port one = {.guid = 0x11}, two = {.guid = 0x12};
+	struct umad_ca_pair pair;
+
+	(void)state;
+	tree_ca("a0", "1: CA");
+	tree_add_port("a0", 1, 0, &one);
+	tree_ca("b0", "1: CA");
+	tree_add_port("b0", 1, 1, &two);
+	tree_add_port("b0", 2, 2, &one);
+	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 0), 0);
+	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), 1);
+	assert_string_equal(pair.smi_name, "b0");
+	assert_string_equal(pair.gsi_name, "");
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -425,7 +443,8 @@ int main(void)
 		ON_EMPTY_TREE(test_two_ports), ON_EMPTY_TREE(test_choice_of_device),
 		ON_EMPTY_TREE(test_switch), ON_EMPTY_TREE(test_ethernet),
 		ON_EMPTY_TREE(test_smi_port), ON_EMPTY_TREE(test_pairs),
-		ON_EMPTY_TREE(test_split_pair), ON_EMPTY_TREE(test_pair_ports)};
+		ON_EMPTY_TREE(test_split_pair), ON_EMPTY_TREE(test_pair_ports),
+		ON_EMPTY_TREE(test_pairs_without_room)};
 
 	return cmocka_run_group_tests(tests, start, stop);
 }
