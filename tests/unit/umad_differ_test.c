@@ -247,10 +247,10 @@ static void compare_device(const char *name, int n_ports)
 static void compare_all(void)
 {
 	compare_names();
-	compare_device(NULL, 4);
-	compare_device("a0", 3);
-	compare_device("b0", 4);
-	compare_device("none", 2);
+	compare_device(NULL, 3);
+	compare_device("a0", 2);
+	compare_device("b0", 3);
+	compare_device("none", 1);
 }
 
 /* All kinds of ports of a device with one and of one with two. */
@@ -279,7 +279,8 @@ static void test_ports(void **state)
 		tree_add_port("a0", 1, 0, &one);
 		tree_add_port("b0", 1, 1, &two);
 		tree_add_port("b0", 2, 2, &one);
-		compare_all();
+		compare_device(NULL, 2);
+		compare_device("b0", 1);
 	}
 }
 
@@ -317,19 +318,20 @@ static void test_broken(void **state)
 	char path[64];
 
 	(void)state;
-	for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+	for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+		tree_clear(0);
+		tree_ca("a0", "1: CA");
+		tree_add_port("a0", 1, 0, &port);
+		snprintf(path, sizeof path, "infiniband/a0/%s", files[f]);
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
-			tree_clear(0);
-			tree_ca("a0", "1: CA");
-			tree_add_port("a0", 1, 0, &port);
-			snprintf(path, sizeof path, "infiniband/a0/%s", files[f]);
 			if (texts[t])
 				tree_set(path, texts[t]);
 			else
 				tree_del(path);
 			compare_device(NULL, 1);
-			compare_device("a0", 2);
+			compare_device("a0", 1);
 		}
+	}
 }
 
 static bool show_tree(void)
