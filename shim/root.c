@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "rdv/admin.h"
+#include "rdv/look.h"
 #include "rdv/paths.h"
 #include "shim/next.h"
 
@@ -16,7 +15,6 @@ enum { UNKNOWN, PUBLISHING, KNOWN };
 
 static _Atomic int state;
 static char known[PATH_MAX];
-static _Atomic uint64_t looked_ns; /* when weftd was last looked for */
 
 /* False, and root untouched, if there is no runtime directory: nothing to remember. */
 static bool find_root(char *root)
@@ -36,19 +34,6 @@ static bool find_root(char *root)
 	return true;
 }
 
-static void look_for_weftd(void)
-{
-	uint64_t now = clock_coarse_ns(), before;
-	const char *autostart = secure_getenv("WEFT_AUTOSTART");
-
-	before = atomic_load_explicit(&looked_ns, memory_order_relaxed);
-	if (before && now - before < NSEC_PER_SEC)
-		return;
-	if (!autostart || strcmp(autostart, "0"))
-		rdv_start(NULL, false, NULL);
-	atomic_store_explicit(&looked_ns, clock_coarse_ns(), memory_order_relaxed);
-}
-
 /* Nobody waits for another thread here: it may be the one that our signal interrupted. */
 void tree_root(char root[PATH_MAX])
 {
@@ -57,7 +42,7 @@ void tree_root(char root[PATH_MAX])
 	strcpy(root, "/proc/self/no-weft-tree");
 	if (!environ) /* libc is not initialised yet: where is not known */
 		return;
-	look_for_weftd();
+	rdv_look();
 	if (atomic_load_explicit(&state, memory_order_acquire) == KNOWN) {
 		strcpy(root, known);
 		return;
