@@ -344,7 +344,7 @@ void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg 
 		cm_answer_rej(cm, from, m->hdr.tid, 0, req->local_comm_id, CM_ABOUT_REQ, reason);
 		return;
 	}
-	old = id_by_remote_qp(cm, req->ca_guid, req->qpn);
+	old = id_by_remote_qp(cm, req->ca_guid, from->grh.remote, req->qpn);
 	if (old) { /* its peer was started anew and does not know of it */
 		cm->counts[CM_N_STALE]++;
 		id_event_simple(old, CM_EV_DISCONNECTED, 0);

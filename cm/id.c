@@ -142,12 +142,14 @@ static bool is_connected(const struct cm_id *id)
 }
 
 /* Only peers on other machines can lose track of a connection; ours are known to have died. */
-struct cm_id *id_by_remote_qp(const struct cm *cm, uint64_t guid, uint32_t qpn)
+struct cm_id *id_by_remote_qp(
+	const struct cm *cm, uint64_t guid, const uint8_t gid[16], uint32_t qpn)
 {
-	if (guid == cm->ca_guid)
+	if (cm->env.is_local(cm->env.arg, gid))
 		return NULL;
 	for (struct cm_id *id = cm->ids; id; id = id->next)
-		if (id->remote_qpn == qpn && id->remote_guid == guid && is_connected(id))
+		if (id->remote_qpn == qpn && id->remote_guid == guid && is_connected(id) &&
+			memcmp(id->addr.grh.remote, gid, sizeof id->addr.grh.remote) == 0)
 			return id;
 	return NULL;
 }

@@ -30,8 +30,12 @@ void id_set_remote(struct cm_id *id, uint32_t remote_comm);
 /* Takes it out again: before its peer's address changes. */
 void id_clear_remote(struct cm_id *id);
 struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint8_t remote_gid[16]);
-/* Another id that is connected to that QP of that adapter. */
-struct cm_id *id_by_remote_qp(const struct cm *cm, uint64_t guid, uint32_t qpn);
+/*
+ * The id that is connected to that QP of the adapter with that GUID and GID, both: clones of one
+ * machine may have a GUID in common.  NULL: none, or the GID is ours.
+ */
+struct cm_id *id_by_remote_qp(
+	const struct cm *cm, uint64_t guid, const uint8_t gid[16], uint32_t qpn);
 
 /* Tells the owner.  e: type, status and, where they matter, param and priv are filled in. */
 void id_event(struct cm_id *id, struct cm_event *e);

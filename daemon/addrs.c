@@ -13,7 +13,7 @@
 #include "base/rtnl.h"
 
 struct link_info {
-	uint32_t ifindex, flags;
+	uint32_t ifindex, flags, mtu;
 	char name[16];
 };
 
@@ -42,8 +42,13 @@ static int on_link(const struct nlmsghdr *nlh, void *data)
 	}
 	info = &l->links[l->n_links++];
 	*info = (struct link_info){.ifindex = ifi->ifi_index, .flags = ifi->ifi_flags};
-	mnl_attr_for_each(a, nlh, sizeof *ifi) if (mnl_attr_get_type(a) == IFLA_IFNAME)
-		strncpy(info->name, mnl_attr_get_str(a), sizeof info->name - 1);
+	mnl_attr_for_each(a, nlh, sizeof *ifi)
+	{
+		if (mnl_attr_get_type(a) == IFLA_IFNAME)
+			strncpy(info->name, mnl_attr_get_str(a), sizeof info->name - 1);
+		else if (mnl_attr_get_type(a) == IFLA_MTU)
+			info->mtu = mnl_attr_get_u32(a);
+	}
 	return MNL_CB_OK;
 }
 
@@ -76,6 +81,7 @@ static int on_addr(const struct nlmsghdr *nlh, void *data)
 	else
 		return MNL_CB_OK;
 	g->ifindex = ifa->ifa_index;
+	g->mtu = link->mtu;
 	g->loopback = link->flags & IFF_LOOPBACK;
 	memcpy(g->ifname, link->name, sizeof g->ifname);
 	l->n_addrs++;

@@ -49,7 +49,7 @@ int cm_requests_start(struct cm_requests *k, struct server *s, struct mad_port *
 		.random = random_word,
 		.arg = k,
 	};
-	k->cm.ca_guid = be64toh(s->page->node_guid);
+	k->cm.ca_guid = be64toh(s->node->page->node_guid);
 	k->cm.epoch = s->epoch;
 	return cm_init(&k->cm, port);
 }
@@ -83,13 +83,16 @@ void cm_requests_run(struct cm_requests *k)
 
 /* ---- what processes ask ---- */
 
-/* A struct cm_call of exactly the length that it says. */
+_Static_assert(PROTO_CM_CALL_LEAST == offsetof(struct cm_call, priv) &&
+		       PROTO_CM_CALL_MOST == sizeof(struct cm_call),
+	"the table of rdv/proto.c");
+
+/* A struct cm_call of exactly the length that it says; what the table wants was looked at. */
 static const struct cm_call *call_of(const struct proto_in *in)
 {
-	const struct cm_call *call = (const struct cm_call *)in->data;
+	const struct cm_call *call = (const struct cm_call *)in->payload.bytes;
 
-	if (in->len < offsetof(struct cm_call, priv) || call->param.priv_len > CM_PRIV_MAX ||
-		in->len != cm_call_size(call))
+	if (call->param.priv_len > CM_PRIV_MAX || in->len != cm_call_size(call))
 		return NULL;
 	return call;
 }
@@ -102,16 +105,16 @@ static int act(struct cm_requests *k, uint32_t owner, const struct proto_in *in,
 
 	if (!call)
 		return -EINVAL;
-	switch (in->msg.op) {
+	switch (in->head.op) {
 	case OP_CM_BIND:
 		ret = cm_bind(&k->cm, owner, call, &port);
-		r->msg.qpn = port;
+		r->payload.cm_bound.port = port;
 		return ret;
 	case OP_CM_LISTEN:
 		return cm_listen(&k->cm, owner, call);
 	case OP_CM_CONNECT:
-		ret = cm_connect(&k->cm, owner, call, &r->msg.id, &port);
-		r->msg.qpn = port;
+		ret = cm_connect(&k->cm, owner, call, &r->payload.cm_connecting.comm_id, &port);
+		r->payload.cm_connecting.port = port;
 		return ret;
 	case OP_CM_ACCEPT:
 		return cm_accept(&k->cm, owner, call);
@@ -137,10 +140,10 @@ static void follow(struct cm_requests *k, uint32_t owner, const struct proto_in 
 {
 	const struct cm_call *call = call_of(in);
 
-	if (call && in->msg.op == OP_CM_MIGRATE)
+	if (call && in->head.op == OP_CM_MIGRATE)
 		channels_move(k->channels, owner, call->handle, call->channel);
 	/* One way: nothing is queued about it, as its owner knows. */
-	if (call && in->msg.op == OP_CM_DESTROY && in->msg.cookie)
+	if (call && in->head.op == OP_CM_DESTROY && in->head.cookie)
 		channels_purge(k->channels, owner, call->handle);
 }
 
@@ -149,8 +152,7 @@ static int lend(struct cm_requests *k, uint32_t owner, struct reply *r)
 	uint16_t first = 0;
 	int ret = cm_lend(&k->cm, owner, &first);
 
-	r->msg.qpn = first;
-	r->msg.size = CM_LOAN;
+	r->payload.cm_loan = (struct proto_cm_loan){.first = first, .count = CM_LOAN};
 	return ret;
 }
 
@@ -159,7 +161,7 @@ int cm_requests_do(
 {
 	int ret;
 
-	if (in->msg.op == OP_CM_LEND)
+	if (in->head.op == OP_CM_LEND)
 		return lend(k, owner, r);
 	ret = act(k, owner, in, r);
 	if (!ret)

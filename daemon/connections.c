@@ -151,31 +151,31 @@ void connections_end(struct server *s)
 
 /* ---- requests ---- */
 
-static void taken(struct connections *k, uint32_t owner, const struct proto_msg *msg)
+static void taken(struct connections *k, uint32_t owner, const struct proto_cm_taken *call)
 {
-	if (msg->qpn)
-		cm_taken(&k->cms.cm, owner, msg->qpn);
-	channels_taken(&k->channels, owner, msg->id, msg->size);
+	if (call->handle)
+		cm_taken(&k->cms.cm, owner, call->handle);
+	channels_taken(&k->channels, owner, call->channel, call->events);
 }
 
 int connections_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	struct connections *k = of(s);
-	uint32_t owner = c->process->id;
+	uint32_t owner = c->process->id, channel = in->payload.channel.id;
 	int ret = 0;
 
-	switch (in->msg.op) {
+	switch (in->head.op) {
 	case OP_CM_ADD_CHANNEL:
-		return channels_add(&k->channels, owner, in->msg.id, in->fds[0]);
+		return channels_add(&k->channels, owner, channel, in->fds[0]);
 	case OP_CM_LEND:
 		return cm_requests_do(&k->cms, owner, in, r);
 	case OP_CM_DEL_CHANNEL:
-		ret = channels_del(&k->channels, owner, in->msg.id);
+		ret = channels_del(&k->channels, owner, channel);
 		break;
 	case OP_CM_WAKE_CHANNEL:
-		return channels_wake(&k->channels, owner, in->msg.id);
+		return channels_wake(&k->channels, owner, channel);
 	case OP_CM_TAKEN:
-		taken(k, owner, &in->msg);
+		taken(k, owner, &in->payload.cm_taken);
 		break;
 	default:
 		ret = cm_requests_do(&k->cms, owner, in, r);

@@ -72,7 +72,7 @@ static void write_files(struct server *s)
 	int ret;
 
 	snprintf(name, sizeof name, "%s.tree", s->paths.name);
-	ret = sysfs_write(s->paths.dir_fd, name, s->page);
+	ret = sysfs_write(s->paths.dir_fd, name, s->node->page);
 	if (ret)
 		log_line(
 			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
@@ -109,11 +109,11 @@ void events_addrs(struct server *s, struct watch *w, uint32_t events)
 	if (n < 0) {
 		log_line(LOG_LVL_WARN, "cannot list addresses: %s; loopback only", strerror(-n));
 		n = 0;
-		uplinks = s->page->port.state == IBV_PORT_ACTIVE;
+		uplinks = s->node->page->port[0].state == IBV_PORT_ACTIVE;
 	}
 	/* A host without a network has a port all the same: loopback. */
 	s->had_uplink |= uplinks > 0;
-	news = identity_update(s->page, addrs, n, uplinks || !s->had_uplink);
+	news = identity_update(s->node->page, addrs, n, uplinks || !s->had_uplink);
 	if (news.lost)
 		server_refuse(s, REF_GIDS_FULL);
 	write_files(s);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/identity.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -19,45 +18,6 @@ enum {
 	DEFAULT_PKEY = 0xffff,
 };
 
-/* What is the same after each start of this host, and on no other. */
-static void host_name(char *buf, size_t size)
-{
-	FILE *f = fopen("/etc/machine-id", "re");
-
-	buf[0] = '\0';
-	if (f) {
-		if (!fgets(buf, size, f))
-			buf[0] = '\0';
-		fclose(f);
-	}
-	buf[strcspn(buf, "\n")] = '\0';
-	if (!buf[0] && gethostname(buf, size) == 0)
-		buf[size - 1] = '\0';
-}
-
-/* FNV-1a, then a finalizer: neighbours in name are not neighbours in number. */
-static uint64_t hash(const char *a, const char *b)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *a; a++)
-		h = (h ^ (uint8_t)*a) * 0x100000001b3ull;
-	h = (h ^ 0xff) * 0x100000001b3ull;
-	for (; *b; b++)
-		h = (h ^ (uint8_t)*b) * 0x100000001b3ull;
-	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-	return h ^ h >> 33;
-}
-
-uint64_t identity_guid(const char *fabric)
-{
-	const uint64_t group = 1ull << 56, local = 2ull << 56;
-	char host[256];
-
-	host_name(host, sizeof host);
-	return htobe64((hash(host, fabric) & ~group) | local);
-}
-
 static void fill_port(struct fabric_port *port)
 {
 	port->state = IBV_PORT_ACTIVE;
@@ -67,24 +27,30 @@ static void fill_port(struct fabric_port *port)
 	port->link_layer = IBV_LINK_LAYER_ETHERNET;
 	port->active_width = WIDTH_4X;
 	port->active_speed = SPEED_EDR;
+	port->cap_mask = PORT_CAP_CM;
 	port->n_pkeys = 1;
 	port->pkey[0] = DEFAULT_PKEY;
 }
 
-static void fill_page(struct fabric_page *page, const char *fabric)
+static void fill_page(struct fabric_page *page, const char *fabric, uint64_t guid)
 {
-	page->version = 1;
+	page->version = 2;
 	snprintf(page->fabric, sizeof page->fabric, "%s", fabric);
 	snprintf(page->device, sizeof page->device, "weft0");
-	page->node_guid = identity_guid(fabric);
+	page->node_guid = guid;
 	page->sys_image_guid = page->node_guid;
 	page->n_ports = 1;
-	fill_port(&page->port);
+	fill_port(&page->port[0]);
 }
 
-int identity_create(const char *fabric, struct fabric_page **page, int *fd)
+static size_t page_size(void)
 {
-	size_t size = (sizeof **page + 4095) & ~4095ul;
+	return (sizeof(struct fabric_page) + 4095) & ~4095ul;
+}
+
+int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd)
+{
+	size_t size = page_size();
 	void *p = MAP_FAILED;
 	int ret;
 
@@ -95,12 +61,19 @@ int identity_create(const char *fabric, struct fabric_page **page, int *fd)
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (p == MAP_FAILED || fcntl(*fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
 		ret = -errno;
+		if (p != MAP_FAILED)
+			munmap(p, size);
 		close(*fd);
 		return ret;
 	}
 	*page = p;
-	fill_page(*page, fabric);
+	fill_page(*page, fabric, guid);
 	return 0;
+}
+
+void identity_end(struct fabric_page *page)
+{
+	munmap(page, page_size());
 }
 
 /* Returns true if that is a change. */
@@ -120,16 +93,19 @@ struct identity_news identity_update(
 {
 	static struct fabric_gid before[FABRIC_MAX_GIDS];
 	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
+	const struct gid_addr *main4 = gid_main_ipv4(addrs, n);
+	struct fabric_port *port = &page->port[0];
 	struct identity_news news;
 	bool changed;
 
-	memcpy(before, page->port.gid, sizeof before);
+	memcpy(before, port->gid, sizeof before);
 	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	news.lost = gid_table_update(&page->port, page->node_guid, addrs, n);
-	changed = set_state(&page->port, port_up);
+	news.lost = gid_table_update(port, page->node_guid, addrs, n);
+	port->active_mtu = gid_port_mtu(main4 ? main4->mtu : 0);
+	changed = set_state(port, port_up);
 	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
-	news.gids = memcmp(before, page->port.gid, sizeof before) != 0;
+	news.gids = memcmp(before, port->gid, sizeof before) != 0;
 	news.went_up = changed && port_up;
 	news.went_down = changed && !port_up;
 	return news;

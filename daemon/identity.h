@@ -8,13 +8,13 @@
 #include "fabric/gid_table.h"
 
 /*
- * Makes the fabric page of an Ethernet node with one port and no GIDs: *page for writing, *fd a
- * memfd that can only be mapped read-only any more.  -errno.
+ * Makes the fabric page of an Ethernet node with that GUID (daemon/guid.h), one port and no GIDs:
+ * *page for writing, *fd a memfd that can only be mapped read-only any more.  -errno.
  */
-int identity_create(const char *fabric, struct fabric_page **page, int *fd);
+int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd);
 
-/* The node GUID of this host in a fabric, network order; the same after each start. */
-uint64_t identity_guid(const char *fabric);
+/* Unmaps it; the fd is the caller's. */
+void identity_end(struct fabric_page *page);
 
 /* What a look at the host's addresses and links brought. */
 struct identity_news {
@@ -23,6 +23,6 @@ struct identity_news {
 	bool went_up, went_down; /* the port */
 };
 
-/* Publishes the host's addresses as GIDs, and the state of the port. */
+/* Publishes the host's addresses as GIDs of port 1, and the state and MTU of that port. */
 struct identity_news identity_update(
 	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up);

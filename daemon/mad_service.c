@@ -11,7 +11,7 @@
 
 bool mad_service_is_local(const struct mad_service *m, const uint8_t gid[MAD_GID])
 {
-	const struct fabric_port *port = &m->server->page->port;
+	const struct fabric_port *port = &m->server->node->page->port[0];
 
 	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
 		if (port->gid[i].type && memcmp(port->gid[i].raw, gid, MAD_GID) == 0)

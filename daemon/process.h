@@ -23,6 +23,7 @@ struct process {
 	int seg_fd, async_fd;
 	int arena_fd; /* pages/arena.h; -1: none could be had */
 	struct seg *seg;
+	const struct node *node; /* that it works on */
 	struct session *session; /* NULL: the connection broke, the process lives */
 	struct channel *channels;
 	uint32_t n_channels, channels_room;

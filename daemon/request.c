@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What weftd does for each op of rdv/proto.h. */
+#include "daemon/request.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
-#include "daemon/session.h"
 #include "daemon/status.h"
 #include "pages/piece.h"
 
@@ -44,25 +44,27 @@ static bool our_netns(const struct server *s, int fd)
 	return fstat(fd, &st) == 0 && st.st_dev == s->netns_dev && st.st_ino == s->netns_ino;
 }
 
-static void give_arena(const struct process *p, struct reply *r)
+static void give_arena(const struct process *p, struct reply *r, uint32_t *flags)
 {
 	if (p->arena_fd < 0)
 		return;
-	r->msg.flags |= PROTO_ARENA;
+	*flags |= PROTO_ARENA;
 	r->fds[r->n_fds++] = p->arena_fd;
 }
 
 static void give_attachment(const struct server *s, const struct process *p, struct reply *r)
 {
-	r->msg.attach_id = p->id;
-	r->msg.hub_id = s->env.hub_id;
-	r->msg.size = SEG_SIZE;
-	r->fds[0] = s->page_fd;
+	struct proto_attached *reply = &r->payload.attached;
+
+	reply->attach_id = p->id;
+	reply->hub_id = s->env.hub_id;
+	reply->segment_size = SEG_SIZE;
+	r->fds[0] = p->node->page_fd;
 	r->fds[1] = s->hub_fd;
 	r->fds[2] = p->seg_fd;
 	r->fds[3] = p->async_fd;
 	r->n_fds = 4;
-	give_arena(p, r);
+	give_arena(p, r, &reply->flags);
 }
 
 /* Failures of making or adopting a process, by name. */
@@ -91,14 +93,15 @@ static int take_up(struct server *s, struct session *c, struct process *p)
 
 static int adopt(struct server *s, struct session *c, struct proto_in *in, struct process **p)
 {
+	const struct proto_attach *call = &in->payload.attach;
 	int pidfd, ret;
 
 	if (in->n_fds < 3)
 		return refused(s, REF_BAD_SEGMENT, -ESTALE);
-	if (in->msg.attach_id == s->env.hub_id)
+	if (call->attach_id == s->env.hub_id)
 		return refused(s, REF_ID_CONFLICT, -EEXIST);
 	pidfd = peer_pidfd(c);
-	ret = process_adopt(s, in->msg.attach_id, c->pid, pidfd, in->fds[1], in->fds[2],
+	ret = process_adopt(s, call->attach_id, c->pid, pidfd, in->fds[1], in->fds[2],
 		in->n_fds > 3 ? in->fds[3] : -1, p);
 	if (ret) {
 		if (pidfd >= 0)
@@ -109,8 +112,8 @@ static int adopt(struct server *s, struct session *c, struct proto_in *in, struc
 	proto_take_fd(in, 2);
 	proto_take_fd(in, 3);
 	/* Whatever our predecessor held in there when it died. */
-	if (in->msg.hub_id && in->msg.hub_id != s->env.hub_id)
-		recover_death(&s->env, (*p)->seg, (*p)->id, in->msg.hub_id);
+	if (call->hub_id && call->hub_id != s->env.hub_id)
+		recover_death(&s->env, (*p)->seg, (*p)->id, call->hub_id);
 	recover_adopt(&s->env, (*p)->seg, (*p)->id);
 	return 0;
 }
@@ -130,24 +133,30 @@ static int create(struct server *s, struct session *c, struct process **p)
 
 static int do_attach(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
+	const struct proto_attach *call = &in->payload.attach;
+	const struct node *node = nodes_find(&s->nodes, call->node);
+	bool again = call->flags & PROTO_AGAIN;
 	struct process *p = NULL;
 	int ret;
 
 	if (c->process)
 		return refused(s, REF_BAD_MESSAGE, 1);
+	if (!node)
+		return refused(s, REF_UNKNOWN_PEER, -ENODEV);
 	/* Who was with us before may have moved since: its objects stay. */
-	if (!(in->msg.flags & PROTO_AGAIN) && !our_netns(s, in->fds[0]))
+	if (!again && !our_netns(s, in->fds[0]))
 		return refused(s, REF_OTHER_NETNS, -EACCES);
-	if (in->msg.flags & PROTO_AGAIN) {
-		p = process_find(s, in->msg.attach_id);
+	if (again) {
+		p = process_find(s, call->attach_id);
 		ret = p ? take_up(s, c, p) : adopt(s, c, in, &p);
 	} else {
 		ret = create(s, c, &p);
 	}
 	if (ret)
 		return ret;
-	p->own_pid = in->msg.pid;
-	p->pid_ns = in->msg.pid_ns;
+	p->own_pid = call->pid;
+	p->pid_ns = call->pid_ns;
+	p->node = node;
 	p->session = c;
 	c->process = p;
 	give_attachment(s, p, r);
@@ -162,13 +171,13 @@ static int do_lease(struct server *s, struct session *c, struct proto_in *in, st
 	(void)in;
 	if (block < 0)
 		return block;
-	r->msg.qpn = block * LEASE_QPNS;
+	r->payload.block.first_qpn = block * LEASE_QPNS;
 	return 0;
 }
 
 static int do_claim(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	int ret = lease_claim(&s->leases, in->msg.qpn / LEASE_QPNS, c->process->id);
+	int ret = lease_claim(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
 
 	(void)r;
 	return ret == -EEXIST ? refused(s, REF_LEASE_CONFLICT, ret) : ret;
@@ -177,23 +186,25 @@ static int do_claim(struct server *s, struct session *c, struct proto_in *in, st
 static int do_return(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	(void)r;
-	return lease_return(&s->leases, in->msg.qpn / LEASE_QPNS, c->process->id);
+	return lease_return(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
 }
 
 static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	uint32_t id = in->msg.qpn ? lease_owner(&s->leases, in->msg.qpn) : in->msg.attach_id;
+	const struct proto_find *call = &in->payload.find;
+	uint32_t id = call->qpn ? lease_owner(&s->leases, call->qpn) : call->attach_id;
 	const struct process *p = process_find(s, id);
+	struct proto_found *reply = &r->payload.found;
 
 	(void)c;
 	if (!p)
 		return -ENOENT;
-	r->msg.attach_id = p->id;
-	r->msg.pid = p->own_pid;
-	r->msg.pid_ns = p->pid_ns;
+	reply->attach_id = p->id;
+	reply->pid = p->own_pid;
+	reply->pid_ns = p->pid_ns;
 	r->fds[r->n_fds++] = p->seg_fd;
 	r->fds[r->n_fds++] = p->async_fd;
-	give_arena(p, r);
+	give_arena(p, r, &reply->flags);
 	if (p->death.fd >= 0)
 		r->fds[r->n_fds++] = p->death.fd;
 	return 0;
@@ -212,14 +223,14 @@ static bool is_eventfd(int fd)
 
 static int do_add_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
+	uint32_t id = in->payload.channel.id;
 	int ret;
 
 	(void)r;
 	/* On anything else our write might block, and peers would not map it. */
-	if (in->msg.id & PROTO_BACKING ? !piece_file(in->fds[0])
-				       : in->msg.id == 0 || !is_eventfd(in->fds[0]))
+	if (id & PROTO_BACKING ? !piece_file(in->fds[0]) : id == 0 || !is_eventfd(in->fds[0]))
 		return refused(s, REF_BAD_FDS, -EINVAL);
-	ret = process_add_channel(s, c->process, in->msg.id, in->fds[0]);
+	ret = process_add_channel(s, c->process, id, in->fds[0]);
 	if (!ret)
 		proto_take_fd(in, 0);
 	return ret;
@@ -228,50 +239,54 @@ static int do_add_channel(struct server *s, struct session *c, struct proto_in *
 static int do_del_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	(void)r;
-	return process_del_channel(s, c->process, in->msg.id);
+	return process_del_channel(s, c->process, in->payload.channel.id);
 }
 
 static int do_get_channel(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	const struct process *p = process_find(s, in->msg.attach_id);
+	const struct proto_peer_channel *call = &in->payload.peer_channel;
+	const struct process *p = process_find(s, call->attach_id);
 
 	(void)c;
-	if (!p || process_channel(p, in->msg.id) < 0)
+	if (!p || process_channel(p, call->id) < 0)
 		return -ENOENT;
-	r->fds[r->n_fds++] = process_channel(p, in->msg.id);
+	r->fds[r->n_fds++] = process_channel(p, call->id);
 	return 0;
 }
 
 static int do_set_timer(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	struct process *p = process_find(s, in->msg.attach_id);
+	const struct proto_timer *call = &in->payload.timer;
+	struct process *p = process_find(s, call->attach_id);
+	uint32_t end = call->index & SEG_TIMER_CQ ? SEG_CQS : SEG_QPS;
 
 	(void)c;
 	(void)r;
-	if (!p || (in->msg.id & ~SEG_TIMER_CQ) >= (in->msg.id & SEG_TIMER_CQ ? SEG_CQS : SEG_QPS))
+	if (!p || (call->index & ~SEG_TIMER_CQ) >= end)
 		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
-	recover_timer(&s->env, p->seg, p->id, in->msg.id);
+	recover_timer(&s->env, p->seg, p->id, call->index);
 	return 0;
 }
 
 static int do_fire(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	struct process *p = process_find(s, in->msg.attach_id);
+	const struct proto_peer_channel *call = &in->payload.peer_channel;
+	struct process *p = process_find(s, call->attach_id);
 
 	(void)c;
 	(void)r;
 	if (!p)
 		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
-	process_fire(s, p, in->msg.id);
+	process_fire(s, p, call->id);
 	return 0;
 }
 
 static int do_members(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	const struct process *p = c->process;
-	int ret = in->msg.id
-			  ? members_change(&s->members, s->env.hub, p->seg, p->id, in->msg.id - 1)
-			  : members_update(&s->members, s->env.hub, p->seg, p->id);
+	uint32_t entry = in->payload.members.entry;
+	int ret = entry ? members_change(&s->members, s->env.hub, p->seg, p->id, entry - 1)
+			: members_update(&s->members, s->env.hub, p->seg, p->id);
 
 	(void)r;
 	if (!ret)
@@ -287,7 +302,7 @@ static int do_ping(struct server *s, struct session *c, struct proto_in *in, str
 
 static int do_status(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	int fd = status_memfd(s, &r->msg.size);
+	int fd = status_memfd(s, &r->payload.status.size);
 
 	(void)c;
 	(void)in;
@@ -314,52 +329,69 @@ static int do_shutdown(struct server *s, struct session *c, struct proto_in *in,
 
 static const struct request {
 	int (*handle)(struct server *s, struct session *c, struct proto_in *in, struct reply *r);
-	int min_fds, max_fds;
 	bool attached; /* only for an attached process */
 } requests[OP_COUNT] = {
-	[OP_ATTACH] = {do_attach, 1, 4, false},
-	[OP_LEASE] = {do_lease, 0, 0, true},
-	[OP_CLAIM] = {do_claim, 0, 0, true},
-	[OP_RETURN] = {do_return, 0, 0, true},
-	[OP_FIND_QPN] = {do_find_qpn, 0, 0, true},
-	[OP_ADD_CHANNEL] = {do_add_channel, 1, 1, true},
-	[OP_DEL_CHANNEL] = {do_del_channel, 0, 0, true},
-	[OP_GET_CHANNEL] = {do_get_channel, 0, 0, true},
-	[OP_SET_TIMER] = {do_set_timer, 0, 0, true},
-	[OP_FIRE] = {do_fire, 0, 0, true},
-	[OP_MEMBERS] = {do_members, 0, 0, true},
-	[OP_PING] = {do_ping, 0, 0, false},
-	[OP_STATUS] = {do_status, 0, 0, false},
-	[OP_STAY] = {do_stay, 0, 0, false},
-	[OP_SHUTDOWN] = {do_shutdown, 0, 0, false},
-	[OP_CM_ADD_CHANNEL] = {connections_request, 1, 1, true},
-	[OP_CM_DEL_CHANNEL] = {connections_request, 0, 0, true},
-	[OP_CM_WAKE_CHANNEL] = {connections_request, 0, 0, true},
-	[OP_CM_TAKEN] = {connections_request, 0, 0, true},
-	[OP_CM_BIND] = {connections_request, 0, 0, true},
-	[OP_CM_LISTEN] = {connections_request, 0, 0, true},
-	[OP_CM_CONNECT] = {connections_request, 0, 0, true},
-	[OP_CM_ACCEPT] = {connections_request, 0, 0, true},
-	[OP_CM_READY] = {connections_request, 0, 0, true},
-	[OP_CM_REJECT] = {connections_request, 0, 0, true},
-	[OP_CM_NOTIFY] = {connections_request, 0, 0, true},
-	[OP_CM_DISCONNECT] = {connections_request, 0, 0, true},
-	[OP_CM_MIGRATE] = {connections_request, 0, 0, true},
-	[OP_CM_DESTROY] = {connections_request, 0, 0, true},
-	[OP_CM_PUBLISH] = {connections_request, 0, 0, true},
-	[OP_CM_LEND] = {connections_request, 0, 0, true},
+	[OP_ATTACH] = {do_attach, false},
+	[OP_LEASE] = {do_lease, true},
+	[OP_CLAIM] = {do_claim, true},
+	[OP_RETURN] = {do_return, true},
+	[OP_FIND_QPN] = {do_find_qpn, true},
+	[OP_ADD_CHANNEL] = {do_add_channel, true},
+	[OP_DEL_CHANNEL] = {do_del_channel, true},
+	[OP_GET_CHANNEL] = {do_get_channel, true},
+	[OP_SET_TIMER] = {do_set_timer, true},
+	[OP_FIRE] = {do_fire, true},
+	[OP_MEMBERS] = {do_members, true},
+	[OP_PING] = {do_ping, false},
+	[OP_STATUS] = {do_status, false},
+	[OP_STAY] = {do_stay, false},
+	[OP_SHUTDOWN] = {do_shutdown, false},
+	[OP_CM_ADD_CHANNEL] = {connections_request, true},
+	[OP_CM_DEL_CHANNEL] = {connections_request, true},
+	[OP_CM_WAKE_CHANNEL] = {connections_request, true},
+	[OP_CM_TAKEN] = {connections_request, true},
+	[OP_CM_BIND] = {connections_request, true},
+	[OP_CM_LISTEN] = {connections_request, true},
+	[OP_CM_CONNECT] = {connections_request, true},
+	[OP_CM_ACCEPT] = {connections_request, true},
+	[OP_CM_READY] = {connections_request, true},
+	[OP_CM_REJECT] = {connections_request, true},
+	[OP_CM_NOTIFY] = {connections_request, true},
+	[OP_CM_DISCONNECT] = {connections_request, true},
+	[OP_CM_MIGRATE] = {connections_request, true},
+	[OP_CM_DESTROY] = {connections_request, true},
+	[OP_CM_PUBLISH] = {connections_request, true},
+	[OP_CM_LEND] = {connections_request, true},
 };
+
+/* What no sane client sends, by name; 0 or 1. */
+static int check(struct server *s, const struct session *c, const struct proto_in *in)
+{
+	const struct proto_op *op = proto_op(in->head.op);
+
+	if (!op || !requests[in->head.op].handle) {
+		server_refuse_what(s, REF_BAD_OP, "op %u", in->head.op);
+		return 1;
+	}
+	if (!proto_size_fits(&op->call, in->len)) {
+		server_refuse_what(s, REF_BAD_MESSAGE, "%s of %zu bytes, not %u to %u", op->name,
+			in->len, op->call.least, op->call.most);
+		return 1;
+	}
+	if (!proto_fds_fit(&op->call, in->n_fds)) {
+		server_refuse_what(s, REF_BAD_FDS, "%s with %d descriptors, not %u to %u", op->name,
+			in->n_fds, op->call.least_fds, op->call.most_fds);
+		return 1;
+	}
+	if (!requests[in->head.op].attached || c->process)
+		return 0;
+	server_refuse_what(s, REF_NOT_ATTACHED, "%s", op->name);
+	return 1;
+}
 
 int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	const struct request *q;
+	int ret = check(s, c, in);
 
-	if (in->msg.op >= OP_COUNT || !requests[in->msg.op].handle)
-		return refused(s, REF_BAD_OP, 1);
-	q = &requests[in->msg.op];
-	if (in->n_fds < q->min_fds || in->n_fds > q->max_fds)
-		return refused(s, REF_BAD_FDS, 1);
-	if (q->attached && !c->process)
-		return refused(s, REF_NOT_ATTACHED, 1);
-	return q->handle(s, c, in, r);
+	return ret ? ret : requests[in->head.op].handle(s, c, in, r);
 }

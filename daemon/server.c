@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -39,6 +41,18 @@ void server_refuse(struct server *s, enum refusal why)
 {
 	s->refusals[why]++;
 	log_line(LOG_LVL_INFO, "refused: %s", refusal_names[why]);
+}
+
+void server_refuse_what(struct server *s, enum refusal why, const char *fmt, ...)
+{
+	char what[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	s->refusals[why]++;
+	log_line(LOG_LVL_INFO, "refused: %s: %s", refusal_names[why], what);
 }
 
 int server_watch(struct server *s, struct watch *w)

@@ -10,6 +10,7 @@
 
 #include "daemon/leases.h"
 #include "daemon/members.h"
+#include "daemon/nodes.h"
 #include "daemon/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
@@ -65,9 +66,10 @@ struct server {
 	struct watch listener, signals, timer, addrs;
 
 	struct recover_env env; /* hub segment and id in it */
-	int hub_fd, page_fd;
-	struct fabric_page *page;
-	bool had_uplink; /* a link but loopback was up since we run */
+	int hub_fd;
+	struct nodes nodes;
+	struct node *node; /* number 0: the device of this host */
+	bool had_uplink;   /* a link but loopback was up since we run */
 
 	struct session *sessions;  /* list: all connections */
 	struct process *processes; /* list */
@@ -82,17 +84,8 @@ struct server {
 	uint64_t refusals[REF_COUNT];
 };
 
-/*
- * Makes weftd ready to serve: lock, epoch, hub, page, socket.  On failure returns a negative
- * errno and leaves one line for people in why.  May wait 2 s for a predecessor to leave.
- */
-int server_start(struct server *s, const char *fabric, char *why, size_t size);
-
 /* Serves until told to stop, or idle for long enough.  0 or a negative errno. */
 int server_run(struct server *s);
-
-/* Takes the socket away, so that the next client starts a new weftd; frees the sessions. */
-void server_end(struct server *s);
 
 /* Puts w under the eyes of epoll for reading.  -errno. */
 int server_watch(struct server *s, struct watch *w);
@@ -106,8 +99,13 @@ void server_unwatch(struct server *s, struct watch *w);
 /* Arms the timerfd for the earliest timer. */
 void server_arm(struct server *s);
 
-/* Counts a refusal and logs it at level info. */
+/* Counts a refusal and logs it at level info, in one line. */
 void server_refuse(struct server *s, enum refusal why);
+
+/* The same, and says in that line what was refused. */
+void server_refuse_what(struct server *s, enum refusal why, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 const char *refusal_name(enum refusal why);
 
 /* Fds open now, our own standing ones not counted. */

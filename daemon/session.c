@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/request.h"
 
 enum { MESSAGES_AT_A_TIME = 16 };
 
@@ -36,16 +37,21 @@ static void end(struct server *s, struct session *c)
 }
 
 /* Sends a reply; false if the connection has to go. */
-static bool answer(
-	struct server *s, struct session *c, const struct proto_msg *q, struct reply *r, int status)
+static bool answer(struct server *s, struct session *c, const struct proto_head *q, struct reply *r,
+	int status)
 {
+	struct proto_out out = {.head = *q};
 	int ret;
 
-	r->msg.op = q->op;
-	r->msg.version = PROTO_VERSION;
-	r->msg.cookie = q->cookie;
-	r->msg.status = status;
-	ret = proto_send(c->sock.fd, &r->msg, r->fds, status ? 0 : r->n_fds);
+	out.head.version = PROTO_VERSION;
+	out.head.status = status;
+	if (!status) {
+		out.payload = &r->payload;
+		out.len = proto_op(q->op)->reply.least;
+		out.fds = r->fds;
+		out.n_fds = r->n_fds;
+	}
+	ret = proto_send(c->sock.fd, &out);
 	if (r->own_fd >= 0)
 		close(r->own_fd);
 	if (ret == -EAGAIN || ret == -ENOBUFS)
@@ -62,9 +68,9 @@ static bool handle(struct server *s, struct session *c, struct proto_in *in)
 	proto_close(in);
 	if (status > 0)
 		return false;
-	if (!in->msg.cookie)
+	if (!in->head.cookie)
 		return true;
-	return answer(s, c, &in->msg, &r, status);
+	return answer(s, c, &in->head, &r, status);
 }
 
 /* What could not be received as a message. */
@@ -77,10 +83,10 @@ static bool reject(struct server *s, struct session *c, struct proto_in *in, int
 		return true;
 	case -EMFILE:
 		server_refuse(s, REF_NO_FDS);
-		return answer(s, c, &in->msg, &r, err);
+		return answer(s, c, &in->head, &r, err);
 	case -EPROTO:
 		server_refuse(s, REF_BAD_VERSION);
-		answer(s, c, &in->msg, &r, err);
+		answer(s, c, &in->head, &r, err);
 		return false;
 	case -EBADMSG:
 		server_refuse(s, REF_BAD_MESSAGE);
@@ -104,7 +110,7 @@ static void on_message(struct server *s, struct watch *w, uint32_t events)
 			return;
 		}
 		/* Who waits for an answer has sent nothing more. */
-		if (ret || in.msg.cookie)
+		if (ret || in.head.cookie)
 			return;
 	}
 }

@@ -14,7 +14,7 @@ struct session {
 
 /* What a request gets back.  fds are borrowed, own_fd is closed after it was sent. */
 struct reply {
-	struct proto_msg msg;
+	union proto_payload payload; /* as the op has it */
 	int fds[PROTO_MAX_FDS];
 	int n_fds;
 	int own_fd; /* -1: none */
@@ -25,9 +25,3 @@ void session_accept(struct server *s, struct watch *w, uint32_t events);
 
 /* Ends a connection; its process, if it lives, stays. */
 void session_close(struct server *s, struct session *c);
-
-/*
- * Carries out one request.  Returns the reply's status, 0 or a negative errno; or 1 if the
- * message is none that a sane client sends: it was counted and the connection must be closed.
- */
-int request_handle(struct server *s, struct session *c, struct proto_in *in, struct reply *r);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* How weftd becomes the one server of its fabric. */
+#include "daemon/startup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +23,7 @@
 #include "daemon/addrs.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
-#include "daemon/identity.h"
+#include "daemon/guid.h"
 #include "daemon/session.h"
 #include "rdv/conn.h"
 
@@ -220,12 +221,16 @@ static void find_netns(struct server *s)
 
 static int make_page(struct server *s, const struct failure *f)
 {
-	int ret = identity_create(s->paths.fabric, &s->page, &s->page_fd);
+	struct guid_place place;
+	int ret;
 
+	guid_look(&place, s->paths.dir_fd, s->paths.fabric);
+	ret = nodes_make(&s->nodes, 0, s->paths.fabric, guid_make(&place), &s->node);
 	if (ret)
 		return fail(f, ret, "cannot create the fabric page: %s", strerror(-ret));
 	if (s->epoch > 1)
-		atomic_store_explicit(&s->page->restarted_ns, clock_ns(), memory_order_relaxed);
+		atomic_store_explicit(
+			&s->node->page->restarted_ns, clock_ns(), memory_order_relaxed);
 	s->addrs = (struct watch){events_addrs, addrs_watch()};
 	if (s->addrs.fd < 0)
 		log_line(LOG_LVL_WARN, "cannot watch addresses: %s", strerror(-s->addrs.fd));
@@ -351,7 +356,7 @@ void server_end(struct server *s)
 	unlinkat(s->paths.dir_fd, name, 0);
 	connections_end(s);
 	/* Who finds us gone need not start another. */
-	atomic_store_explicit(&s->page->left, 1, memory_order_release);
+	atomic_store_explicit(&s->node->page->left, 1, memory_order_release);
 	/*
 	 * Those of passers-by stay open: their end tells who asked for the shutdown that we are
 	 * gone.  By then those that are attached must have seen it.
@@ -364,4 +369,5 @@ void server_end(struct server *s)
 		free(s->sessions);
 		s->sessions = next;
 	}
+	nodes_end(&s->nodes);
 }

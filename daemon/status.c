@@ -262,13 +262,13 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "stay", json_boolean(s->stay));
 	set_int(o, "epoch", s->epoch);
 	set_int(o, "hub_id", s->env.hub_id);
-	json_object_set_new(o, "device", json_string(s->page->device));
+	json_object_set_new(o, "device", json_string(s->node->page->device));
 	json_object_set_new(o, "processes", all_processes(s));
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
-	json_object_set_new(o, "gids", gids(&s->page->port));
+	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/server.h"
+#include "daemon/startup.h"
 #include "rdv/spawn.h"
 
 enum { EXIT_USAGE = 2, WHY_MAX = 512 };

@@ -5,6 +5,9 @@
 
 enum { GID_LINK_LOCAL, GID_MAIN_IPV4 };
 
+/* IPv6, UDP, BTH, the largest extended header, ICRC: less than that. */
+enum { ROCE_HEADERS = 80, MTU_CODE_256 = 1, MTU_CODE_4096 = 5 };
+
 static const uint8_t none[16];
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 static const uint8_t v4_loopback[4] = {127, 0, 0, 1};
@@ -36,13 +39,32 @@ static struct gid_addr loopback_addr(bool ipv4)
 	return a;
 }
 
-/* The first IPv4 address that others can reach, or NULL. */
-static const struct gid_addr *main_ipv4(const struct gid_addr *addrs, size_t n)
+const struct gid_addr *gid_main_ipv4(const struct gid_addr *addrs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (is_ipv4(addrs[i].raw) && addrs[i].raw[12] != 127 && !addrs[i].loopback)
 			return &addrs[i];
 	return NULL;
+}
+
+/* The link-local address of that interface, or NULL. */
+static const struct gid_addr *find_link_local(
+	uint32_t ifindex, const struct gid_addr *addrs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (addrs[i].ifindex == ifindex && addrs[i].raw[0] == 0xfe &&
+			(addrs[i].raw[1] & 0xc0) == 0x80)
+			return &addrs[i];
+	return NULL;
+}
+
+uint8_t gid_port_mtu(uint32_t link_mtu)
+{
+	uint8_t code = MTU_CODE_4096;
+
+	while (link_mtu && code > MTU_CODE_256 && (128u << code) + ROCE_HEADERS > link_mtu)
+		code--;
+	return code;
 }
 
 static void set_entry(struct fabric_gid *g, const uint8_t *raw, const struct gid_addr *a)
@@ -118,15 +140,17 @@ size_t gid_table_update(
 	struct fabric_port *port, uint64_t node_guid, const struct gid_addr *addrs, size_t n)
 {
 	struct gid_addr lo4 = loopback_addr(true), lo6 = loopback_addr(false);
-	const struct gid_addr *main4 = main_ipv4(addrs, n);
+	const struct gid_addr *main4 = gid_main_ipv4(addrs, n), *own = NULL;
 	uint8_t link_local[16] = {0xfe, 0x80};
 	size_t lost = 0;
 
-	if (!main4)
+	if (main4)
+		own = find_link_local(main4->ifindex, addrs, n);
+	else
 		main4 = &lo4;
 	memcpy(link_local + 8, &node_guid, 8);
 	drop_gone(port, addrs, n);
-	set_entry(&port->gid[GID_LINK_LOCAL], link_local, main4);
+	set_entry(&port->gid[GID_LINK_LOCAL], own ? own->raw : link_local, main4);
 	lost += !put(port, main4);
 	lost += !put(port, &lo4);
 	lost += !put(port, &lo6);

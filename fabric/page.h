@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric page: what weftd tells every process about the node it works on.  A small memfd,
- * written by weftd alone under a sequence lock, mapped read-only by clients.
+ * The fabric page: what weftd tells every process about the node it works on, an HCA with one port
+ * or two.  A small memfd for each node, written by weftd alone under a sequence lock, mapped
+ * read-only by clients.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
 
-enum { FABRIC_MAX_GIDS = 256, FABRIC_MAX_PKEYS = 128 };
+enum { FABRIC_MAX_PORTS = 2, FABRIC_MAX_GIDS = 256, FABRIC_MAX_PKEYS = 128 };
+
+/* The bits of a port's capability mask that are ours: PortInfo:CapabilityMask. */
+enum { PORT_CAP_CM = 1 << 16 };
 
 struct fabric_gid {
 	uint8_t raw[16];  /* network order; all zero: no entry */
@@ -26,9 +31,13 @@ struct fabric_port {
 	uint8_t link_layer;   /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND */
 	uint8_t active_width; /* as ibv_port_attr */
 	uint8_t active_speed;
-	uint8_t pad;
+	uint8_t lmc; /* this many low bits of the LID choose a path */
 	uint16_t lid, sm_lid;
-	uint32_t n_gids; /* entries in use and gaps below the last one */
+	uint8_t sm_sl;
+	uint8_t subnet_timeout; /* 4.096 us << this */
+	uint16_t pad;
+	uint32_t cap_mask; /* PORT_CAP_* */
+	uint32_t n_gids;   /* entries in use and gaps below the last one */
 	uint32_t n_pkeys;
 	struct fabric_gid gid[FABRIC_MAX_GIDS];
 	uint16_t pkey[FABRIC_MAX_PKEYS];
@@ -36,20 +45,32 @@ struct fabric_port {
 
 struct fabric_page {
 	_Atomic uint32_t seq; /* odd while weftd writes */
-	uint32_t version;     /* 1 */
+	uint32_t version;     /* 2 */
 	char fabric[64];      /* name */
 	char device[64];      /* "weft0" */
 	uint64_t node_guid;   /* network order, as ibv_get_device_guid gives it */
 	uint64_t sys_image_guid;
-	uint32_t n_ports;
-	struct fabric_port port; /* port 1 */
+	uint32_t n_ports; /* never another */
 	/* Not under seq: */
 	_Atomic uint32_t left;         /* 1 once weftd has ended in good order */
 	_Atomic uint64_t restarted_ns; /* CLOCK_MONOTONIC; 0: it is the first of its directory */
+	/* Under seq: */
+	struct fabric_port port[FABRIC_MAX_PORTS]; /* numbers 1 to n_ports; see fabric_port() */
 };
+
+/* The port of that number, 1 or 2, of a page or a copy of one; NULL: it has none. */
+static inline const struct fabric_port *fabric_port(const struct fabric_page *page, uint32_t number)
+{
+	if (number < 1 || number > FABRIC_MAX_PORTS || number > page->n_ports)
+		return NULL;
+	return &page->port[number - 1];
+}
 
 /*
  * Copies the page consistently into *out.  Retries while weftd writes; if weftd died in the
  * middle of a write, gives what is there after a bounded number of tries.
  */
 void fabric_read(const struct fabric_page *page, struct fabric_page *out);
+
+/* The same for one port.  -EINVAL: the page has none of that number. */
+int fabric_read_port(const struct fabric_page *page, uint32_t number, struct fabric_port *out);

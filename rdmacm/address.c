@@ -185,7 +185,7 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 	bool any = addr_is_any(addr);
 	const struct device *dev;
 	struct cm_call call;
-	struct proto_msg reply;
+	struct proto_cm_bound reply;
 	int ret = 0;
 
 	if (id->state != ID_IDLE)
@@ -209,7 +209,7 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		ret = ident_attach_device(id);
 	if (ret)
 		return ret;
-	become_bound(id, addr, reply.qpn);
+	become_bound(id, addr, reply.port);
 	return 0;
 }
 
@@ -336,7 +336,7 @@ static void fill_path(struct ident *id)
 		.numb_path = 1,
 		.pkey = htons(PKEY_DEFAULT),
 		.mtu_selector = SELECT_EXACTLY,
-		.mtu = dev->mtu,
+		.mtu = device_mtu(dev),
 		.rate_selector = SELECT_EXACTLY,
 		.rate = RATE_100_GBPS,
 		.packet_life_time_selector = SELECT_EXACTLY,

@@ -70,8 +70,8 @@ static void tell_shortage(int err)
 /* weftd names the socket, and knows the channel from now on. */
 static int get_name(struct event_channel *ch)
 {
-	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = ch->id};
-	int ret = weft_cm_call_fd(&msg, ch->ch.fd), dir_fd;
+	const struct proto_channel call = {.id = ch->id};
+	int ret = weft_cm_call_fd(OP_CM_ADD_CHANNEL, &call, sizeof call, ch->ch.fd), dir_fd;
 
 	if (ret && ret != -EEXIST) {
 		tell_shortage(ret);
@@ -128,12 +128,12 @@ static void lose(struct event_channel *ch)
 
 int channel_publish(struct event_channel *ch, channel_send send, void *conn)
 {
-	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = ch->id};
+	const struct proto_channel call = {.id = ch->id};
 	int ret;
 
 	if (!own_fd_ok(&ch->sock))
 		return 0; /* closed behind our back */
-	ret = send(conn, &msg, NULL, 0, ch->ch.fd);
+	ret = send(conn, OP_CM_ADD_CHANNEL, &call, sizeof call, ch->ch.fd);
 	if (ret == -ENOENT)
 		lose(ch);
 	/* Without this channel the rest works: its number may be another file's by now. */
@@ -141,12 +141,10 @@ int channel_publish(struct event_channel *ch, channel_send send, void *conn)
 }
 
 /* One way if weftd reads; else it must learn of it all the same. */
-static void tell(const struct proto_msg *what)
+static void tell(uint32_t op, const void *call, size_t len)
 {
-	struct proto_msg msg = *what;
-
-	if (msg.op && weft_cm_post(&msg, NULL, 0) == -EAGAIN)
-		(void)weft_cm_call(&msg, NULL, 0);
+	if (weft_cm_post(op, call, len) == -EAGAIN)
+		(void)weft_cm_call(op, call, len, NULL);
 }
 
 static bool all(const struct cm_event *e, const void *arg)
@@ -157,10 +155,12 @@ static bool all(const struct cm_event *e, const void *arg)
 
 void channel_destroy(struct event_channel *ch)
 {
+	const struct proto_channel call = {.id = ch->id};
+
 	channel_leave(ch);
 	channel_sift(ch, NULL, all, NULL);
 	if (!ch->inherited)
-		tell(&(struct proto_msg){.op = OP_CM_DEL_CHANNEL, .id = ch->id});
+		tell(OP_CM_DEL_CHANNEL, &call, sizeof call);
 	own_fd_close(&ch->sock);
 	free(ch);
 }
@@ -203,8 +203,8 @@ static bool set_token(struct event_channel *ch)
 
 static void ask_token(struct event_channel *ch)
 {
-	struct proto_msg msg = {.op = OP_CM_WAKE_CHANNEL, .id = ch->id};
-	int ret = weft_cm_call(&msg, NULL, 0);
+	const struct proto_channel call = {.id = ch->id};
+	int ret = weft_cm_call(OP_CM_WAKE_CHANNEL, &call, sizeof call, NULL);
 
 	if (!ret)
 		return;
@@ -260,7 +260,7 @@ int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len)
 
 /* What is to be done outside the lock. */
 struct after {
-	struct proto_msg ack; /* to weftd: op is 0 if it is nothing */
+	struct proto_cm_taken ack; /* to weftd, if it has events */
 	bool ask_token;
 };
 
@@ -272,18 +272,18 @@ static void taken(struct event_channel *ch, const struct cm_event *e, struct aft
 	ch->unacked++;
 	if (!(e->flags & CM_E_ACK))
 		return;
-	after->ack = (struct proto_msg){
-		.op = OP_CM_TAKEN,
-		.id = ch->id,
-		.qpn = e->listen_handle ? e->handle : 0,
-		.size = after->ack.size + ch->unacked,
+	after->ack = (struct proto_cm_taken){
+		.channel = ch->id,
+		.handle = e->listen_handle ? e->handle : 0,
+		.events = after->ack.events + ch->unacked,
 	};
 	ch->unacked = 0;
 }
 
 static void finish(struct event_channel *ch, const struct after *after)
 {
-	tell(&after->ack);
+	if (after->ack.events)
+		tell(OP_CM_TAKEN, &after->ack, sizeof after->ack);
 	if (after->ask_token)
 		ask_token(ch);
 }

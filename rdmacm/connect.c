@@ -106,7 +106,7 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 	c->flow_control = p ? !!p->flow_control : 1;
 	c->retry_count = p ? at_most_7(p->retry_count) : MAX_RETRIES;
 	c->rnr_retry = p ? at_most_7(p->rnr_retry_count) : MAX_RETRIES;
-	c->mtu = dev->mtu;
+	c->mtu = device_mtu(dev);
 	c->ack_timeout = id->ack_timeout;
 	c->tclass = id->tos;
 	c->ece_vendor = id->local_ece.vendor_id;
@@ -136,7 +136,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 {
 	struct cm_call call = call_for(id);
 	enum ident_state before = id->state;
-	struct proto_msg reply;
+	struct proto_cm_connecting reply;
 	int ret = 0;
 
 	if (id->state != ID_ROUTE_RESOLVED)
@@ -157,7 +157,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 		id->state = before;
 		return ret;
 	}
-	id->local_comm = reply.id;
+	id->local_comm = reply.comm_id;
 	return 0;
 }
 

@@ -8,6 +8,9 @@
 
 #include "verbs/for_rdmacm.h"
 
+/* All ids are of one port. */
+enum { PORT = 1 };
+
 static struct device device;
 static struct lock device_lock;
 
@@ -20,7 +23,6 @@ static int open_device(struct device *d)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_device_attr attr;
-	struct ibv_port_attr port;
 
 	if (!list)
 		return -errno;
@@ -29,7 +31,7 @@ static int open_device(struct device *d)
 	if (!d->verbs)
 		return errno ? -errno : -ENODEV;
 	d->pd = ibv_alloc_pd(d->verbs);
-	if (!d->pd || ibv_query_device(d->verbs, &attr) || ibv_query_port(d->verbs, 1, &port)) {
+	if (!d->pd || ibv_query_device(d->verbs, &attr)) {
 		int err = errno ? errno : EIO;
 
 		if (d->pd)
@@ -40,7 +42,6 @@ static int open_device(struct device *d)
 	}
 	d->max_responder = clamp(attr.max_qp_rd_atom);
 	d->max_initiator = clamp(attr.max_qp_init_rd_atom);
-	d->mtu = port.active_mtu;
 	return 0;
 }
 
@@ -97,19 +98,33 @@ int device_xrcd(struct ibv_xrcd **xrcd)
 	return ret;
 }
 
+static int read_port(const struct device *dev, struct fabric_port *port)
+{
+	return fabric_read_port(atomic_load_explicit(&dev->page, memory_order_acquire), PORT, port);
+}
+
 int device_gid_index(const uint8_t gid[16])
 {
 	const struct device *dev;
 	int ret = device_get(&dev);
-	struct fabric_page page;
+	struct fabric_port port;
 
 	if (ret)
 		return ret;
-	fabric_read(atomic_load_explicit(&dev->page, memory_order_acquire), &page);
-	for (uint32_t i = 0; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++)
-		if (page.port.gid[i].type && memcmp(page.port.gid[i].raw, gid, 16) == 0)
+	ret = read_port(dev, &port);
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < port.n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (port.gid[i].type && memcmp(port.gid[i].raw, gid, 16) == 0)
 			return i;
 	return -ENOENT;
+}
+
+uint8_t device_mtu(const struct device *dev)
+{
+	const struct fabric_page *page = atomic_load_explicit(&dev->page, memory_order_acquire);
+
+	return page->port[PORT - 1].active_mtu;
 }
 
 static bool is_v4(const uint8_t gid[16])
@@ -122,18 +137,19 @@ static bool is_v4(const uint8_t gid[16])
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
 {
 	const struct device *dev;
-	struct fabric_page page;
+	struct fabric_port port;
 	int ret = device_get(&dev);
 
 	if (ret)
 		return ret;
-	fabric_read(atomic_load_explicit(&dev->page, memory_order_acquire), &page);
-	for (uint32_t i = 1; i < page.port.n_gids && i < FABRIC_MAX_GIDS; i++) {
-		const uint8_t *gid = page.port.gid[i].raw;
+	ret = read_port(dev, &port);
+	if (ret)
+		return ret;
+	for (uint32_t i = 1; i < port.n_gids && i < FABRIC_MAX_GIDS; i++) {
+		const uint8_t *gid = port.gid[i].raw;
 		bool is_loopback = is_v4(gid) ? gid[12] == 127 : gid[0] == 0;
 
-		if (!page.port.gid[i].type || is_v4(gid) != (family == 4) ||
-			is_loopback != loopback)
+		if (!port.gid[i].type || is_v4(gid) != (family == 4) || is_loopback != loopback)
 			continue;
 		memcpy(addr->gid, gid, 16);
 		addr->family = family;

@@ -78,14 +78,14 @@ bool port_claim(uint16_t port)
 int port_borrow(uint16_t *port, uint32_t *loan)
 {
 	while (!(*loan = take(port))) {
-		struct proto_msg msg = {.op = OP_CM_LEND};
+		struct proto_cm_loan loaned;
 		uint32_t before = current_loan();
-		int ret = weft_cm_call(&msg, NULL, 0);
+		int ret = weft_cm_call(OP_CM_LEND, NULL, 0, &loaned);
 
 		if (ret)
 			return ret;
-		for (uint64_t i = 0; i < msg.size; i++)
-			port_give_back(msg.qpn + i, before);
+		for (uint32_t i = 0; i < loaned.count; i++)
+			port_give_back(loaned.first + i, before);
 	}
 	return 0;
 }

@@ -189,7 +189,7 @@ static int init_attributes(const struct ident *id, struct ibv_qp_attr *attr, int
 static uint8_t path_mtu(const struct ident *id)
 {
 	const struct device *dev;
-	uint8_t mtu = device_get(&dev) ? IBV_MTU_1024 : dev->mtu;
+	uint8_t mtu = device_get(&dev) ? IBV_MTU_1024 : device_mtu(dev);
 
 	return id->peer.mtu && id->peer.mtu < mtu ? id->peer.mtu : mtu;
 }

@@ -147,7 +147,6 @@ struct device {
 	struct ibv_xrcd *xrcd;                  /* device_xrcd() */
 	const struct fabric_page *_Atomic page; /* live */
 	uint8_t max_responder, max_initiator;
-	uint8_t mtu;
 };
 
 /* The one device, opened once for the life of the process. */
@@ -158,6 +157,8 @@ void device_forked_child(void);
 int device_xrcd(struct ibv_xrcd **xrcd);
 /* Index of one of our GIDs, -ENOENT. */
 int device_gid_index(const uint8_t gid[16]);
+/* The MTU of the port now, enum ibv_mtu: it follows the link's. */
+uint8_t device_mtu(const struct device *dev);
 /* The first address of that family; loopback: that one. */
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr);
 
@@ -184,8 +185,7 @@ void channel_leave(struct event_channel *ch);
 int channel_create(struct event_channel **out);
 void channel_destroy(struct event_channel *ch);
 /* Tells a new weftd of it, by a function like weft_cm_call() or, with an fd, weft_cm_call_fd(). */
-typedef int (*channel_send)(
-	void *conn, struct proto_msg *msg, const void *data, size_t len, int fd);
+typedef int (*channel_send)(void *conn, uint32_t op, const void *call, size_t len, int fd);
 int channel_publish(struct event_channel *ch, channel_send send, void *conn);
 /* An event of our own making; ENOMEM. */
 int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len);
@@ -202,8 +202,8 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 
 /* What all calls about id begin with. */
 struct cm_call call_for(const struct ident *id);
-/* Makes the call; *msg (may be NULL): the reply. */
-int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply);
+/* Makes the call; *reply (may be NULL): the payload of the reply, as rdv/proto.h has it for op. */
+int call_weftd(uint32_t op, const struct cm_call *call, void *reply);
 /* The same, without waiting for the answer where weftd takes it at once. */
 int tell_weftd(uint32_t op, const struct cm_call *call);
 int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max);

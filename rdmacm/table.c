@@ -47,12 +47,11 @@ static struct cm_call publish_call(const struct ident *id, uint8_t state)
  */
 static int tell_lost(struct ident *id, channel_send send, void *conn)
 {
-	struct proto_msg msg = {.op = OP_CM_PUBLISH};
 	struct cm_call call = publish_call(id, CM_ENDED);
 	int ret;
 
 	call.src.port = 0;
-	ret = send(conn, &msg, &call, cm_call_size(&call), -1);
+	ret = send(conn, OP_CM_PUBLISH, &call, cm_call_size(&call), -1);
 	if (ret)
 		return ret == -EEXIST ? 0 : ret;
 	(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
@@ -62,7 +61,6 @@ static int tell_lost(struct ident *id, channel_send send, void *conn)
 
 static int publish_ident(struct ident *id, channel_send send, void *conn)
 {
-	struct proto_msg msg = {.op = OP_CM_PUBLISH};
 	struct cm_call call;
 	bool again = id->state == ID_DISCONNECTING;
 	uint8_t state = CM_IDLE;
@@ -82,11 +80,9 @@ static int publish_ident(struct ident *id, channel_send send, void *conn)
 	if (state == CM_IDLE)
 		call.local_comm = call.remote_comm = 0;
 	id->known = true;
-	ret = send(conn, &msg, &call, cm_call_size(&call), -1);
-	if (!ret && again) {
-		msg = (struct proto_msg){.op = OP_CM_DISCONNECT};
-		ret = send(conn, &msg, &call, cm_call_size(&call), -1);
-	}
+	ret = send(conn, OP_CM_PUBLISH, &call, cm_call_size(&call), -1);
+	if (!ret && again)
+		ret = send(conn, OP_CM_DISCONNECT, &call, cm_call_size(&call), -1);
 	/* Another process took the port, or the like: this id alone is lost. */
 	return ret == -EPIPE || ret == -ETIMEDOUT ? ret : 0;
 }
@@ -270,20 +266,14 @@ struct cm_call call_for(const struct ident *id)
 	};
 }
 
-int call_weftd(uint32_t op, const struct cm_call *call, struct proto_msg *reply)
+int call_weftd(uint32_t op, const struct cm_call *call, void *reply)
 {
-	struct proto_msg msg = {.op = op};
-	int ret = weft_cm_call(&msg, call, cm_call_size(call));
-
-	if (reply)
-		*reply = msg;
-	return ret;
+	return weft_cm_call(op, call, cm_call_size(call), reply);
 }
 
 int tell_weftd(uint32_t op, const struct cm_call *call)
 {
-	struct proto_msg msg = {.op = op};
-	int ret = weft_cm_post(&msg, call, cm_call_size(call));
+	int ret = weft_cm_post(op, call, cm_call_size(call));
 
 	return ret ? call_weftd(op, call, NULL) : 0;
 }

@@ -24,8 +24,8 @@ static int open_admin(struct conn *c, const char *fabric)
 
 static int ask(struct conn *c, uint32_t op, struct proto_in *in)
 {
-	struct proto_msg msg = {.op = op};
-	int ret = conn_call(c, &msg, NULL, 0, in);
+	struct proto_out out = proto_call(op, NULL);
+	int ret = conn_call(c, &out, in);
 
 	return ret == -EPIPE ? -ENOTCONN : ret;
 }
@@ -82,7 +82,7 @@ int rdv_status_json(const char *fabric, char **json)
 		return ret;
 	ret = ask(&c, OP_STATUS, &in);
 	if (!ret) {
-		ret = in.n_fds == 1 ? read_text(in.fds[0], in.msg.size, json) : -EPROTO;
+		ret = read_text(in.fds[0], in.payload.status.size, json);
 		proto_close(&in);
 	}
 	conn_close(&c);

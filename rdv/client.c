@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "rdv/fork.h"
+#include "rdv/grow.h"
+#include "rdv/segment.h"
 #include "rdv/spawn.h"
 
 enum { CALL_TRIES = 3 };
@@ -124,7 +127,8 @@ static void tell_other_netns(void)
 /* Sends OP_ATTACH over conn, as a new process or as the one we are already. */
 static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 {
-	struct proto_msg msg = {.op = OP_ATTACH, .pid = getpid(), .pid_ns = rdv_namespace("pid")};
+	struct proto_attach call = {.pid = getpid(), .pid_ns = rdv_namespace("pid")};
+	struct proto_out out = proto_call(OP_ATTACH, &call);
 	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int fds[4] = {netns};
 	int n_fds = 1, ret;
@@ -132,9 +136,9 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 	if (netns < 0)
 		return -errno;
 	if (c->attached) {
-		msg.flags = PROTO_AGAIN;
-		msg.attach_id = c->att.attach_id;
-		msg.hub_id = c->att.hub_id;
+		call.flags = PROTO_AGAIN;
+		call.attach_id = c->att.attach_id;
+		call.hub_id = c->att.hub_id;
 		if (own_fd_ok(&c->seg_fd) && own_fd_ok(&c->async_fd)) {
 			fds[n_fds++] = c->seg_fd.fd;
 			fds[n_fds++] = c->async_fd.fd;
@@ -142,37 +146,55 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 				fds[n_fds++] = c->arena_fd.fd;
 		}
 	}
-	ret = conn_call(conn, &msg, fds, n_fds, in);
+	out.fds = fds;
+	out.n_fds = n_fds;
+	ret = conn_call(conn, &out, in);
 	close(netns);
 	return ret;
+}
+
+/* A call whose reply has no fds that anybody wants; *reply (may be NULL): its payload. */
+static int call_over(struct conn *conn, struct proto_out *out, void *reply)
+{
+	struct proto_in in;
+	int ret = conn_call(conn, out, &in);
+
+	if (ret)
+		return ret;
+	proto_close(&in);
+	if (reply)
+		memcpy(reply, &in.payload, in.len);
+	return 0;
+}
+
+static int send_fd(struct conn *conn, uint32_t id, int fd)
+{
+	const struct proto_channel call = {.id = id};
+	struct proto_out out = proto_call(OP_ADD_CHANNEL, &call);
+
+	out.fds = &fd;
+	out.n_fds = 1;
+	return call_over(conn, &out, NULL);
 }
 
 /* Memory that peers cannot find any more they copy: no reason to stay away. */
 static int send_backing(struct conn *conn, const struct client_channel *ch)
 {
-	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
-	struct proto_in in;
 	int ret;
 
 	if (!own_fd_ok(&ch->fd))
 		return 0;
-	ret = conn_call(conn, &msg, &ch->fd.fd, 1, &in);
-	if (!ret)
-		proto_close(&in);
+	ret = send_fd(conn, ch->id, ch->fd.fd);
 	return ret == -EINVAL || ret == -EMFILE ? 0 : ret;
 }
 
 static int send_channel(struct conn *conn, const struct client_channel *ch)
 {
-	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = ch->id};
 	bool closed = !own_fd_ok(&ch->fd);
 	/* Closed behind our back, it wakes nobody, but peers want one to write. */
 	int fd = closed ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : ch->fd.fd;
-	struct proto_in in;
-	int ret = fd < 0 ? -errno : conn_call(conn, &msg, &fd, 1, &in);
+	int ret = fd < 0 ? -errno : send_fd(conn, ch->id, fd);
 
-	if (!ret)
-		proto_close(&in);
 	if (closed && fd >= 0)
 		close(fd);
 	return ret;
@@ -180,12 +202,10 @@ static int send_channel(struct conn *conn, const struct client_channel *ch)
 
 static int send_lease(struct conn *conn, uint32_t first)
 {
-	struct proto_msg msg = {.op = OP_CLAIM, .qpn = first};
-	struct proto_in in;
-	int ret = conn_call(conn, &msg, NULL, 0, &in);
+	const struct proto_block call = {.first_qpn = first};
+	struct proto_out out = proto_call(OP_CLAIM, &call);
+	int ret = call_over(conn, &out, NULL);
 
-	if (!ret)
-		proto_close(&in);
 	if (ret == -EEXIST) {
 		log_line(LOG_LVL_ERROR,
 			"QP numbers from %#" PRIx32
@@ -199,12 +219,10 @@ static int send_lease(struct conn *conn, uint32_t first)
 
 static int send_members(struct conn *conn)
 {
-	struct proto_msg msg = {.op = OP_MEMBERS};
-	struct proto_in in;
-	int ret = conn_call(conn, &msg, NULL, 0, &in);
+	const struct proto_members call = {.entry = 0};
+	struct proto_out out = proto_call(OP_MEMBERS, &call);
+	int ret = call_over(conn, &out, NULL);
 
-	if (!ret)
-		proto_close(&in);
 	if (ret == -ENOSPC) {
 		log_line(LOG_LVL_ERROR,
 			"weftd has no room for all our multicast groups and XRC domains; others do "
@@ -214,17 +232,23 @@ static int send_members(struct conn *conn)
 	return ret;
 }
 
-static int send_cm(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd)
+/* Of the ops about connections, whose payloads have many lengths. */
+static struct proto_out cm_out(uint32_t op, const void *call, size_t len, const int *fd)
 {
-	struct proto_in in;
-	int ret = fd < 0 ? conn_call_data(conn, msg, data, len, &in)
-			 : conn_call(conn, msg, &fd, 1, &in);
+	return (struct proto_out){
+		.head = {.op = op},
+		.payload = call,
+		.len = len,
+		.fds = fd,
+		.n_fds = *fd >= 0,
+	};
+}
 
-	if (!ret) {
-		proto_close(&in);
-		*msg = in.msg;
-	}
-	return ret;
+static int send_cm(void *conn, uint32_t op, const void *call, size_t len, int fd)
+{
+	struct proto_out out = cm_out(op, call, len, &fd);
+
+	return call_over(conn, &out, NULL);
 }
 
 /* Tells a new weftd what its predecessor knew of us. */
@@ -306,7 +330,7 @@ static void disconnect(struct client *c)
 }
 
 /* Under the lock: a call that survives the death of weftd. */
-static int call(struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+static int call(struct proto_out *out, struct proto_in *in)
 {
 	int ret = -ENOTCONN;
 
@@ -314,7 +338,7 @@ static int call(struct proto_msg *msg, const int *fds, int n_fds, struct proto_i
 		ret = ensure(&client);
 		if (ret)
 			return ret;
-		ret = conn_call(&client.conn, msg, fds, n_fds, in);
+		ret = conn_call(&client.conn, out, in);
 		if (ret != -EPIPE)
 			return ret;
 		disconnect(&client);
@@ -322,23 +346,25 @@ static int call(struct proto_msg *msg, const int *fds, int n_fds, struct proto_i
 	return -ENOTCONN;
 }
 
-/* The same for calls whose reply has no fds. */
-static int call_plain(struct proto_msg *msg)
+/* The same for calls whose reply has no fds; *reply (may be NULL): its payload. */
+static int call_plain(uint32_t op, const void *payload, void *reply)
 {
+	struct proto_out out = proto_call(op, payload);
 	struct proto_in in;
-	int ret = call(msg, NULL, 0, &in);
+	int ret = call(&out, &in);
 
-	if (!ret) {
-		proto_close(&in);
-		*msg = in.msg;
-	}
-	return ret;
+	if (ret)
+		return ret;
+	proto_close(&in);
+	if (reply)
+		memcpy(reply, &in.payload, in.len);
+	return 0;
 }
 
 /* The same for what takes something back: a weftd that started meanwhile never had it. */
-static int call_undo(struct proto_msg *msg)
+static int call_undo(uint32_t op, const void *payload)
 {
-	int ret = call_plain(msg);
+	int ret = call_plain(op, payload, NULL);
 
 	return ret == -ENOENT ? 0 : ret;
 }
@@ -432,15 +458,15 @@ int rdv_check(void)
 
 static int lease(struct client *c, uint32_t *first)
 {
-	struct proto_msg msg = {.op = OP_LEASE};
+	struct proto_block block;
 	int ret = grow((void **)&c->leases, &c->leases_room, c->n_leases, sizeof *c->leases);
 
 	if (!ret)
-		ret = call_plain(&msg);
+		ret = call_plain(OP_LEASE, NULL, &block);
 	if (ret)
 		return ret;
-	c->leases[c->n_leases++] = msg.qpn;
-	*first = msg.qpn;
+	c->leases[c->n_leases++] = block.first_qpn;
+	*first = block.first_qpn;
 	return 0;
 }
 
@@ -453,15 +479,15 @@ int rdv_lease_qpns(uint32_t *first)
 
 int rdv_publish_member(uint32_t index)
 {
-	struct proto_msg msg = {.op = OP_MEMBERS, .id = index + 1};
+	const struct proto_members call = {.entry = index + 1};
 	int cancel = enter();
 
-	return leave(cancel, call_plain(&msg));
+	return leave(cancel, call_plain(OP_MEMBERS, &call, NULL));
 }
 
 int rdv_return_qpns(uint32_t first)
 {
-	struct proto_msg msg = {.op = OP_RETURN, .qpn = first};
+	const struct proto_block call = {.first_qpn = first};
 	struct client *c = &client;
 	int cancel = enter();
 	size_t i = 0;
@@ -471,7 +497,7 @@ int rdv_return_qpns(uint32_t first)
 	if (i == c->n_leases)
 		return leave(cancel, -ENOENT);
 	c->leases[i] = c->leases[--c->n_leases];
-	return leave(cancel, call_undo(&msg));
+	return leave(cancel, call_undo(OP_RETURN, &call));
 }
 
 /* pid as our own /proc shows it for a pidfd; 0 if the process is in none of our namespaces. */
@@ -494,24 +520,29 @@ static int32_t pid_of(int pidfd)
 
 static int find_peer(uint32_t qpn, uint32_t attach_id, struct rdv_peer *out)
 {
-	struct proto_msg msg = {.op = OP_FIND_QPN, .qpn = qpn, .attach_id = attach_id};
+	const struct proto_find ask = {.qpn = qpn, .attach_id = attach_id};
+	struct proto_out msg = proto_call(OP_FIND_QPN, &ask);
+	const struct proto_found *found;
 	struct proto_in in;
-	int ret = call(&msg, NULL, 0, &in);
+	bool arena;
+	int ret = call(&msg, &in);
 
 	if (ret)
 		return ret;
-	if (in.n_fds < 2 + !!(in.msg.flags & PROTO_ARENA)) {
+	found = &in.payload.found;
+	arena = found->flags & PROTO_ARENA;
+	if (in.n_fds < 2 + arena) {
 		proto_close(&in);
 		return -EPROTO;
 	}
-	out->attach_id = in.msg.attach_id;
+	out->attach_id = found->attach_id;
 	out->seg_fd = proto_take_fd(&in, 0);
 	out->async_fd = proto_take_fd(&in, 1);
-	out->arena_fd = in.msg.flags & PROTO_ARENA ? proto_take_fd(&in, 2) : -1;
-	out->pidfd = proto_take_fd(&in, in.msg.flags & PROTO_ARENA ? 3 : 2);
+	out->arena_fd = arena ? proto_take_fd(&in, 2) : -1;
+	out->pidfd = proto_take_fd(&in, 2 + arena);
 	proto_close(&in);
-	out->same_pid_ns = in.msg.pid_ns && in.msg.pid_ns == rdv_namespace("pid");
-	out->pid = in.msg.pid;
+	out->same_pid_ns = found->pid_ns && found->pid_ns == rdv_namespace("pid");
+	out->pid = found->pid;
 	if (!out->same_pid_ns)
 		out->pid = out->pidfd >= 0 ? pid_of(out->pidfd) : 0;
 	return 0;
@@ -543,15 +574,18 @@ static size_t find_channel(const struct client *c, uint32_t id)
 static int add_channel(struct client *c, uint32_t id, int fd)
 {
 	struct client_channel ch = {.id = id, .fd = own_fd_at(fd)};
-	struct proto_msg msg = {.op = OP_ADD_CHANNEL, .id = id};
+	const struct proto_channel ask = {.id = id};
+	struct proto_out out = proto_call(OP_ADD_CHANNEL, &ask);
 	struct proto_in in;
 	int ret;
 
+	out.fds = &fd;
+	out.n_fds = 1;
 	if (id == 0 || find_channel(c, id) < c->n_channels)
 		return -EINVAL;
 	ret = grow((void **)&c->channels, &c->channels_room, c->n_channels, sizeof *c->channels);
 	if (!ret)
-		ret = call(&msg, &fd, 1, &in);
+		ret = call(&out, &in);
 	if (ret)
 		return ret;
 	proto_close(&in);
@@ -568,7 +602,7 @@ int rdv_add_channel(uint32_t id, int fd)
 
 int rdv_del_channel(uint32_t id)
 {
-	struct proto_msg msg = {.op = OP_DEL_CHANNEL, .id = id};
+	const struct proto_channel ask = {.id = id};
 	struct client *c = &client;
 	int cancel = enter();
 	size_t i = find_channel(c, id);
@@ -576,14 +610,15 @@ int rdv_del_channel(uint32_t id)
 	if (i == c->n_channels)
 		return leave(cancel, -ENOENT);
 	c->channels[i] = c->channels[--c->n_channels];
-	return leave(cancel, call_undo(&msg));
+	return leave(cancel, call_undo(OP_DEL_CHANNEL, &ask));
 }
 
 static int get_channel(uint32_t attach_id, uint32_t id, int *fd)
 {
-	struct proto_msg msg = {.op = OP_GET_CHANNEL, .attach_id = attach_id, .id = id};
+	const struct proto_peer_channel ask = {.attach_id = attach_id, .id = id};
+	struct proto_out out = proto_call(OP_GET_CHANNEL, &ask);
 	struct proto_in in;
-	int ret = call(&msg, NULL, 0, &in);
+	int ret = call(&out, &in);
 
 	if (ret)
 		return ret;
@@ -600,30 +635,31 @@ int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
 }
 
 /* Without the lock of control calls, which may be held for long. */
-static int post_once(struct proto_msg *msg)
+static int post_once(struct proto_out *out)
 {
 	int ret = -EPIPE;
 
 	lock_take(&client.post_lock);
 	if (own_fd_ok(&client.conn.sock))
-		ret = conn_post(&client.conn, msg);
+		ret = conn_post(&client.conn, out);
 	lock_drop(&client.post_lock);
 	return ret;
 }
 
-static int post(struct proto_msg *msg)
+static int post(uint32_t op, const void *payload)
 {
+	struct proto_out out = proto_call(op, payload);
 	int cancel, ret;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	ret = post_once(msg);
+	ret = post_once(&out);
 	/* Nobody else might come by to restart weftd: a sleeper relies on this message. */
 	if (ret == -EPIPE && client.attached && lock_try(&client.lock)) {
 		disconnect(&client);
 		ret = ensure(&client);
 		lock_drop(&client.lock);
 		if (!ret)
-			ret = post_once(msg);
+			ret = post_once(&out);
 	}
 	pthread_setcancelstate(cancel, NULL);
 	return ret;
@@ -631,26 +667,26 @@ static int post(struct proto_msg *msg)
 
 int rdv_set_timer(uint32_t attach_id, uint32_t qp_index)
 {
-	struct proto_msg msg = {.op = OP_SET_TIMER, .attach_id = attach_id, .id = qp_index};
+	const struct proto_timer call = {.attach_id = attach_id, .index = qp_index};
 
-	return post(&msg);
+	return post(OP_SET_TIMER, &call);
 }
 
 int rdv_fire(uint32_t attach_id, uint32_t id)
 {
-	struct proto_msg msg = {.op = OP_FIRE, .attach_id = attach_id, .id = id};
+	const struct proto_peer_channel call = {.attach_id = attach_id, .id = id};
 
-	return post(&msg);
+	return post(OP_FIRE, &call);
 }
 
-static int cm_call(struct proto_msg *msg, const void *data, size_t len, int fd)
+static int cm_call(struct proto_out *out, void *reply)
 {
 	int cancel = enter(), ret = -ENOTCONN;
 
 	for (int i = 0; i < CALL_TRIES; i++) {
 		ret = ensure(&client);
 		if (!ret)
-			ret = send_cm(&client.conn, msg, data, len, fd);
+			ret = call_over(&client.conn, out, reply);
 		if (ret != -EPIPE)
 			break;
 		disconnect(&client);
@@ -659,14 +695,19 @@ static int cm_call(struct proto_msg *msg, const void *data, size_t len, int fd)
 	return leave(cancel, ret);
 }
 
-int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len)
+int rdv_cm_call(uint32_t op, const void *call, size_t len, void *reply)
 {
-	return cm_call(msg, data, len, -1);
+	const int none = -1;
+	struct proto_out out = cm_out(op, call, len, &none);
+
+	return cm_call(&out, reply);
 }
 
-int rdv_cm_call_fd(struct proto_msg *msg, int fd)
+int rdv_cm_call_fd(uint32_t op, const void *call, size_t len, int fd)
 {
-	return cm_call(msg, NULL, 0, fd);
+	struct proto_out out = cm_out(op, call, len, &fd);
+
+	return cm_call(&out, NULL);
 }
 
 int rdv_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
@@ -693,15 +734,16 @@ int rdv_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
 	return -ENAMETOOLONG;
 }
 
-int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len)
+int rdv_cm_post(uint32_t op, const void *call, size_t len)
 {
+	const int none = -1;
+	struct proto_out out = cm_out(op, call, len, &none);
 	int cancel, ret = -EPIPE;
 
-	msg->version = PROTO_VERSION;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&client.post_lock);
 	if (own_fd_ok(&client.conn.sock))
-		ret = proto_send_data(client.conn.sock.fd, msg, data, len);
+		ret = conn_post(&client.conn, &out);
 	lock_drop(&client.post_lock);
 	pthread_setcancelstate(cancel, NULL);
 	return ret;

@@ -32,15 +32,3 @@ struct client {
 };
 
 extern struct client client;
-
-/* Maps what weftd handed out in its reply to OP_ATTACH; takes the fds that are kept. */
-int segment_adopt(struct client *c, struct proto_in *in);
-
-/* Undoes a first segment_adopt(), complete or not. */
-void segment_discard(struct client *c);
-
-/* Registers the atfork handlers, once. */
-int fork_watch(void);
-
-/* Makes room for one more in a growing array; -ENOMEM. */
-int grow(void **array, size_t *room, size_t n, size_t size);

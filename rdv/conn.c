@@ -138,7 +138,7 @@ static int bad_version(const struct proto_in *in)
 	log_line(LOG_LVL_ERROR,
 		"weftd speaks protocol version %u, this library %d; end that weftd and let "
 		"this version start its own",
-		in->msg.version, PROTO_VERSION);
+		in->head.version, PROTO_VERSION);
 	return -EPROTO;
 }
 
@@ -158,7 +158,7 @@ static void tell_shortage(const struct conn *c, int status)
 }
 
 /* Replies to earlier calls that timed out may still come: they are dropped. */
-static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto_in *in)
+static int await_reply(struct conn *c, const struct proto_out *out, struct proto_in *in)
 {
 	uint64_t until = deadline();
 
@@ -172,7 +172,7 @@ static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto
 		else if (ret == -EBADMSG)
 			ret = -EPIPE;
 		else if (!ret || ret == -EMFILE) {
-			if (in->msg.cookie == msg->cookie)
+			if (in->head.cookie == out->head.cookie)
 				return ret;
 			proto_close(in);
 			ret = 0;
@@ -182,62 +182,55 @@ static int await_reply(struct conn *c, const struct proto_msg *msg, struct proto
 	}
 }
 
-static void stamp(struct conn *c, struct proto_msg *msg)
+static void stamp(struct conn *c, struct proto_out *out)
 {
-	msg->version = PROTO_VERSION;
+	out->head.version = PROTO_VERSION;
 	if (++c->cookie == 0)
 		c->cookie = 1;
-	msg->cookie = c->cookie;
+	out->head.cookie = c->cookie;
 }
 
-/* Once msg was sent, or the attempt ended in ret. */
-static int finish(struct conn *c, const struct proto_msg *msg, int ret, struct proto_in *in)
+/* What came in answer to that op: its status, or -EPROTO if it has not the shape of one. */
+static int judge(const struct conn *c, uint32_t op, struct proto_in *in)
 {
+	const struct proto_op *o = proto_op(op);
+	int ret = in->head.status;
+
+	if (ret) {
+		proto_close(in);
+		tell_shortage(c, ret);
+		return ret;
+	}
+	if (proto_size_fits(&o->reply, in->len) && proto_fds_fit(&o->reply, in->n_fds))
+		return 0;
+	log_line(LOG_LVL_ERROR, "weftd's reply to %s has %zu bytes and %d descriptors; refused",
+		o->name, in->len, in->n_fds);
+	proto_close(in);
+	return -EPROTO;
+}
+
+int conn_call(struct conn *c, struct proto_out *out, struct proto_in *in)
+{
+	uint64_t until = deadline();
+	int ret;
+
+	stamp(c, out);
+	while ((ret = proto_send(c->sock.fd, out)) == -EAGAIN) {
+		ret = wait_sock(c, POLLOUT, until);
+		if (ret)
+			return ret;
+	}
 	/* Before it closes, weftd may have left a reply that says why. */
 	if (ret && ret != -EPIPE)
 		return ret;
-	ret = await_reply(c, msg, in);
-	if (!ret && in->msg.status) {
-		ret = in->msg.status;
-		proto_close(in);
-		tell_shortage(c, ret);
-	}
-	return ret;
+	ret = await_reply(c, out, in);
+	return ret ? ret : judge(c, out->head.op, in);
 }
 
-int conn_call(struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in)
+int conn_post(const struct conn *c, struct proto_out *out)
 {
-	uint64_t until = deadline();
-	int ret;
-
-	stamp(c, msg);
-	while ((ret = proto_send(c->sock.fd, msg, fds, n_fds)) == -EAGAIN) {
-		ret = wait_sock(c, POLLOUT, until);
-		if (ret)
-			return ret;
-	}
-	return finish(c, msg, ret, in);
-}
-
-int conn_call_data(
-	struct conn *c, struct proto_msg *msg, const void *data, size_t len, struct proto_in *in)
-{
-	uint64_t until = deadline();
-	int ret;
-
-	stamp(c, msg);
-	while ((ret = proto_send_data(c->sock.fd, msg, data, len)) == -EAGAIN) {
-		ret = wait_sock(c, POLLOUT, until);
-		if (ret)
-			return ret;
-	}
-	return finish(c, msg, ret, in);
-}
-
-int conn_post(const struct conn *c, struct proto_msg *msg)
-{
-	msg->version = PROTO_VERSION;
-	return proto_send(c->sock.fd, msg, NULL, 0);
+	out->head.version = PROTO_VERSION;
+	return proto_send(c->sock.fd, out);
 }
 
 int conn_wait_end(struct conn *c)

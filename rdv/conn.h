@@ -29,19 +29,15 @@ int conn_open(struct conn *c, const struct rdv_paths *p);
 void conn_close(struct conn *c);
 
 /*
- * Sends *msg as a call and waits up to 5 s for its reply in *in.  Returns the reply's status or
- * -EPIPE the connection broke (conn_close() it), -ETIMEDOUT (logged), -EPROTO (logged), -EMFILE.
- * On 0 the caller takes the fds it wants out of *in and calls proto_close().
+ * Sends *out as a call and waits up to 5 s for its reply in *in.  Returns the reply's status or
+ * -EPIPE the connection broke (conn_close() it), -ETIMEDOUT (logged), -EPROTO another version, or
+ * a reply that is none of this op (logged), -EMFILE.  On 0 payload and fds are those of the op;
+ * the caller takes the fds it wants out of *in and calls proto_close().
  */
-int conn_call(
-	struct conn *c, struct proto_msg *msg, const int *fds, int n_fds, struct proto_in *in);
-
-/* The same with data and without fds. */
-int conn_call_data(
-	struct conn *c, struct proto_msg *msg, const void *data, size_t len, struct proto_in *in);
+int conn_call(struct conn *c, struct proto_out *out, struct proto_in *in);
 
 /* Sends a one-way message, never blocks.  -EPIPE, -EAGAIN. */
-int conn_post(const struct conn *c, struct proto_msg *msg);
+int conn_post(const struct conn *c, struct proto_out *out);
 
 /* Waits until weftd has closed the connection.  -ETIMEDOUT after 5 s, logged. */
 int conn_wait_end(struct conn *c);

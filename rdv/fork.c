@@ -6,12 +6,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/sparse.h"
 #include "rdv/client.h"
+#include "rdv/fork.h"
+#include "rdv/grow.h"
 
 struct range {
 	void *base;
@@ -23,21 +24,6 @@ static struct range *maps;
 static size_t n_maps, maps_room;
 static struct lock maps_lock;
 static pid_t watched_pid;
-
-int grow(void **array, size_t *room, size_t n, size_t size)
-{
-	size_t want = *room ? 2 * *room : 8;
-	void *p;
-
-	if (n < *room)
-		return 0;
-	p = realloc(*array, want * size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*room = want;
-	return 0;
-}
 
 static size_t find_map(const void *base)
 {

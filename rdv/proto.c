@@ -2,11 +2,76 @@
 #include "rdv/proto.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* A payload of the size of its struct, and no fds. */
+#define JUST(type)                                                                                 \
+	{                                                                                          \
+		sizeof(struct type), sizeof(struct type), 0, 0                                     \
+	}
+#define WITH_FDS(type, least, most)                                                                \
+	{                                                                                          \
+		sizeof(struct type), sizeof(struct type), least, most                              \
+	}
+#define CM_CALL                                                                                    \
+	{                                                                                          \
+		PROTO_CM_CALL_LEAST, PROTO_CM_CALL_MOST, 0, 0                                      \
+	}
+#define NOTHING                                                                                    \
+	{                                                                                          \
+		0, 0, 0, 0                                                                         \
+	}
+
+static const struct proto_op ops[OP_COUNT] = {
+	[OP_ATTACH] = {"attach", WITH_FDS(proto_attach, 1, 4), WITH_FDS(proto_attached, 4, 5)},
+	[OP_LEASE] = {"lease", NOTHING, JUST(proto_block)},
+	[OP_CLAIM] = {"claim", JUST(proto_block), NOTHING},
+	[OP_RETURN] = {"return", JUST(proto_block), NOTHING},
+	[OP_FIND_QPN] = {"find_qpn", JUST(proto_find), WITH_FDS(proto_found, 2, 4)},
+	[OP_ADD_CHANNEL] = {"add_channel", WITH_FDS(proto_channel, 1, 1), NOTHING},
+	[OP_DEL_CHANNEL] = {"del_channel", JUST(proto_channel), NOTHING},
+	[OP_GET_CHANNEL] = {"get_channel", JUST(proto_peer_channel), {0, 0, 1, 1}},
+	[OP_SET_TIMER] = {"set_timer", JUST(proto_timer), NOTHING},
+	[OP_FIRE] = {"fire", JUST(proto_peer_channel), NOTHING},
+	[OP_MEMBERS] = {"members", JUST(proto_members), NOTHING},
+	[OP_PING] = {"ping", NOTHING, NOTHING},
+	[OP_STATUS] = {"status", NOTHING, WITH_FDS(proto_status, 1, 1)},
+	[OP_STAY] = {"stay", NOTHING, NOTHING},
+	[OP_SHUTDOWN] = {"shutdown", NOTHING, NOTHING},
+	[OP_CM_ADD_CHANNEL] = {"cm_add_channel", WITH_FDS(proto_channel, 1, 1), NOTHING},
+	[OP_CM_DEL_CHANNEL] = {"cm_del_channel", JUST(proto_channel), NOTHING},
+	[OP_CM_WAKE_CHANNEL] = {"cm_wake_channel", JUST(proto_channel), NOTHING},
+	[OP_CM_TAKEN] = {"cm_taken", JUST(proto_cm_taken), NOTHING},
+	[OP_CM_BIND] = {"cm_bind", CM_CALL, JUST(proto_cm_bound)},
+	[OP_CM_LISTEN] = {"cm_listen", CM_CALL, NOTHING},
+	[OP_CM_CONNECT] = {"cm_connect", CM_CALL, JUST(proto_cm_connecting)},
+	[OP_CM_ACCEPT] = {"cm_accept", CM_CALL, NOTHING},
+	[OP_CM_READY] = {"cm_ready", CM_CALL, NOTHING},
+	[OP_CM_REJECT] = {"cm_reject", CM_CALL, NOTHING},
+	[OP_CM_NOTIFY] = {"cm_notify", CM_CALL, NOTHING},
+	[OP_CM_DISCONNECT] = {"cm_disconnect", CM_CALL, NOTHING},
+	[OP_CM_MIGRATE] = {"cm_migrate", CM_CALL, NOTHING},
+	[OP_CM_DESTROY] = {"cm_destroy", CM_CALL, NOTHING},
+	[OP_CM_PUBLISH] = {"cm_publish", CM_CALL, NOTHING},
+	[OP_CM_LEND] = {"cm_lend", NOTHING, JUST(proto_cm_loan)},
+};
+
+const struct proto_op *proto_op(uint32_t op)
+{
+	return op < OP_COUNT && ops[op].name ? &ops[op] : NULL;
+}
+
+struct proto_out proto_call(uint32_t op, const void *payload)
+{
+	return (struct proto_out){
+		.head = {.op = op},
+		.payload = payload,
+		.len = payload ? ops[op].call.least : 0,
+	};
+}
 
 /* Room for more fds than allowed, so that a surplus is seen and closed by us. */
 enum { RECV_FDS = 2 * PROTO_MAX_FDS };
@@ -31,30 +96,24 @@ static int send_all(int sock, const struct msghdr *mh)
 	return 0;
 }
 
-int proto_send_data(int sock, const struct proto_msg *msg, const void *data, size_t len)
+int proto_send(int sock, const struct proto_out *out)
 {
-	struct iovec iov[2] = {{(void *)msg, sizeof *msg}, {(void *)data, len}};
+	struct iovec iov[2] = {
+		{(void *)&out->head, sizeof out->head}, {(void *)out->payload, out->len}};
 	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 2};
-
-	return send_all(sock, &mh);
-}
-
-int proto_send(int sock, const struct proto_msg *msg, const int *fds, int n_fds)
-{
-	struct iovec iov = {.iov_base = (void *)msg, .iov_len = sizeof *msg};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	union fd_control ctl = {0};
 
-	if (n_fds > 0) {
+	if (out->n_fds > 0) {
+		size_t size = sizeof(int) * out->n_fds;
 		struct cmsghdr *c;
 
 		mh.msg_control = ctl.buf;
-		mh.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		mh.msg_controllen = CMSG_SPACE(size);
 		c = CMSG_FIRSTHDR(&mh);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
+		c->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(c), out->fds, size);
 	}
 	return send_all(sock, &mh);
 }
@@ -81,28 +140,19 @@ static int collect_fds(struct msghdr *mh, struct proto_in *in)
 	return came;
 }
 
-static bool has_data(uint32_t op)
-{
-	return op >= OP_CM_BIND && op <= OP_CM_PUBLISH;
-}
-
 static int check(const struct proto_in *in, ssize_t n, int came, int msg_flags)
 {
-	if ((size_t)n >= offsetof(struct proto_msg, cookie) && in->msg.version != PROTO_VERSION)
+	if ((size_t)n >= offsetof(struct proto_head, cookie) && in->head.version != PROTO_VERSION)
 		return -EPROTO;
-	if (n < (ssize_t)sizeof in->msg || msg_flags & MSG_TRUNC || came > PROTO_MAX_FDS)
+	if (n < (ssize_t)sizeof in->head || msg_flags & MSG_TRUNC || came > PROTO_MAX_FDS)
 		return -EBADMSG;
-	if (n > (ssize_t)sizeof in->msg && !has_data(in->msg.op))
-		return -EBADMSG;
-	if (msg_flags & MSG_CTRUNC)
-		return -EMFILE;
-	return 0;
+	return msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }
 
 static int receive(int sock, struct proto_in *in, int flags)
 {
 	union fd_control ctl;
-	struct iovec iov[2] = {{&in->msg, sizeof in->msg}, {in->data, sizeof in->data}};
+	struct iovec iov[2] = {{&in->head, sizeof in->head}, {&in->payload, sizeof in->payload}};
 	struct msghdr mh = {
 		.msg_iov = iov,
 		.msg_iovlen = 2,
@@ -112,7 +162,7 @@ static int receive(int sock, struct proto_in *in, int flags)
 	ssize_t n;
 	int came, ret;
 
-	memset(in, 0, offsetof(struct proto_in, data));
+	memset(in, 0, offsetof(struct proto_in, payload));
 	n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return gone(errno) ? -EPIPE : -errno;
@@ -122,7 +172,7 @@ static int receive(int sock, struct proto_in *in, int flags)
 	if (ret)
 		proto_close(in);
 	else
-		in->len = n - sizeof in->msg;
+		in->len = n - sizeof in->head;
 	return ret;
 }
 

@@ -1,68 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between a process and weftd: one struct proto_msg per SOCK_SEQPACKET packet, fds
- * beside it by SCM_RIGHTS, or data behind it where an op has some.  A call carries a cookie that
- * its one reply repeats; cookie 0 is one way and has no reply.  Fields that an op does not name are
- * 0.
+ * Messages between a process and weftd, one per SOCK_SEQPACKET packet: a head, then the payload
+ * that its op has, with fds beside it by SCM_RIGHTS.  A call carries a cookie that its one reply
+ * repeats; cookie 0 is one way and has no reply.  A reply with a status other than 0 has no
+ * payload.  How many bytes and fds go with an op stands in one table (proto_op()), against which
+ * both sides hold what comes.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 4,
+	PROTO_VERSION = 5,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
-	PROTO_DATA_MAX = 512,
+	PROTO_PAYLOAD_MAX = 512,
 };
 
-enum proto_op {
+/* Beside each op its payloads: struct of the call; struct of the reply.  And fds, in order. */
+enum proto_op_number {
 	/*
-	 * Call: fds {network namespace}; pid and pid_ns as the process sees itself.  To publish
-	 * again: flags PROTO_AGAIN, attach_id and hub_id as they were, fds {network namespace,
-	 * segment, async eventfd, arena}, the last three or the arena missing if the process lost
-	 * them.
-	 * Reply: attach_id, hub_id, size of a segment, fds {fabric page, hub, segment, async, arena
-	 * if PROTO_ARENA}.
+	 * proto_attach, fds {network namespace}; to publish again {network namespace, segment,
+	 * async eventfd, arena}, the last three or the arena missing if the process lost them.
+	 * proto_attached, fds {fabric page, hub, segment, async eventfd, arena if PROTO_ARENA}.
 	 */
 	OP_ATTACH = 1,
-	OP_LEASE,    /* reply: qpn, the first of the block */
-	OP_CLAIM,    /* qpn: the process holds that block already, from an earlier weftd */
-	OP_RETURN,   /* qpn */
-	OP_FIND_QPN, /*
-		      * qpn, or if that is 0 attach_id; reply: attach_id, pid, pid_ns, fds {segment,
-		      * async, arena if    PROTO_ARENA, pidfd if    any}
-		      */
-	/* id, fds {eventfd}, or with PROTO_BACKING {file}; replaces one of the same id */
+	OP_LEASE,  /* ; proto_block */
+	OP_CLAIM,  /* proto_block: the process holds it already, from an earlier weftd */
+	OP_RETURN, /* proto_block */
+	/* proto_find; proto_found, fds {segment, async, arena if PROTO_ARENA, pidfd if any} */
+	OP_FIND_QPN,
+	/*
+	 * proto_channel, fds {eventfd}, or with PROTO_BACKING in its id {file}; replaces one of the
+	 * same id.
+	 */
 	OP_ADD_CHANNEL,
-	OP_DEL_CHANNEL, /* id */
-	OP_GET_CHANNEL, /* attach_id, id; reply: fds {eventfd or file} */
-	OP_SET_TIMER,   /* one way: attach_id, id = QP index */
-	OP_FIRE,        /* one way: attach_id, id = channel */
-	/* The list of members in the process's segment has changed: entry id - 1, or if it is 0
-	   all. */
-	OP_MEMBERS,
+	OP_DEL_CHANNEL, /* proto_channel */
+	OP_GET_CHANNEL, /* proto_peer_channel; , fds {eventfd or file} */
+	OP_SET_TIMER,   /* one way: proto_timer */
+	OP_FIRE,        /* one way: proto_peer_channel */
+	OP_MEMBERS,     /* proto_members: the list in the process's segment has changed */
 	/* Below: also for a connection that is not attached. */
 	OP_PING,
-	OP_STATUS,   /* reply: size, fds {memfd with the text} */
+	OP_STATUS,   /* ; proto_status, fds {memfd with the text} */
 	OP_STAY,     /* never leave for want of work */
 	OP_SHUTDOWN, /* the reply comes first, the end of the connection tells that weftd left */
 	/*
-	 * Connections, of attached processes: data struct cm_call of cm/cm_proto.h.  Replies of
-	 * BIND, LISTEN and CONNECT: id the communication id, qpn the port.
-	 */
-	/*
-	 * id, fds {datagram socket}, no data: weftd gives the socket a name in the runtime
+	 * Connections, of attached processes.
+	 *
+	 * proto_channel, fds {datagram socket}: weftd gives the socket a name in the runtime
 	 * directory, unless it has one of an earlier weftd.  -ENOENT: that is gone.
 	 */
 	OP_CM_ADD_CHANNEL,
-	OP_CM_DEL_CHANNEL,  /* id; no data */
-	OP_CM_WAKE_CHANNEL, /* id; no data: sends the channel's socket a byte */
-	OP_CM_TAKEN,        /* one way: id the channel, qpn a handle or 0, size events; no data */
-	OP_CM_BIND,
+	OP_CM_DEL_CHANNEL,  /* proto_channel */
+	OP_CM_WAKE_CHANNEL, /* proto_channel: sends the channel's socket a byte */
+	OP_CM_TAKEN,        /* one way: proto_cm_taken */
+	OP_CM_BIND,         /* struct cm_call of cm/cm_proto.h, as below; proto_cm_bound */
 	OP_CM_LISTEN,
-	OP_CM_CONNECT,
+	OP_CM_CONNECT, /* ; proto_cm_connecting */
 	OP_CM_ACCEPT,
 	OP_CM_READY,
 	OP_CM_REJECT,
@@ -71,12 +68,12 @@ enum proto_op {
 	OP_CM_MIGRATE,
 	OP_CM_DESTROY,
 	OP_CM_PUBLISH,
-	OP_CM_LEND, /* no data; reply: qpn the first of the ports, size how many */
+	OP_CM_LEND, /* ; proto_cm_loan */
 	OP_COUNT
 };
 
 enum proto_flags {
-	PROTO_AGAIN = 1 << 0, /* OP_ATTACH: publishes again */
+	PROTO_AGAIN = 1 << 0, /* proto_attach: publishes again */
 	PROTO_ARENA = 1 << 1, /* replies: an arena is among the fds */
 };
 
@@ -86,46 +83,181 @@ enum proto_flags {
  */
 #define PROTO_BACKING (1u << 31)
 
-struct proto_msg {
-	uint32_t op;      /* enum proto_op; a reply repeats it */
+/* What a struct cm_call may have: all but its private data, and with all of that. */
+enum { PROTO_CM_CALL_LEAST = 108, PROTO_CM_CALL_MOST = 332 };
+
+struct proto_head {
+	uint32_t op;      /* enum proto_op_number; a reply repeats it */
 	uint32_t version; /* PROTO_VERSION of the sender; op and version keep their places */
 	uint32_t cookie;
 	int32_t status; /* replies: 0 or a negative errno */
-	uint32_t attach_id;
-	uint32_t hub_id;
-	uint32_t id;
-	uint32_t qpn;
-	int32_t pid;
-	uint32_t flags;
-	uint64_t pid_ns; /* inode of a pid namespace */
-	uint64_t size;
 };
 
-_Static_assert(sizeof(struct proto_msg) == 56, "no padding");
+/* ---- payloads ---- */
+
+struct proto_attach {
+	int32_t pid;        /* as the process sees itself */
+	uint32_t flags;     /* PROTO_AGAIN */
+	uint64_t pid_ns;    /* inode of its pid namespace */
+	uint32_t attach_id; /* with PROTO_AGAIN: what it had, and whose hub */
+	uint32_t hub_id;
+	uint32_t node; /* number; -ENODEV: there is none */
+	uint32_t pad;
+};
+
+struct proto_attached {
+	uint32_t attach_id;
+	uint32_t hub_id;
+	uint64_t segment_size;
+	uint32_t flags; /* PROTO_ARENA */
+	uint32_t pad;
+};
+
+/* A block of QP numbers. */
+struct proto_block {
+	uint32_t first_qpn;
+};
+
+struct proto_find {
+	uint32_t qpn; /* 0: by attach_id */
+	uint32_t attach_id;
+};
+
+struct proto_found {
+	uint32_t attach_id;
+	int32_t pid;     /* as it sees itself */
+	uint64_t pid_ns; /* inode */
+	uint32_t flags;  /* PROTO_ARENA */
+	uint32_t pad;
+};
+
+/* Of the process that asks. */
+struct proto_channel {
+	uint32_t id;
+};
+
+struct proto_peer_channel {
+	uint32_t attach_id;
+	uint32_t id; /* 0: of async events */
+};
+
+struct proto_timer {
+	uint32_t attach_id;
+	uint32_t index; /* of a QP, or with SEG_TIMER_CQ of a CQ */
+};
+
+struct proto_members {
+	uint32_t entry; /* number of the one that changed, from 1; 0: all */
+};
+
+struct proto_status {
+	uint64_t size; /* of the text */
+};
+
+struct proto_cm_taken {
+	uint32_t channel;
+	uint32_t handle; /* of a connection request, 0: none */
+	uint32_t events; /* that left the channel */
+};
+
+struct proto_cm_bound {
+	uint32_t port;
+};
+
+struct proto_cm_connecting {
+	uint32_t comm_id; /* ours */
+	uint32_t port;
+};
+
+/* Ports that are lent. */
+struct proto_cm_loan {
+	uint32_t first;
+	uint32_t count;
+};
+
+union proto_payload {
+	struct proto_attach attach;
+	struct proto_attached attached;
+	struct proto_block block;
+	struct proto_find find;
+	struct proto_found found;
+	struct proto_channel channel;
+	struct proto_peer_channel peer_channel;
+	struct proto_timer timer;
+	struct proto_members members;
+	struct proto_status status;
+	struct proto_cm_taken cm_taken;
+	struct proto_cm_bound cm_bound;
+	struct proto_cm_connecting cm_connecting;
+	struct proto_cm_loan cm_loan;
+	uint8_t bytes[PROTO_PAYLOAD_MAX];
+};
+
+_Static_assert(sizeof(struct proto_head) == 16, "no padding");
+_Static_assert(sizeof(struct proto_attach) == 32 && sizeof(struct proto_attached) == 24 &&
+		       sizeof(struct proto_found) == 24,
+	"no padding");
+
+/* ---- the table of ops ---- */
+
+/* How many bytes of payload and how many fds a message may have. */
+struct proto_shape {
+	uint16_t least, most;
+	uint8_t least_fds, most_fds;
+};
+
+struct proto_op {
+	const char *name;
+	struct proto_shape call, reply;
+};
+
+/* NULL: no such op. */
+const struct proto_op *proto_op(uint32_t op);
+
+static inline bool proto_size_fits(const struct proto_shape *s, size_t len)
+{
+	return len >= s->least && len <= s->most;
+}
+
+static inline bool proto_fds_fit(const struct proto_shape *s, int n_fds)
+{
+	return n_fds >= s->least_fds && n_fds <= s->most_fds;
+}
+
+/* ---- sending and receiving ---- */
+
+/* A message to be sent; payload and fds are borrowed. */
+struct proto_out {
+	struct proto_head head;
+	const void *payload;
+	size_t len;
+	const int *fds;
+	int n_fds;
+};
+
+/* A call of that op, without fds.  payload has the size of the op's struct; NULL if it has none. */
+struct proto_out proto_call(uint32_t op, const void *payload);
 
 /* A received message and its fds; those taken are set to -1, the rest go by proto_close(). */
 struct proto_in {
-	struct proto_msg msg;
+	struct proto_head head;
 	int fds[PROTO_MAX_FDS];
 	int n_fds;
-	size_t len; /* of data; 0 but for the ops that have some */
-	_Alignas(8) uint8_t data[PROTO_DATA_MAX];
+	size_t len; /* of the payload; what lies behind it is undefined */
+	union proto_payload payload;
 };
 
 /*
- * Sends one message with n_fds fds, never blocks, never raises SIGPIPE.  -EAGAIN: the other side
- * does not read; -EPIPE: it is gone.
+ * Sends one message, never blocks, never raises SIGPIPE.  -EAGAIN: the other side does not read;
+ * -EPIPE: it is gone.
  */
-int proto_send(int sock, const struct proto_msg *msg, const int *fds, int n_fds);
-
-/* The same with data behind the message, at most PROTO_DATA_MAX, and no fds. */
-int proto_send_data(int sock, const struct proto_msg *msg, const void *data, size_t len);
+int proto_send(int sock, const struct proto_out *out);
 
 /*
  * Receives one message without blocking; fds come CLOEXEC.  Returns 0, -EAGAIN none there,
- * -EPIPE the other side is gone, -EBADMSG not a message (wrong size, or too many fds), -EPROTO
- * another version (in->msg.version says which), -EMFILE no room for its fds (in->msg is valid).
- * In all cases but 0 no fds are left in *in.
+ * -EPIPE the other side is gone, -EBADMSG not a message (too short, too long, or too many fds),
+ * -EPROTO another version (in->head.version says which), -EMFILE no room for its fds (in->head is
+ * valid).  In all cases but 0 no fds are left in *in.  The caller holds it against the op's shape.
  */
 int proto_recv(int sock, struct proto_in *in);
 

@@ -108,27 +108,27 @@ int rdv_set_timer(uint32_t attach_id, uint32_t qp_index);
 int rdv_fire(uint32_t attach_id, uint32_t id);
 
 /*
- * A call of OP_CM_*: *msg with len bytes of data behind it; on 0 the reply is in *msg.  Blocks
- * for the round trip.  Errors: common ones, or what weftd answered.
+ * A call of OP_CM_* with len bytes of payload; on 0 *reply (may be NULL) is the payload of the
+ * reply, of the struct that the op has.  Blocks for the round trip.  Errors: common ones, or what
+ * weftd answered.
  */
-struct proto_msg;
-int rdv_cm_call(struct proto_msg *msg, const void *data, size_t len);
+int rdv_cm_call(uint32_t op, const void *call, size_t len, void *reply);
 
-/* The same with an fd, which stays the caller's, in place of data. */
-int rdv_cm_call_fd(struct proto_msg *msg, int fd);
+/* The same with an fd beside it, which stays the caller's, for ops whose reply has no payload. */
+int rdv_cm_call_fd(uint32_t op, const void *call, size_t len, int fd);
 
 /*
  * The same one way: never blocks, and does not look for another weftd.  -EPIPE there is none,
  * -EAGAIN it does not read.
  */
-int rdv_cm_post(struct proto_msg *msg, const void *data, size_t len);
+int rdv_cm_post(uint32_t op, const void *call, size_t len);
 
 /*
  * Has publish called whenever this process comes to a new weftd, with a function that makes
  * further calls to it: as rdv_cm_call() does, or if fd is not -1 as rdv_cm_call_fd().  It may call
  * nothing else of rdv/.
  */
-typedef int (*rdv_cm_send)(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd);
+typedef int (*rdv_cm_send)(void *conn, uint32_t op, const void *call, size_t len, int fd);
 void rdv_cm_publish(int (*publish)(rdv_cm_send send, void *conn));
 
 /*

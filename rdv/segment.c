@@ -125,7 +125,7 @@ void segment_discard(struct client *c)
 /* One that a new weftd never had stays what it was. */
 static void adopt_arena(struct client *c, struct proto_in *in)
 {
-	if (!(in->msg.flags & PROTO_ARENA))
+	if (!(in->payload.attached.flags & PROTO_ARENA))
 		return;
 	lock_take(&c->post_lock);
 	if (!own_fd_ok(&c->arena_fd))
@@ -135,13 +135,10 @@ static void adopt_arena(struct client *c, struct proto_in *in)
 
 int segment_adopt(struct client *c, struct proto_in *in)
 {
+	const struct proto_attached *reply = &in->payload.attached;
 	int ret;
 
-	if (in->n_fds < 4) {
-		proto_close(in);
-		return -EPROTO;
-	}
-	c->seg_size = in->msg.size;
+	c->seg_size = reply->segment_size;
 	ret = map_all(c, in);
 	if (!ret) {
 		if (!own_fd_ok(&c->seg_fd))
@@ -150,8 +147,8 @@ int segment_adopt(struct client *c, struct proto_in *in)
 			c->async_fd = own_fd(proto_take_fd(in, 3));
 		adopt_arena(c, in);
 		c->att.async_fd = c->async_fd.fd;
-		c->att.attach_id = in->msg.attach_id;
-		c->att.hub_id = in->msg.hub_id;
+		c->att.attach_id = reply->attach_id;
+		c->att.hub_id = reply->hub_id;
 	}
 	proto_close(in);
 	return ret;

@@ -40,8 +40,6 @@ struct header {
 	uint32_t reserved;
 };
 
-enum { MAX_DATA = MAX_PAYLOAD - sizeof(struct header) };
-
 /* A place that datagrams go to. */
 struct dest {
 	struct dest *next;
@@ -59,6 +57,7 @@ struct dgram {
 	size_t mem_size;
 	struct ibv_mr *mr;
 	uint32_t n_rx, n_tx; /* buffers */
+	uint32_t max_data;   /* of a datagram: what the port's MTU leaves */
 	uint32_t inline_size;
 	uint32_t posted, done; /* sends */
 	struct dest *bucket[BUCKETS], *peer;
@@ -153,6 +152,19 @@ static int make_queues(struct rsocket *s, struct dgram *d, struct ibv_context *v
 	return d->qp ? to_ready(d->qp) : -errno;
 }
 
+static int read_mtu(struct dgram *d, struct ibv_context *verbs)
+{
+	struct ibv_port_attr port;
+	uint32_t mtu;
+	int ret = ibv_query_port(verbs, 1, &port);
+
+	if (ret)
+		return -ret;
+	mtu = 128u << port.active_mtu;
+	d->max_data = (mtu < MAX_PAYLOAD ? mtu : MAX_PAYLOAD) - sizeof(struct header);
+	return 0;
+}
+
 static int open_device(struct rsocket *s)
 {
 	struct ibv_context **list = rdma_get_devices(NULL);
@@ -167,7 +179,9 @@ static int open_device(struct rsocket *s)
 	d->pd = ibv_alloc_pd(verbs);
 	if (!d->pd)
 		return -errno;
-	ret = make_memory(s, d);
+	ret = read_mtu(d, verbs);
+	if (!ret)
+		ret = make_memory(s, d);
 	if (!ret)
 		ret = make_queues(s, d, verbs);
 	for (uint32_t i = 0; i < d->n_rx && !ret; i++)
@@ -723,7 +737,7 @@ ssize_t dgram_put(
 		return ret;
 	for (int i = 0; i < n; i++)
 		total += iov[i].iov_len;
-	if (total > MAX_DATA)
+	if (total > s->dg->max_data)
 		return -EMSGSIZE;
 	if (s->dg->posted - s->dg->done >= s->dg->n_tx)
 		return -EAGAIN;

@@ -70,11 +70,10 @@ static void read_route(const struct ibv_grh *grh, struct route *route)
 	route->traffic_class = word >> 20;
 }
 
-static int find_gid(const struct fabric_page *page, const union ibv_gid *gid)
+static int find_gid(const struct fabric_port *port, const union ibv_gid *gid)
 {
 	for (uint32_t i = 0; i < FABRIC_MAX_GIDS; i++)
-		if (verbs_gid(page, i) &&
-			!memcmp(page->port.gid[i].raw, gid->raw, sizeof(gid->raw)))
+		if (verbs_gid(port, i) && !memcmp(port->gid[i].raw, gid->raw, sizeof(gid->raw)))
 			return i;
 	return -ENOENT;
 }
@@ -83,7 +82,7 @@ static int find_gid(const struct fabric_page *page, const union ibv_gid *gid)
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
 	struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
-	struct fabric_page page;
+	struct fabric_port port;
 	struct route route;
 	int index, rc;
 
@@ -95,11 +94,11 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	attr->port_num = port_num;
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
-	rc = verbs_read_page(port_num, &page);
+	rc = verbs_read_port(port_num, &port);
 	if (rc)
 		return fail_minus_one(rc);
 	read_route(grh, &route);
-	index = find_gid(&page, &route.destination);
+	index = find_gid(&port, &route.destination);
 	if (index < 0)
 		return fail_minus_one(index);
 	attr->is_global = 1;

@@ -74,10 +74,10 @@ int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 int verbs_dealloc_mw(struct ibv_mw *mw);
 
 /*
- * Copies port port_num's fabric page (control path, may block as hca_open() does).  Returns 0 or
- * a negative errno, -EINVAL for a port that is not there.
+ * Copies port port_num of the fabric page (control path, may block as hca_open() does).  Returns 0
+ * or a negative errno, -EINVAL for a port that is not there.
  */
-int verbs_read_page(uint32_t port_num, struct fabric_page *page);
+int verbs_read_port(uint32_t port_num, struct fabric_port *port);
 
 /* The GID table's entry, or NULL if it is empty or beyond the end. */
-const struct fabric_gid *verbs_gid(const struct fabric_page *page, uint32_t index);
+const struct fabric_gid *verbs_gid(const struct fabric_port *port, uint32_t index);

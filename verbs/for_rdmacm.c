@@ -9,14 +9,14 @@ int weft_cm_attach(const struct fabric_page **page)
 	return hca_open(page);
 }
 
-int weft_cm_call(struct proto_msg *msg, const void *data, size_t len)
+int weft_cm_call(uint32_t op, const void *call, size_t len, void *reply)
 {
-	return rdv_cm_call(msg, data, len);
+	return rdv_cm_call(op, call, len, reply);
 }
 
-int weft_cm_call_fd(struct proto_msg *msg, int fd)
+int weft_cm_call_fd(uint32_t op, const void *call, size_t len, int fd)
 {
-	return rdv_cm_call_fd(msg, fd);
+	return rdv_cm_call_fd(op, call, len, fd);
 }
 
 int weft_cm_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
@@ -24,14 +24,13 @@ int weft_cm_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd)
 	return rdv_name_addr(name, addr, dir_fd);
 }
 
-int weft_cm_post(struct proto_msg *msg, const void *data, size_t len)
+int weft_cm_post(uint32_t op, const void *call, size_t len)
 {
-	return rdv_cm_post(msg, data, len);
+	return rdv_cm_post(op, call, len);
 }
 
 void weft_cm_publish(int (*publish)(
-	int (*send)(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd),
-	void *conn))
+	int (*send)(void *conn, uint32_t op, const void *call, size_t len, int fd), void *conn))
 {
 	rdv_cm_publish(publish);
 }

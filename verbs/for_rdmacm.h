@@ -7,22 +7,21 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct fabric_page;
-struct proto_msg;
 struct sockaddr_un;
 
 #pragma GCC visibility push(default)
 
 /* Attaches the process; its live fabric page. */
 int weft_cm_attach(const struct fabric_page **page);
-int weft_cm_call(struct proto_msg *msg, const void *data, size_t len);
-int weft_cm_call_fd(struct proto_msg *msg, int fd);
-int weft_cm_post(struct proto_msg *msg, const void *data, size_t len);
+int weft_cm_call(uint32_t op, const void *call, size_t len, void *reply);
+int weft_cm_call_fd(uint32_t op, const void *call, size_t len, int fd);
+int weft_cm_post(uint32_t op, const void *call, size_t len);
 int weft_cm_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd);
 void weft_cm_publish(int (*publish)(
-	int (*send)(void *conn, struct proto_msg *msg, const void *data, size_t len, int fd),
-	void *conn));
+	int (*send)(void *conn, uint32_t op, const void *call, size_t len, int fd), void *conn));
 
 /* The socket to weftd, only to be watched for its end; -1 if there is none. */
 int weft_cm_socket(void);

@@ -11,24 +11,21 @@
 /* What programs built before port_cap_flags2 have room for; they call ibv_query_port@1.1. */
 enum { OLD_PORT_ATTR_SIZE = offsetof(struct ibv_port_attr, port_cap_flags2) };
 
-int verbs_read_page(uint32_t port_num, struct fabric_page *page)
+int verbs_read_port(uint32_t port_num, struct fabric_port *port)
 {
 	const struct fabric_page *live;
 	int rc = hca_open(&live);
 
-	if (rc)
-		return rc;
-	fabric_read(live, page);
-	return port_num < 1 || port_num > page->n_ports ? -EINVAL : 0;
+	return rc ? rc : fabric_read_port(live, port_num, port);
 }
 
-const struct fabric_gid *verbs_gid(const struct fabric_page *page, uint32_t index)
+const struct fabric_gid *verbs_gid(const struct fabric_port *port, uint32_t index)
 {
-	static const uint8_t none[sizeof(page->port.gid[0].raw)];
+	static const uint8_t none[sizeof(port->gid[0].raw)];
 
-	if (index >= FABRIC_MAX_GIDS || !memcmp(page->port.gid[index].raw, none, sizeof(none)))
+	if (index >= FABRIC_MAX_GIDS || !memcmp(port->gid[index].raw, none, sizeof(none)))
 		return NULL;
-	return &page->port.gid[index];
+	return &port->gid[index];
 }
 
 /* ---- device ---- */
@@ -91,12 +88,15 @@ static void convert_port(const struct fabric_port *port, struct ibv_port_attr *a
 		.max_mtu = port->max_mtu,
 		.active_mtu = port->active_mtu,
 		.gid_tbl_len = FABRIC_MAX_GIDS,
-		.port_cap_flags = IBV_PORT_CM_SUP | (ethernet ? IBV_PORT_IP_BASED_GIDS : 0),
+		.port_cap_flags = port->cap_mask | (ethernet ? IBV_PORT_IP_BASED_GIDS : 0),
 		.max_msg_sz = 1u << HCA_MAX_MSG_LOG,
 		.pkey_tbl_len = port->n_pkeys,
 		.lid = port->lid,
 		.sm_lid = port->sm_lid,
+		.lmc = port->lmc,
 		.max_vl_num = 1,
+		.sm_sl = port->sm_sl,
+		.subnet_timeout = port->subnet_timeout,
 		.active_width = port->active_width,
 		.active_speed = port->active_speed,
 		.phys_state = port->phys_state,
@@ -108,14 +108,14 @@ static void convert_port(const struct fabric_port *port, struct ibv_port_attr *a
 int verbs_query_port(
 	struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t size)
 {
-	struct fabric_page page;
+	struct fabric_port port;
 	struct ibv_port_attr full;
-	int rc = verbs_read_page(port_num, &page);
+	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
 	if (rc)
 		return to_errno(rc);
-	convert_port(&page.port, &full);
+	convert_port(&port, &full);
 	if (size > sizeof(full))
 		memset((char *)attr + sizeof(full), 0, size - sizeof(full));
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
@@ -131,12 +131,12 @@ int ibv_query_port(
 
 /* ---- GIDs ---- */
 
-static void convert_gid(
-	const struct fabric_gid *gid, uint32_t index, void *entry, size_t entry_size)
+static void convert_gid(const struct fabric_gid *gid, uint32_t port_num, uint32_t index,
+	void *entry, size_t entry_size)
 {
 	struct ibv_gid_entry full = {
 		.gid_index = index,
-		.port_num = 1,
+		.port_num = port_num,
 		.gid_type = gid->type,
 		.ndev_ifindex = gid->ifindex,
 	};
@@ -149,69 +149,81 @@ static void convert_gid(
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
 	struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
-	struct fabric_page page;
+	struct fabric_port port;
 	int rc;
 
 	(void)context;
 	if (flags)
 		return to_errno(-EOPNOTSUPP);
-	rc = verbs_read_page(port_num, &page);
+	rc = verbs_read_port(port_num, &port);
 	if (rc || gid_index >= FABRIC_MAX_GIDS)
 		return to_errno(rc ? rc : -EINVAL);
-	if (!verbs_gid(&page, gid_index))
+	if (!verbs_gid(&port, gid_index))
 		return to_errno(-ENODATA);
-	convert_gid(verbs_gid(&page, gid_index), gid_index, entry, entry_size);
+	convert_gid(verbs_gid(&port, gid_index), port_num, gid_index, entry, entry_size);
 	return 0;
+}
+
+/* Adds the GIDs of a port to the *n entries that are there.  -EINVAL: no room. */
+static int add_gids(uint32_t port_num, struct ibv_gid_entry *entries, size_t max_entries,
+	size_t entry_size, size_t *n)
+{
+	struct fabric_port port;
+	int rc = verbs_read_port(port_num, &port);
+
+	for (uint32_t i = 0; !rc && i < FABRIC_MAX_GIDS; i++) {
+		char *out = (char *)entries + *n * entry_size;
+
+		if (!verbs_gid(&port, i))
+			continue;
+		if (*n == max_entries)
+			return -EINVAL;
+		convert_gid(verbs_gid(&port, i), port_num, i, out, entry_size);
+		++*n;
+	}
+	return rc;
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 	size_t max_entries, uint32_t flags, size_t entry_size)
 {
-	struct fabric_page page;
-	char *out = (char *)entries;
+	const struct fabric_page *page;
 	size_t n = 0;
 	int rc;
 
 	(void)context;
 	if (flags)
 		return -EOPNOTSUPP;
-	rc = verbs_read_page(1, &page);
-	if (rc)
-		return rc;
-	for (uint32_t i = 0; i < FABRIC_MAX_GIDS; i++) {
-		if (!verbs_gid(&page, i))
-			continue;
-		if (n == max_entries)
-			return -EINVAL;
-		convert_gid(verbs_gid(&page, i), i, out + n++ * entry_size, entry_size);
-	}
-	return n;
+	rc = hca_open(&page);
+	for (uint32_t port_num = 1; !rc && port_num <= page->n_ports; port_num++)
+		rc = add_gids(port_num, entries, max_entries, entry_size, &n);
+	return rc ? rc : (ssize_t)n;
 }
 
 /* An empty entry reads as zeros without an error: programs walk the whole table. */
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
-	struct fabric_page page;
-	int rc = verbs_read_page(port_num, &page);
+	struct fabric_port port;
+	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
 	if (rc || index < 0 || index >= FABRIC_MAX_GIDS)
 		return fail_minus_one(rc ? rc : -EINVAL);
-	memcpy(gid->raw, page.port.gid[index].raw, sizeof(gid->raw));
+	memcpy(gid->raw, port.gid[index].raw, sizeof(gid->raw));
 	return 0;
 }
 
 int verbs_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned index,
 	enum verbs_gid_sysfs_type *type)
 {
-	struct fabric_page page;
-	int rc = verbs_read_page(port_num, &page);
+	struct fabric_port port;
+	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
 	if (rc || index >= FABRIC_MAX_GIDS)
 		return fail_minus_one(rc ? rc : -EINVAL);
-	*type = page.port.gid[index].type == IBV_GID_TYPE_ROCE_V2 ? GID_SYSFS_ROCE_V2
-								  : GID_SYSFS_IB_ROCE_V1;
+	*type = port.gid[index].type == IBV_GID_TYPE_ROCE_V2 ? GID_SYSFS_ROCE_V2
+							     : GID_SYSFS_IB_ROCE_V1;
 	return 0;
 }
 
@@ -219,26 +231,26 @@ int verbs_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
-	struct fabric_page page;
-	int rc = verbs_read_page(port_num, &page);
+	struct fabric_port port;
+	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
-	if (rc || index < 0 || (uint32_t)index >= page.port.n_pkeys || index >= FABRIC_MAX_PKEYS)
+	if (rc || index < 0 || (uint32_t)index >= port.n_pkeys || index >= FABRIC_MAX_PKEYS)
 		return fail_minus_one(rc ? rc : -EINVAL);
-	*pkey = htobe16(page.port.pkey[index]);
+	*pkey = htobe16(port.pkey[index]);
 	return 0;
 }
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
 {
-	struct fabric_page page;
-	int rc = verbs_read_page(port_num, &page);
+	struct fabric_port port;
+	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
 	if (rc)
 		return fail_minus_one(rc);
-	for (uint32_t i = 0; i < page.port.n_pkeys && i < FABRIC_MAX_PKEYS; i++)
-		if (htobe16(page.port.pkey[i]) == pkey)
+	for (uint32_t i = 0; i < port.n_pkeys && i < FABRIC_MAX_PKEYS; i++)
+		if (htobe16(port.pkey[i]) == pkey)
 			return i;
 	return fail_minus_one(ENOENT);
 }

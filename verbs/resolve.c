@@ -50,10 +50,10 @@ static bool eui64_mac(const uint8_t *gid, uint8_t *mac)
 }
 
 /* A GID of our own: its interface's address. */
-static int own_mac(int sock, const struct fabric_page *page, const uint8_t *gid, uint8_t *mac)
+static int own_mac(int sock, const struct fabric_port *port, const uint8_t *gid, uint8_t *mac)
 {
 	for (uint32_t i = 0; i < FABRIC_MAX_GIDS; i++) {
-		const struct fabric_gid *own = verbs_gid(page, i);
+		const struct fabric_gid *own = verbs_gid(port, i);
 		struct ifreq req = {0};
 
 		if (!own || memcmp(own->raw, gid, sizeof(own->raw)))
@@ -83,15 +83,15 @@ static int arp_mac(int sock, const char *ifname, const uint8_t *gid, uint8_t *ma
 }
 
 static int ask_kernel(
-	const struct fabric_page *page, const struct ibv_global_route *grh, uint8_t *mac)
+	const struct fabric_port *port, const struct ibv_global_route *grh, uint8_t *mac)
 {
-	const struct fabric_gid *source = verbs_gid(page, grh->sgid_index);
+	const struct fabric_gid *source = verbs_gid(port, grh->sgid_index);
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int rc;
 
 	if (sock < 0)
 		return -errno;
-	rc = own_mac(sock, page, grh->dgid.raw, mac);
+	rc = own_mac(sock, port, grh->dgid.raw, mac);
 	if (rc == -ENOENT) {
 		rc = -EHOSTUNREACH;
 		if (source && is_v4_mapped(grh->dgid.raw))
@@ -105,14 +105,14 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	const uint8_t *dgid = attr->grh.dgid.raw;
-	struct fabric_page page;
-	int rc = verbs_read_page(attr->port_num, &page);
+	struct fabric_port port;
+	int rc = verbs_read_port(attr->port_num, &port);
 
 	(void)context;
 	if (!rc && !attr->is_global)
 		rc = -EINVAL;
 	if (!rc && !multicast_mac(dgid, eth_mac) && !eui64_mac(dgid, eth_mac))
-		rc = ask_kernel(&page, &attr->grh, eth_mac);
+		rc = ask_kernel(&port, &attr->grh, eth_mac);
 	if (rc)
 		return to_errno(rc);
 	if (vid)

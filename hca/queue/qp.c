@@ -158,7 +158,7 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->srq = qp->srq ? qp->srq->me.index : 0;
 	s->xrcd = qp->xrcd ? qp->xrcd->id : 0;
 	s->no_self_mcast = qp->no_self_mcast;
-	s->mtu = proc_at()->fabric->port.active_mtu;
+	s->mtu = proc_at()->fabric->port[0].active_mtu;
 	s->rx.place[0] = r->rx;
 	s->rx.stride = rx_stride_for(qp->rq_max_sge);
 	s->sq_off = r->sq;

@@ -63,16 +63,33 @@ static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 	return rc;
 }
 
+/* The port of the QP with these attributes, port 1 before it has one; NULL: there is none such. */
+static const struct fabric_port *port_of(
+	const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	uint32_t number = mask & IBV_QP_PORT ? a->port_num : qp->attr.port_num;
+
+	return fabric_port(proc_at()->fabric, number || mask & IBV_QP_PORT ? number : 1);
+}
+
+static bool alternate_ok(const struct ibv_qp_attr *a)
+{
+	const struct fabric_port *port = fabric_port(proc_at()->fabric, a->alt_port_num);
+
+	return port && a->alt_timeout <= MAX_5_BITS && a->alt_pkey_index < port->n_pkeys;
+}
+
 static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
-	if (mask & IBV_QP_PORT && a->port_num != 1)
-		return refuse(qp, "there is only port 1");
-	if (mask & IBV_QP_PKEY_INDEX && a->pkey_index >= proc_at()->fabric->port.n_pkeys)
+	const struct fabric_port *port = port_of(qp, a, mask);
+
+	if (!port)
+		return refuse(qp, "the device has no port of that number");
+	if (mask & IBV_QP_PKEY_INDEX && a->pkey_index >= port->n_pkeys)
 		return refuse(qp, "there is no P_Key at that index");
 	if (mask & IBV_QP_ACCESS_FLAGS && a->qp_access_flags & ~(unsigned)ACCEPTED_ACCESS)
 		return refuse(qp, "unknown bits in qp_access_flags");
-	if (mask & IBV_QP_PATH_MTU &&
-		(a->path_mtu < IBV_MTU_256 || a->path_mtu > proc_at()->fabric->port.active_mtu))
+	if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > port->active_mtu))
 		return refuse(qp, "the path MTU is larger than the port's or not a code");
 	if ((mask & IBV_QP_DEST_QPN && a->dest_qp_num > MAX_24_BITS) ||
 		(mask & IBV_QP_RQ_PSN && a->rq_psn > MAX_24_BITS) ||
@@ -89,8 +106,7 @@ static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, in
 		return refuse(qp, "more outstanding READs than the device offers");
 	if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state > IBV_MIG_ARMED)
 		return refuse(qp, "path_mig_state is not a code");
-	if (mask & IBV_QP_ALT_PATH && (a->alt_port_num != 1 || a->alt_timeout > MAX_5_BITS ||
-					      a->alt_pkey_index >= proc_at()->fabric->port.n_pkeys))
+	if (mask & IBV_QP_ALT_PATH && !alternate_ok(a))
 		return refuse(qp, "the alternate path's port, P_Key index or timeout is not valid");
 	return mask & IBV_QP_AV ? check_path(qp, &a->ah_attr) : 0;
 }

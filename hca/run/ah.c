@@ -20,10 +20,10 @@ bool gid_is_multicast(const uint8_t *gid)
 
 int gid_find(const uint8_t *gid)
 {
-	const struct fabric_page *page = proc_at()->fabric;
+	const struct fabric_port *port = &proc_at()->fabric->port[0];
 
-	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < page->port.n_gids; i++)
-		if (!memcmp(page->port.gid[i].raw, gid, sizeof page->port.gid[i].raw))
+	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < port->n_gids; i++)
+		if (!memcmp(port->gid[i].raw, gid, sizeof port->gid[i].raw))
 			return i;
 	return -ENOENT;
 }
@@ -37,13 +37,15 @@ static bool is_zero_gid(const uint8_t *raw)
 
 int path_check(const struct ibv_ah_attr *attr, bool unicast, const char **why)
 {
+	const struct fabric_port *port = fabric_port(proc_at()->fabric, attr->port_num);
+
 	_Static_assert(FABRIC_MAX_GIDS > UINT8_MAX, "sgid_index has 8 bits");
 	*why = NULL;
-	if (attr->port_num != 1)
-		*why = "the path's port is not 1";
+	if (!port)
+		*why = "the device has no port of the path's number";
 	else if (!attr->is_global)
 		*why = "a RoCE path needs a GRH (is_global and a destination GID)";
-	else if (is_zero_gid(proc_at()->fabric->port.gid[attr->grh.sgid_index].raw))
+	else if (is_zero_gid(port->gid[attr->grh.sgid_index].raw))
 		*why = "there is no GID at sgid_index";
 	else if (is_zero_gid(attr->grh.dgid.raw))
 		*why = "the destination GID is zero";

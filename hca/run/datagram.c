@@ -128,7 +128,7 @@ static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, 
 /* False: it leads to another host. */
 static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 {
-	const struct fabric_gid *gids = proc_at()->fabric->port.gid;
+	const struct fabric_gid *gids = proc_at()->fabric->port[0].gid;
 	const uint8_t *sgid = gids[slot->av.qpn >> AV_SGID_SHIFT].raw;
 	int gid;
 

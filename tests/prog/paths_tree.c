@@ -17,7 +17,8 @@ static struct fabric_page page = {
 	.fabric = "default",
 	.device = "weft0",
 	.n_ports = 1,
-	.port = {.state = 4,
+	.port[0] = {.state = 4,
+		.cap_mask = PORT_CAP_CM,
 		.phys_state = 5,
 		.max_mtu = 5,
 		.active_mtu = 3,
@@ -47,8 +48,8 @@ int main(int argc, char **argv)
 	snprintf(dir, sizeof dir, "%s/%s.tree", p.dir, p.name);
 	rdv_paths_close(&p);
 	page.node_guid = page.sys_image_guid = htobe64(0x0200c0fffe000001);
-	set_gid(&page.port.gid[0], "fe80::c0ff:fe00:1");
-	set_gid(&page.port.gid[1], argc > 1 ? argv[1] : "::ffff:127.0.0.1");
+	set_gid(&page.port[0].gid[0], "fe80::c0ff:fe00:1");
+	set_gid(&page.port[0].gid[1], argc > 1 ? argv[1] : "::ffff:127.0.0.1");
 	if (sysfs_write(AT_FDCWD, dir, &page)) {
 		fprintf(stderr, "cannot write %s\n", dir);
 		return 1;

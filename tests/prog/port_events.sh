@@ -29,11 +29,13 @@ comes() {
 }
 
 state() { "$WEFT" run -- ibv_devinfo -d weft0 | sed -n 's/^[[:space:]]*state:[[:space:]]*//p'; }
+mtu() { "$WEFT" run -- ibv_devinfo -d weft0 | sed -n 's/^[[:space:]]*active_mtu:[[:space:]]*//p'; }
 gid() { "$WEFT" run -- ibv_devinfo -d weft0 -v | grep -c "$1"; }
 
 ip link set lo up
 ok 'up' "$WEFT" up
 same 'a host without a network' 'PORT_ACTIVE (4)' "$(state)"
+same 'its MTU' '4096 (5)' "$(mtu)"
 : >"$T/watch"
 stdbuf -oL "$WEFT" run -- ibv_asyncwatch >"$T/watch" 2>&1 &
 watcher=$!
@@ -50,6 +52,7 @@ while [ "$(gid '10\.99\.0\.1')" = 0 ] && [ $i -lt 400 ]; do
 	i=$((i + 1))
 done
 same 'the new GID' 1 "$(gid '10\.99\.0\.1')"
+same 'the MTU of an Ethernet' '1024 (3)' "$(mtu)"
 same 'no port event so far' 0 "$(events EVENT_PORT)"
 
 ip link set veth0 down

@@ -13,7 +13,9 @@
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { GRH = 40, MTU = 4096 };
+enum { GRH = 40, MTU_MAX = 4096 };
+
+static uint32_t mtu; /* of the port: less than MTU_MAX where its link has less */
 
 /* What the SL of a receive tells of the header: RoCEv2 in IPv6 or IPv4, as adapters give it. */
 enum { SL_IPV6 = 9, SL_IPV4 = 10 };
@@ -89,7 +91,7 @@ static void check_grh(const uint8_t *grh, uint32_t len)
 
 static void payloads(void)
 {
-	static const uint32_t sizes[] = {0, 1, 36, 37, 88, 89, 100, 2048, MTU};
+	const uint32_t sizes[] = {0, 1, 36, 37, 88, 89, 100, mtu / 2, mtu};
 	struct ibv_wc wc;
 
 	set_up();
@@ -98,8 +100,8 @@ static void payloads(void)
 
 		check_case("%u bytes", len);
 		pattern_fill(a.buf, len, i);
-		memset(b.buf, 0x5a, MTU + GRH + 1);
-		CHECK_EQ(vp_post_recv(&b, i, 0, MTU + GRH), 0);
+		memset(b.buf, 0x5a, MTU_MAX + GRH + 1);
+		CHECK_EQ(vp_post_recv(&b, i, 0, MTU_MAX + GRH), 0);
 		CHECK_EQ(send_to_b(i, len), 0);
 		sent(i, IBV_WC_SUCCESS);
 		if (!vp_want(b.rcq, &wc, IBV_WC_SUCCESS, i))
@@ -160,7 +162,7 @@ static void paths(void)
 	struct ibv_ah *all[] = {far, wide, v6, hop, wide, v6, far, far};
 
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		CHECK_EQ(vp_post_recv(&b, i, 0, MTU + GRH), 0);
+		CHECK_EQ(vp_post_recv(&b, i, 0, MTU_MAX + GRH), 0);
 		CHECK_EQ(vp_post_ud(&a, i, all[i], b.qp->qp_num, VP_QKEY, 0, 16 + i), 0);
 		sent(i, IBV_WC_SUCCESS);
 		if (!vp_want(b.rcq, &wc, IBV_WC_SUCCESS, i))
@@ -254,7 +256,7 @@ static void faults(void)
 
 	set_up();
 	check_case("longer than the MTU");
-	CHECK_EQ(send_to_b(1, MTU + 1), 0);
+	CHECK_EQ(send_to_b(1, mtu + 1), 0);
 	sent(1, IBV_WC_LOC_LEN_ERR);
 	CHECK_EQ(vp_get_state(&a), IBV_QPS_SQE);
 	CHECK_EQ(send_to_b(2, 8), 0);
@@ -315,7 +317,7 @@ static void shooter(int fd, void *arg)
 	vp_connect(&a, &mine);
 	theirs = vp_swap(fd, &mine);
 	ah = vp_ah(&a, &theirs.gid);
-	pattern_fill(a.buf, MTU, 5);
+	pattern_fill(a.buf, MTU_MAX, 5);
 	while ((word = vp_hear(fd))) {
 		double until = now_ms() + 20;
 
@@ -440,11 +442,15 @@ static void killed(void)
 
 int main(void)
 {
+	struct ibv_port_attr port;
 	struct ibv_context *ctx;
 
 	under_fire();
 	killed();
 	ctx = vp_open(); /* keeps the process attached */
+	if (ibv_query_port(ctx, 1, &port))
+		die("ibv_query_port");
+	mtu = 128u << port.active_mtu;
 	payloads();
 	paths();
 	answer();

@@ -16,7 +16,7 @@
 enum {
 	SENDERS = 3,
 	GRH = 40,
-	LEN_MAX = 3000,
+	LEN_MAX = 1000, /* less than the MTU of a port whose link has 1500 */
 	ROOM = 4096,
 	DEPTH = 64,
 	WANTED = 20000, /* receives; of so many dozens completed in another order */

@@ -9,7 +9,6 @@ ALL_SIZES = [2 ** i for i in range(1, 24)]  # what -a measures
 DEFAULT_SIZE = {"ib_write_bw": 65536, "ib_read_bw": 65536, "ib_send_bw": 65536,
                 "ib_write_lat": 2, "ib_read_lat": 2, "ib_send_lat": 2,
                 "ib_atomic_bw": 8, "ib_atomic_lat": 8}
-MTU = 4096  # a datagram holds no more
 # perftest says so when the CPU was taken away while it calibrated its clock; then its rates mean
 # nothing.
 BAD_CLOCK = "Correlation coefficient"
@@ -41,11 +40,18 @@ def table_rows(output):
     return rows
 
 
+def port_mtu(output):
+    """What a perftest program says of the port: that of its link.  A datagram holds no more."""
+    found = re.search(r"Mtu\s*:\s*(\d+)\[B\]", output)
+    expect(found and int(found[1]) in (256, 512, 1024, 2048, 4096), "no MTU of the port")
+    return int(found[1])
+
+
 def check_perftest(program, args, client):
     """A row for each size, with the wanted iterations and a time or bandwidth above 0."""
     default = DEFAULT_SIZE[program]
     if "UD" in args:
-        default = min(default, MTU)
+        default = min(default, port_mtu(client.output))
     sizes = ALL_SIZES if "-a" in args else [int(option(args, "-s", default))]
     iterations = int(option(args, "-n")) * int(option(args, "-q", 1))
     rows = table_rows(client.output)

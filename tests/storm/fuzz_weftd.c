@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cm/cm_proto.h"
-#include "daemon/server.h"
+#include "daemon/startup.h"
 #include "rdv/proto.h"
 
 enum { CLIENTS = 2, PACKET_MAX = 80 };
@@ -83,11 +83,10 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 	int event = eventfd(0, EFD_CLOEXEC);
 	int channel = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	const int fds[4] = {how & 0x10 ? event : how & 0x20 ? channel : netns, event, netns, event};
-	uint8_t packet[PACKET_MAX] = {0};
-	struct proto_msg msg;
+	uint8_t payload[PROTO_PAYLOAD_MAX] = {0};
+	struct proto_out out = {.head = {.version = PROTO_VERSION}, .payload = payload};
 
-	memcpy(packet, data, len);
-	memcpy(&msg, packet, sizeof msg);
+	memcpy(payload, data, len);
 	if (how & 0x40) { /* about connections: a few handles and ports, so that they meet */
 		struct cm_call call = {.handle = data[0] & 0x87, .channel = 1};
 
@@ -99,16 +98,23 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 		call.src.port = call.dst.port = 4711;
 		memcpy(call.src.gid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
 		memcpy(call.dst.gid, call.src.gid, 16);
-		msg = (struct proto_msg){.op = OP_CM_BIND + data[len - 1] % 11,
-			.version = PROTO_VERSION,
-			.cookie = 1};
-		proto_send_data(sock, &msg, &call, cm_call_size(&call));
-	} else if (how & 0x80) {
-		msg.op = data[0] % (OP_COUNT + 1);
-		msg.version = PROTO_VERSION;
-		proto_send(sock, &msg, fds, how >> 1 & 3);
+		out.head.op = OP_CM_BIND + data[len - 1] % 11;
+		out.head.cookie = 1;
+		out.payload = &call;
+		out.len = cm_call_size(&call);
+		proto_send(sock, &out);
+	} else if (how & 0x80) { /* an op's call, of the right size or one of its own */
+		const struct proto_op *op = proto_op(data[0] % (OP_COUNT + 1));
+
+		memmove(payload, payload + 1, len);
+		out.head.op = data[0] % (OP_COUNT + 1);
+		out.head.cookie = how & 8;
+		out.len = op && data[0] < 0xe0 ? op->call.least : len - 1;
+		out.fds = fds;
+		out.n_fds = how >> 1 & 3;
+		proto_send(sock, &out);
 	} else {
-		send(sock, packet, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		send(sock, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	close(netns);
 	close(event);

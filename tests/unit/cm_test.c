@@ -52,6 +52,7 @@ static struct {
 	struct flying *head, **tail;
 	int sent;        /* messages so far */
 	int lose, times; /* the number of the first one that is lost, and how many */
+	bool moved;      /* a side has another address since: what goes to the old one is lost */
 	int last_attr;
 } world;
 
@@ -80,6 +81,8 @@ static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_
 	struct flying *f;
 	int number = world.sent++;
 
+	if (world.moved && memcmp(to->grh.remote, s->other->gid, 16) != 0)
+		return 0;
 	assert_memory_equal(to->grh.remote, s->other->gid, 16);
 	if (number >= world.lose && number < world.lose + world.times)
 		return 0;
@@ -130,6 +133,28 @@ static void wait_ms(uint64_t ms)
 	}
 }
 
+static void start_side(struct side *s, uint64_t guid)
+{
+	s->layer = (struct mad_layer){.now = now};
+	mad_layer_init(&s->layer);
+	s->port = (struct mad_port){.layer = &s->layer, .transmit = transmit, .arg = s};
+	s->cm = calloc(1, sizeof *s->cm);
+	s->cm->env = (struct cm_env){on_event, is_local, now, random_word, s};
+	s->cm->ca_guid = guid;
+	s->cm->epoch = 3;
+	assert_int_equal(cm_init(s->cm, &s->port), 0);
+}
+
+/* Its peers hear nothing of that. */
+static void lose_side(struct side *s)
+{
+	cm_end(s->cm);
+	mad_port_end(&s->port);
+	mad_layer_end(&s->layer);
+	free(s->cm);
+	s->n_events = 0;
+}
+
 static void begin(void)
 {
 	memset(&world, 0, sizeof world);
@@ -143,14 +168,7 @@ static void begin(void)
 		s->gid[10] = s->gid[11] = 0xff;
 		s->gid[12] = 10;
 		s->gid[15] = i + 1;
-		s->layer = (struct mad_layer){.now = now};
-		mad_layer_init(&s->layer);
-		s->port = (struct mad_port){.layer = &s->layer, .transmit = transmit, .arg = s};
-		s->cm = calloc(1, sizeof *s->cm);
-		s->cm->env = (struct cm_env){on_event, is_local, now, random_word, s};
-		s->cm->ca_guid = 100 + i;
-		s->cm->epoch = 3;
-		assert_int_equal(cm_init(s->cm, &s->port), 0);
+		start_side(s, 100 + i);
 	}
 }
 
@@ -522,6 +540,61 @@ static void stale(void **state)
 	end();
 }
 
+static void connect_client(unsigned request)
+{
+	struct cm_call c = call_of(1, 0);
+
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	c.handle = event(1, request, EV_REQUEST)->handle;
+	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), 0);
+	fly();
+	c = call_of(0, ACTIVE);
+	assert_int_equal(cm_ready(world.side[0].cm, OWNER, &c), 0);
+	fly();
+	event(1, request + 1, EV_ESTABLISHED);
+}
+
+/* Two clients that have GUID and QP number in common, but not the address, are two. */
+static void clones(void **state)
+{
+	struct side *client = &world.side[0];
+
+	(void)state;
+	begin();
+	listen_at(0);
+	connect_client(0);
+	lose_side(client);
+	client->gid[14] = 1;
+	world.moved = true;
+	start_side(client, 100);
+	connect_client(2);
+	assert_int_equal(world.side[1].n_events, 4);
+	assert_int_equal(world.side[1].cm->counts[CM_N_STALE], 0);
+	end();
+}
+
+/* A client that was started anew is found out although it has the GUID of its server. */
+static void stale_of_our_guid(void **state)
+{
+	struct side *client = &world.side[0];
+
+	(void)state;
+	begin();
+	lose_side(client);
+	start_side(client, 101);
+	listen_at(0);
+	connect_client(0);
+	lose_side(client);
+	start_side(client, 101);
+	client->cm->next_comm = 77;
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	event(1, 2, EV_DISCONNECTED);
+	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_STALE_CONN);
+	end();
+}
+
 /* An id that has ended may connect again; nothing of its first peer stays. */
 static void used_again(void **state)
 {
@@ -758,6 +831,8 @@ int main(void)
 		cmocka_unit_test(unaccepted),
 		cmocka_unit_test(datagram_unaccepted),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(clones),
+		cmocka_unit_test(stale_of_our_guid),
 		cmocka_unit_test(used_again),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(lent_ports),

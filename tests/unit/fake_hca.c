@@ -51,8 +51,9 @@ struct fabric_page fake_page = {
 	.device = "weft0",
 	.node_guid = 0x1122334455667788,
 	.n_ports = 1,
-	.port =
+	.port[0] =
 		{
+			.cap_mask = PORT_CAP_CM,
 			.state = IBV_PORT_ACTIVE,
 			.phys_state = 5,
 			.max_mtu = IBV_MTU_4096,

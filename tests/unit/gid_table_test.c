@@ -17,7 +17,7 @@ static const uint64_t guid_host = 0x0211223344556677ull;
 
 static struct gid_addr addr(const char *text, uint32_t ifindex)
 {
-	struct gid_addr a = {.ifindex = ifindex, .loopback = ifindex == 1};
+	struct gid_addr a = {.ifindex = ifindex, .mtu = 1500, .loopback = ifindex == 1};
 	uint8_t v4[4];
 
 	strcpy(a.ifname, ifindex == 1 ? "lo" : ifindex == 2 ? "eth0" : "eth1");
@@ -66,7 +66,7 @@ static void nothing_known(void **state)
 static void usual_host(void **state)
 {
 	const struct gid_addr a[] = {addr("127.0.0.1", 1), addr("10.0.0.5", 2), addr("10.0.1.5", 3),
-		addr("::1", 1), addr("fe80::1", 2), addr("10.0.0.5", 3)};
+		addr("::1", 1), addr("fe80::1", 3), addr("10.0.0.5", 3)};
 	struct fabric_port *port = new_port();
 
 	(void)state;
@@ -81,6 +81,48 @@ static void usual_host(void **state)
 	assert_string_equal(port->gid[1].ifname, "eth0");
 	assert_int_equal(port->gid[4].ifindex, 3);
 	free(port);
+}
+
+/* GID 0 is the link-local address of the link that has GID 1, for as long as there is one. */
+static void link_local(void **state)
+{
+	const struct gid_addr v4[] = {addr("10.0.0.5", 2), addr("fe80::1", 3)};
+	const struct gid_addr both[] = {
+		addr("fe80::1", 3), addr("10.0.0.5", 2), addr("fe80::2", 2)};
+	const struct gid_addr no_link[] = {addr("fe80::3", 2)};
+	struct fabric_port *port = new_port();
+
+	(void)state;
+	update(port, v4, 2);
+	expect(port, 0, "fe80::211:2233:4455:6677");
+	expect(port, 4, "fe80::1");
+	update(port, both, 3);
+	expect(port, 0, "fe80::2");
+	assert_int_equal(port->gid[0].ifindex, 2);
+	expect(port, 4, "fe80::1");
+	assert_int_equal(port->n_gids, 5); /* fe80::2 is there once */
+	update(port, v4, 2);
+	expect(port, 0, "fe80::211:2233:4455:6677");
+	update(port, no_link, 1);
+	expect(port, 0, "fe80::211:2233:4455:6677");
+	free(port);
+}
+
+static void link_mtus(void **state)
+{
+	static const struct {
+		uint32_t link;
+		uint8_t code;
+	} cases[] = {{0, 5}, {68, 1}, {336, 1}, {591, 1}, {592, 2}, {1103, 2}, {1104, 3}, {1400, 3},
+		{1500, 3}, {2127, 3}, {2128, 4}, {4175, 4}, {4176, 5}, {9000, 5}, {65536, 5},
+		{UINT32_MAX, 5}};
+	const struct gid_addr a[] = {addr("127.0.0.1", 1), addr("10.0.0.5", 2)};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(gid_port_mtu(cases[i].link), cases[i].code);
+	assert_ptr_equal(gid_main_ipv4(a, 2), &a[1]);
+	assert_null(gid_main_ipv4(a, 1));
 }
 
 static void indices_are_stable(void **state)
@@ -150,6 +192,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_known),
 		cmocka_unit_test(usual_host),
+		cmocka_unit_test(link_local),
+		cmocka_unit_test(link_mtus),
 		cmocka_unit_test(indices_are_stable),
 		cmocka_unit_test(address_moves),
 		cmocka_unit_test(table_is_full),

@@ -99,33 +99,81 @@ static void modes(void **state)
 
 static void messages(void **state)
 {
-	struct proto_msg m = {.op = OP_PING, .version = PROTO_VERSION, .cookie = 9};
 	int s[2], fds[PROTO_MAX_FDS + 1] = {0, 0, 0, 0, 0};
+	const struct proto_find find = {.qpn = 17, .attach_id = 4};
+	struct proto_out m = proto_call(OP_FIND_QPN, &find);
+	uint8_t most[PROTO_PAYLOAD_MAX + 1] = {0};
 	struct proto_in in;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s), 0);
 	assert_int_equal(proto_recv(s[1], &in), -EAGAIN);
-	assert_int_equal(proto_send(s[0], &m, fds, 2), 0);
+	m.head.version = PROTO_VERSION;
+	m.head.cookie = 9;
+	m.fds = fds;
+	m.n_fds = 2;
+	assert_int_equal(proto_send(s[0], &m), 0);
 	assert_int_equal(proto_recv(s[1], &in), 0);
-	assert_int_equal(in.msg.cookie, 9);
+	assert_int_equal(in.head.cookie, 9);
+	assert_int_equal(in.len, sizeof find);
+	assert_memory_equal(&in.payload, &find, sizeof find);
 	assert_int_equal(in.n_fds, 2);
 	close(proto_take_fd(&in, 1));
 	assert_int_equal(proto_take_fd(&in, 2), -1);
 	proto_close(&in);
-	assert_int_equal(proto_send(s[0], &m, fds, PROTO_MAX_FDS + 1), 0);
+	m.n_fds = PROTO_MAX_FDS + 1;
+	assert_int_equal(proto_send(s[0], &m), 0);
 	assert_int_equal(proto_recv(s[1], &in), -EBADMSG);
 	assert_int_equal(in.n_fds, 0);
-	m.version++;
-	assert_int_equal(proto_send(s[0], &m, NULL, 0), 0);
+	m.n_fds = 0;
+	m.payload = most;
+	m.len = PROTO_PAYLOAD_MAX;
+	assert_int_equal(proto_send(s[0], &m), 0);
+	assert_int_equal(proto_recv(s[1], &in), 0);
+	m.len++;
+	assert_int_equal(proto_send(s[0], &m), 0);
+	assert_int_equal(proto_recv(s[1], &in), -EBADMSG);
+	m.len = 0;
+	m.head.version++;
+	assert_int_equal(proto_send(s[0], &m), 0);
 	assert_int_equal(proto_recv(s[1], &in), -EPROTO);
 	assert_true(send(s[0], &m, 3, 0) == 3);
 	assert_int_equal(proto_recv(s[1], &in), -EBADMSG);
 	close(s[0]);
 	assert_int_equal(proto_recv(s[1], &in), -EPIPE);
-	assert_int_equal(proto_send(s[1], &m, NULL, 0), -EPIPE);
+	assert_int_equal(proto_send(s[1], &m), -EPIPE);
 	close(s[1]);
-	assert_int_equal(proto_send(s[1], &m, NULL, 0), -EPIPE);
+	assert_int_equal(proto_send(s[1], &m), -EPIPE);
+}
+
+/* Every op has a row, and its calls and replies fit into what is received. */
+static void ops(void **state)
+{
+	(void)state;
+	assert_null(proto_op(0));
+	assert_null(proto_op(OP_COUNT));
+	assert_null(proto_op(UINT32_MAX));
+	for (uint32_t i = 1; i < OP_COUNT; i++) {
+		const struct proto_op *op = proto_op(i);
+		const struct proto_shape *shapes[2];
+
+		assert_non_null(op);
+		shapes[0] = &op->call;
+		shapes[1] = &op->reply;
+		for (int k = 0; k < 2; k++) {
+			assert_true(shapes[k]->least <= shapes[k]->most);
+			assert_true(shapes[k]->most <= PROTO_PAYLOAD_MAX);
+			assert_true(shapes[k]->least_fds <= shapes[k]->most_fds);
+			assert_true(shapes[k]->most_fds <= PROTO_MAX_FDS);
+			assert_true(proto_size_fits(shapes[k], shapes[k]->least));
+			assert_false(proto_size_fits(shapes[k], shapes[k]->most + 1));
+			assert_false(proto_fds_fit(shapes[k], shapes[k]->most_fds + 1));
+		}
+		/* weftd sends replies of one size. */
+		assert_int_equal(op->reply.least, op->reply.most);
+	}
+	assert_false(proto_size_fits(&proto_op(OP_ATTACH)->call, sizeof(struct proto_attach) - 1));
+	assert_false(proto_fds_fit(&proto_op(OP_ATTACH)->call, 0));
 }
 
 int main(void)
@@ -136,6 +184,7 @@ int main(void)
 		cmocka_unit_test(which_directory),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(messages),
+		cmocka_unit_test(ops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,9 @@ static int setup(void **state)
 	snprintf(tree, sizeof tree, "%s/tree", top);
 	strcpy(page.device, "weft0");
 	page.node_guid = htobe64(0x0123456789abcdef);
-	page.port = (struct fabric_port){.state = 4,
+	page.n_ports = 1;
+	page.port[0] = (struct fabric_port){.state = 4,
+		.cap_mask = PORT_CAP_CM,
 		.phys_state = 5,
 		.link_layer = 2,
 		.active_width = 2,
@@ -73,7 +75,7 @@ static int setup(void **state)
 		.n_gids = 1,
 		.n_pkeys = 1,
 		.pkey = {0xffff}};
-	page.port.gid[0] = (struct fabric_gid){
+	page.port[0].gid[0] = (struct fabric_gid){
 		.raw = {0xfe, 0x80, [15] = 7}, .ifindex = 1, .type = 2, .ifname = "lo"};
 	return sysfs_write(AT_FDCWD, tree, &page);
 }
@@ -124,8 +126,8 @@ static void rates(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		changed.port.active_width = cases[i].width;
-		changed.port.active_speed = cases[i].speed;
+		changed.port[0].active_width = cases[i].width;
+		changed.port[0].active_speed = cases[i].speed;
 		assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
 		assert_string_equal(get("ports/1/rate"), cases[i].text);
 	}
@@ -144,7 +146,7 @@ static void only_changes_are_written(void **state)
 	(void)state;
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
 	assert_int_equal(inode(state_file), old_state);
-	changed.port.state = 1;
+	changed.port[0].state = 1;
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
 	assert_string_equal(get("ports/1/state"), "1: DOWN\n");
 	assert_int_equal(inode(guid_file), old_guid);
@@ -160,9 +162,9 @@ static void gids_come_and_go(void **state)
 	struct fabric_page changed = page;
 
 	(void)state;
-	changed.port.gid[3] = (struct fabric_gid){
+	changed.port[0].gid[3] = (struct fabric_gid){
 		.raw = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .type = 2, .ifname = "weft-net0"};
-	changed.port.gid[0] = (struct fabric_gid){0};
+	changed.port[0].gid[0] = (struct fabric_gid){0};
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
 	assert_string_equal(get("ports/1/gids/3"), "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
 	assert_string_equal(get("ports/1/gid_attrs/ndevs/3"), "weft-net0\n");
@@ -178,16 +180,70 @@ static void gids_come_and_go(void **state)
 	inode("sys/class/infiniband/weft0/device/net/lo");
 }
 
+/* A second port has a tree of its own, with what its own tables say. */
+static void two_ports(void **state)
+{
+	struct fabric_page two = page;
+
+	(void)state;
+	assert_null(get("ports/2/state"));
+	two.n_ports = 2;
+	two.port[1] = (struct fabric_port){.state = 2,
+		.link_layer = 1,
+		.lid = 0x1c,
+		.lmc = 3,
+		.sm_lid = 1,
+		.sm_sl = 5,
+		.cap_mask = 0x0251486a,
+		.n_pkeys = 2,
+		.pkey = {0xffff, 0x8001}};
+	two.port[1].gid[0] = (struct fabric_gid){.raw = {0xfe, 0x80, [15] = 8}, .ifname = "ib1"};
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &two), 0);
+	assert_string_equal(get("ports/1/state"), "4: ACTIVE\n");
+	assert_string_equal(get("ports/1/lid_mask_count"), "0\n");
+	assert_string_equal(get("ports/1/cap_mask"), "0x00010000\n");
+	assert_string_equal(get("ports/2/state"), "2: INIT\n");
+	assert_string_equal(get("ports/2/link_layer"), "InfiniBand\n");
+	assert_string_equal(get("ports/2/lid"), "0x1c\n");
+	assert_string_equal(get("ports/2/lid_mask_count"), "3\n");
+	assert_string_equal(get("ports/2/sm_lid"), "0x1\n");
+	assert_string_equal(get("ports/2/sm_sl"), "5\n");
+	assert_string_equal(get("ports/2/cap_mask"), "0x0251486a\n");
+	assert_string_equal(get("ports/2/pkeys/1"), "0x8001\n");
+	assert_string_equal(get("ports/2/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0008\n");
+	inode("sys/class/infiniband/weft0/device/net/lo");
+	inode("sys/class/infiniband/weft0/device/net/ib1");
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+}
+
+/* A page that says it has more ports than there can be has two. */
+static void page_ports(void **state)
+{
+	static struct fabric_page odd;
+	struct fabric_port port;
+
+	(void)state;
+	odd = page;
+	odd.n_ports = UINT32_MAX;
+	assert_ptr_equal(fabric_port(&odd, 2), &odd.port[1]);
+	assert_null(fabric_port(&odd, 3));
+	assert_null(fabric_port(&odd, 0));
+	assert_null(fabric_port(&page, 2));
+	assert_int_equal(fabric_read_port(&page, 2, &port), -EINVAL);
+	assert_int_equal(fabric_read_port(&page, 1, &port), 0);
+	assert_memory_equal(&port, &page.port[0], sizeof port);
+}
+
 /* A full table of ours, and names that are not the kernel's own, do no harm. */
 static void hostile_page(void **state)
 {
 	struct fabric_page odd = page;
 
 	(void)state;
-	memset(odd.port.gid, 0xff, sizeof odd.port.gid);
-	odd.port.n_gids = odd.port.n_pkeys = UINT32_MAX;
-	odd.port.state = odd.port.phys_state = odd.port.active_speed = 0xff;
-	memcpy(odd.port.gid[1].ifname, "../../../../evil", 16);
+	memset(odd.port[0].gid, 0xff, sizeof odd.port[0].gid);
+	odd.port[0].n_gids = odd.port[0].n_pkeys = UINT32_MAX;
+	odd.port[0].state = odd.port[0].phys_state = odd.port[0].active_speed = 0xff;
+	memcpy(odd.port[0].gid[1].ifname, "../../../../evil", 16);
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &odd), 0);
 	assert_string_equal(get("ports/1/state"), "255: NOP\n");
 	assert_int_equal(access(at("evil"), F_OK), -1);
@@ -202,7 +258,7 @@ static void leftovers(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("/nowhere", at(".new")), 0);
-	changed.port.state = 2;
+	changed.port[0].state = 2;
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
 	assert_string_equal(get("ports/1/state"), "2: INIT\n");
 	assert_int_equal(access("/nowhere", F_OK), -1);
@@ -228,6 +284,8 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(only_changes_are_written),
 		cmocka_unit_test(gids_come_and_go),
+		cmocka_unit_test(two_ports),
+		cmocka_unit_test(page_ports),
 		cmocka_unit_test(hostile_page),
 		cmocka_unit_test(leftovers),
 		cmocka_unit_test(failures),

@@ -53,74 +53,108 @@ static bool garbage_ends(const void *bytes, size_t size, const char *counter)
 	return hung_up(&c) && status_of(NULL, counter) == before + 1;
 }
 
-static bool message_ends(struct proto_msg msg, const int *fds, int n_fds, const char *counter)
+/* A message of that op with len zeroes and n_fds fds. */
+static bool message_ends(uint32_t op, size_t len, int n_fds, const char *counter)
 {
+	const uint8_t zeroes[PROTO_PAYLOAD_MAX] = {0};
+	const int fds[PROTO_MAX_FDS] = {0, 0, 0, 0, 0};
 	struct conn c = raw_connection();
 	long before = status_of(NULL, counter);
+	struct proto_out out = {
+		.head = {.op = op, .version = PROTO_VERSION},
+		.payload = zeroes,
+		.len = len,
+		.fds = fds,
+		.n_fds = n_fds,
+	};
 
-	msg.version = PROTO_VERSION;
-	CHECK_EQ(proto_send(c.sock.fd, &msg, fds, n_fds), 0);
+	CHECK_EQ(proto_send(c.sock.fd, &out), 0);
 	return hung_up(&c) && status_of(NULL, counter) == before + 1;
 }
 
 static int garbage(void)
 {
-	struct proto_msg old = {.op = OP_PING, .version = PROTO_VERSION + 1};
+	const struct proto_head old = {.op = OP_PING, .version = PROTO_VERSION + 1};
 	struct kid a = kid_start();
 	uint8_t big[4096];
-	int fds[PROTO_MAX_FDS] = {0, 0, 0, 0};
+	const size_t attach = sizeof(struct proto_attach);
 	long qpn = kid_do(&a, DO_LEASE, 0, 0);
 
 	CHECK(qpn > 0);
 	memset(big, 0, sizeof big);
-	((struct proto_msg *)big)->version = PROTO_VERSION;
+	((struct proto_head *)big)->version = PROTO_VERSION;
 	CHECK(garbage_ends(big, 1, "refusals.bad_message"));
-	CHECK(garbage_ends(big, sizeof(struct proto_msg) - 1, "refusals.bad_message"));
+	CHECK(garbage_ends(big, sizeof(struct proto_head) - 1, "refusals.bad_message"));
 	CHECK(garbage_ends(big, sizeof big, "refusals.bad_message"));
 	CHECK(garbage_ends(&old, sizeof old, "refusals.bad_version"));
-	CHECK(message_ends((struct proto_msg){.op = 0}, NULL, 0, "refusals.bad_op"));
-	CHECK(message_ends((struct proto_msg){.op = OP_COUNT}, NULL, 0, "refusals.bad_op"));
-	CHECK(message_ends((struct proto_msg){.op = ~0u}, NULL, 0, "refusals.bad_op"));
-	CHECK(message_ends((struct proto_msg){.op = OP_ATTACH}, NULL, 0, "refusals.bad_fds"));
-	CHECK(message_ends((struct proto_msg){.op = OP_PING}, fds, 4, "refusals.bad_fds"));
-	CHECK(message_ends((struct proto_msg){.op = OP_LEASE}, NULL, 0, "refusals.not_attached"));
+	CHECK(message_ends(0, 0, 0, "refusals.bad_op"));
+	CHECK(message_ends(OP_COUNT, 0, 0, "refusals.bad_op"));
+	CHECK(message_ends(~0u, 0, 0, "refusals.bad_op"));
+	CHECK(message_ends(OP_ATTACH, attach, 0, "refusals.bad_fds"));
+	CHECK(message_ends(OP_PING, 0, 4, "refusals.bad_fds"));
+	CHECK(message_ends(OP_LEASE, 0, 0, "refusals.not_attached"));
+	/* Payloads of another size than the op's. */
+	CHECK(message_ends(OP_ATTACH, attach - 1, 1, "refusals.bad_message"));
+	CHECK(message_ends(OP_ATTACH, attach + 1, 1, "refusals.bad_message"));
+	CHECK(logged("bad_message: attach of 33 bytes, not 32 to 32"));
+	CHECK(message_ends(OP_PING, 1, 0, "refusals.bad_message"));
+	CHECK(message_ends(OP_CM_BIND, PROTO_CM_CALL_LEAST - 1, 0, "refusals.bad_message"));
+	CHECK(message_ends(OP_CM_BIND, PROTO_CM_CALL_MOST + 1, 0, "refusals.bad_message"));
 	CHECK_EQ(kid_do(&a, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
 	kid_end(&a, 0);
 	CHECK(all_zero(NULL));
 	return 0;
 }
 
+static int call_with(struct conn *c, uint32_t op, const void *payload, const int *fds, int n_fds)
+{
+	struct proto_out out = proto_call(op, payload);
+	struct proto_in in;
+	int ret;
+
+	out.fds = fds;
+	out.n_fds = n_fds;
+	ret = conn_call(c, &out, &in);
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
+
 /* Calls that make sense, with arguments that do not. */
 static int nonsense(void)
 {
-	struct proto_msg timer = {.op = OP_SET_TIMER, .version = PROTO_VERSION, .attach_id = 77};
-	struct proto_msg channel = {.op = OP_ADD_CHANNEL, .id = 1};
-	struct proto_msg attach = {.op = OP_ATTACH, .flags = PROTO_AGAIN, .attach_id = 99};
-	struct proto_msg claim = {.op = OP_CLAIM, .qpn = ~0u};
+	const struct proto_timer timer = {.attach_id = 77};
+	struct proto_out set_timer = proto_call(OP_SET_TIMER, &timer);
+	struct proto_channel channel = {.id = 1};
+	struct proto_attach attach = {.flags = PROTO_AGAIN, .attach_id = 99};
+	const struct proto_block claim = {.first_qpn = ~0u};
 	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), pipe_fds[2];
 	int memfd = memfd_create("open", MFD_CLOEXEC), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct kid a = kid_start();
 	long id = kid_do(&a, ASK_ID, 0, 0);
 	struct conn c = raw_connection();
-	struct proto_in in;
 	int fds[3] = {ns, ns, ns};
 
 	CHECK_EQ(pipe(pipe_fds), 0);
-	CHECK(conn_call(&c, &attach, fds, 1, &in) == -ESTALE);
-	CHECK(conn_call(&c, &attach, fds, 3, &in) == -EPROTO);
+	CHECK(call_with(&c, OP_ATTACH, &attach, fds, 1) == -ESTALE);
+	CHECK(call_with(&c, OP_ATTACH, &attach, fds, 3) == -EPROTO);
 	attach.attach_id = id; /* somebody else */
-	CHECK(conn_call(&c, &attach, fds, 1, &in) == -EEXIST);
+	CHECK(call_with(&c, OP_ATTACH, &attach, fds, 1) == -EEXIST);
 	attach.flags = 0;
-	CHECK_EQ(conn_call(&c, &attach, fds, 1, &in), 0);
-	proto_close(&in);
-	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
+	attach.node = 1;
+	CHECK(call_with(&c, OP_ATTACH, &attach, fds, 1) == -ENODEV);
+	CHECK_EQ(status_of(NULL, "refusals.unknown_peer"), 1);
+	attach.node = 0;
+	CHECK_EQ(call_with(&c, OP_ATTACH, &attach, fds, 1), 0);
+	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &pipe_fds[1], 1) == -EINVAL);
 	channel.id |= PROTO_BACKING;
-	CHECK(conn_call(&c, &channel, &pipe_fds[1], 1, &in) == -EINVAL);
-	CHECK(conn_call(&c, &channel, &null, 1, &in) == -EINVAL);
-	CHECK_EQ(conn_call(&c, &channel, &memfd, 1, &in), 0); /* who maps it looks at its seals */
-	CHECK(conn_call(&c, &claim, NULL, 0, &in) == -EINVAL);
-	CHECK_EQ(conn_post(&c, &timer), 0);
-	CHECK(status_becomes(NULL, "refusals.unknown_peer", 1));
+	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &pipe_fds[1], 1) == -EINVAL);
+	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &null, 1) == -EINVAL);
+	CHECK_EQ(call_with(&c, OP_ADD_CHANNEL, &channel, &memfd, 1),
+		0); /* who maps it looks at its seals */
+	CHECK(call_with(&c, OP_CLAIM, &claim, NULL, 0) == -EINVAL);
+	CHECK_EQ(conn_post(&c, &set_timer), 0);
+	CHECK(status_becomes(NULL, "refusals.unknown_peer", 2));
 	conn_close(&c);
 	kid_end(&a, 0);
 	return 0;
@@ -128,13 +162,9 @@ static int nonsense(void)
 
 static int add_event_channel(struct conn *c, uint32_t id, int fd)
 {
-	struct proto_msg msg = {.op = OP_CM_ADD_CHANNEL, .id = id};
-	struct proto_in in;
-	int ret = conn_call(c, &msg, &fd, 1, &in);
+	const struct proto_channel call = {.id = id};
 
-	if (!ret)
-		proto_close(&in);
-	return ret;
+	return call_with(c, OP_CM_ADD_CHANNEL, &call, &fd, 1);
 }
 
 static int named_socket(const char *name)
@@ -150,17 +180,15 @@ static int named_socket(const char *name)
 /* Of the names that a socket may come with, weftd takes the one that it would give it. */
 static int channel_names(void)
 {
-	struct proto_msg attach = {.op = OP_ATTACH};
+	const struct proto_attach attach = {.pid = 0};
 	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	socklen_t len = sizeof addr - 1;
-	struct proto_in in;
 	struct conn c;
 
 	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
 	c = raw_connection();
-	CHECK_EQ(conn_call(&c, &attach, &ns, 1, &in), 0);
-	proto_close(&in);
+	CHECK_EQ(call_with(&c, OP_ATTACH, &attach, &ns, 1), 0);
 	CHECK_EQ(add_event_channel(&c, 1, ns), -EINVAL);
 	CHECK_EQ(add_event_channel(&c, 1, socket(AF_UNIX, SOCK_STREAM, 0)), -EINVAL);
 	CHECK_EQ(add_event_channel(&c, 1, socket(AF_INET, SOCK_DGRAM, 0)), -EINVAL);
@@ -180,14 +208,14 @@ static int channel_names(void)
 /* Somebody who asks and never reads is dropped; the others do not notice. */
 static int not_reading(void)
 {
-	struct proto_msg ping = {.op = OP_PING, .version = PROTO_VERSION, .cookie = 1};
+	struct proto_out ping = {.head = {.op = OP_PING, .version = PROTO_VERSION, .cookie = 1}};
 	struct conn c;
 	int ret = 0;
 
 	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
 	c = raw_connection();
 	for (double end = seconds() + 20; ret != -EPIPE && seconds() < end;) {
-		ret = proto_send(c.sock.fd, &ping, NULL, 0);
+		ret = proto_send(c.sock.fd, &ping);
 		if (ret == -EAGAIN)
 			usleep(100);
 	}

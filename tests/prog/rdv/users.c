@@ -108,7 +108,8 @@ static int unprivileged(void)
 /* Another network namespace has another default fabric, and may not join ours. */
 static int other_netns(void)
 {
-	struct proto_msg attach = {.op = OP_ATTACH, .version = PROTO_VERSION};
+	const struct proto_attach call = {.pid = getpid()};
+	struct proto_out attach = proto_call(OP_ATTACH, &call);
 	const struct rdv_attach *at;
 	struct rdv_paths ours;
 	struct proto_in in;
@@ -121,7 +122,9 @@ static int other_netns(void)
 	if (unshare(CLONE_NEWNET) < 0)
 		return skip("cannot make a network namespace");
 	ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	ret = conn_call(&c, &attach, &ns, 1, &in);
+	attach.fds = &ns;
+	attach.n_fds = 1;
+	ret = conn_call(&c, &attach, &in);
 	CHECK_EQ(ret, -EACCES);
 	conn_close(&c);
 	CHECK_EQ(rdv_ping(NULL, NULL), -ENOTCONN);
@@ -194,7 +197,7 @@ static bool gid_becomes(const struct fabric_page *page, uint32_t i, const char *
 	}
 	do {
 		fabric_read(page, &now);
-		if (memcmp(now.port.gid[i].raw, want, 16) == 0)
+		if (memcmp(now.port[0].gid[i].raw, want, 16) == 0)
 			return true;
 		usleep(5000);
 	} while (seconds() < end);
@@ -211,8 +214,8 @@ static int addresses(void)
 		return skip("cannot make a network namespace");
 	CHECK_EQ(rdv_attach(&at), 0);
 	fabric_read(at->fabric, &page);
-	CHECK(page.port.gid[0].raw[0] == 0xfe && page.port.gid[0].raw[1] == 0x80);
-	CHECK(memcmp(page.port.gid[0].raw + 8, &page.node_guid, 8) == 0);
+	CHECK(page.port[0].gid[0].raw[0] == 0xfe && page.port[0].gid[0].raw[1] == 0x80);
+	CHECK(memcmp(page.port[0].gid[0].raw + 8, &page.node_guid, 8) == 0);
 	CHECK(gid_becomes(at->fabric, 1, "127.0.0.1"));
 	CHECK_EQ(set_address("lo", NULL, true), 0);
 	CHECK_EQ(set_address("lo:1", "10.1.2.3", true), 0);

@@ -8,7 +8,7 @@
 enum {
 	LONG_SIZE = 1536 << 10,
 	GAP = 40,
-	UD_MAX = 2048,
+	UD_MAX = 1024, /* what a port carries whose link has an MTU of 1500 */
 	DEVICE_MAX = 64 * 1024,
 	CROWD_ROUNDS = 6,
 	FEW = 60, /* requests of a round where atomics do not crowd */
