@@ -138,7 +138,7 @@ static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 	if (c->attached) {
 		call.flags = PROTO_AGAIN;
 		call.attach_id = c->att.attach_id;
-		call.hub_id = c->att.hub_id;
+		call.hub_id = atomic_load_explicit(&c->att.hub_id, memory_order_relaxed);
 		if (own_fd_ok(&c->seg_fd) && own_fd_ok(&c->async_fd)) {
 			fds[n_fds++] = c->seg_fd.fd;
 			fds[n_fds++] = c->async_fd.fd;

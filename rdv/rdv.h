@@ -22,10 +22,10 @@ struct seg;
 
 /* What an attach yields.  All fds are CLOEXEC and belong to rdv; they stay open. */
 struct rdv_attach {
-	uint32_t attach_id; /* 24 bits, never 0 */
-	struct seg *seg;    /* our segment, mapped, DONTFORK, DONTDUMP */
-	struct seg *hub;    /* weftd's own segment: its exec slots (attach id hub_id) */
-	uint32_t hub_id;
+	uint32_t attach_id;      /* 24 bits, never 0 */
+	struct seg *seg;         /* our segment, mapped, DONTFORK, DONTDUMP */
+	struct seg *hub;         /* weftd's own segment: its exec slots (attach id hub_id) */
+	_Atomic uint32_t hub_id; /* another one once weftd is new */
 	const struct fabric_page *fabric; /* identity, ports, GIDs; read-only, live */
 	int async_fd;                     /* our eventfd(EFD_SEMAPHORE) for async events */
 };

@@ -87,7 +87,7 @@ static int map_hub(struct client *c, int fd)
 	void *base;
 	int ret = segment_map(fd, c->seg_size, c->att.hub, &base);
 
-	if (!ret)
+	if (!ret && c->att.hub != base)
 		c->att.hub = base;
 	return ret;
 }
@@ -146,9 +146,12 @@ int segment_adopt(struct client *c, struct proto_in *in)
 		if (!own_fd_ok(&c->async_fd))
 			c->async_fd = own_fd(proto_take_fd(in, 3));
 		adopt_arena(c, in);
-		c->att.async_fd = c->async_fd.fd;
-		c->att.attach_id = reply->attach_id;
-		c->att.hub_id = reply->hub_id;
+		/* Other threads read it: what stays what it was is not written again. */
+		if (c->att.attach_id != reply->attach_id)
+			c->att.attach_id = reply->attach_id;
+		if (c->att.async_fd != c->async_fd.fd)
+			c->att.async_fd = c->async_fd.fd;
+		atomic_store_explicit(&c->att.hub_id, reply->hub_id, memory_order_relaxed);
 	}
 	proto_close(in);
 	return ret;

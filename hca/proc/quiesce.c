@@ -164,7 +164,7 @@ static bool wait_for_all(const struct wait *wait)
 	const struct rdv_attach *at = proc_at();
 	const struct view own = proc_view();
 	const struct view hub = {.seg = at->hub,
-		.attach = at->hub_id,
+		.attach = atomic_load_explicit(&at->hub_id, memory_order_relaxed),
 		.pid = at->hub->hdr.pid,
 		.pidfd = OWN_FD_NONE};
 	const struct wait step = {.copies = wait->copies,

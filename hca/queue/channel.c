@@ -299,6 +299,7 @@ struct vigil {
 static bool look_after(struct hca_channel *ch, struct vigil *v)
 {
 	uint64_t now = clock_coarse_ns();
+	uint32_t hub_id;
 	bool more;
 	int cancel;
 
@@ -308,8 +309,9 @@ static bool look_after(struct hca_channel *ch, struct vigil *v)
 	progress_weftd();
 	more = progress_stalled();
 	fire_untold(ch);
-	if (rdv_socket() < 0 || proc_at()->hub_id != v->hub_id) {
-		v->hub_id = proc_at()->hub_id;
+	hub_id = atomic_load_explicit(&proc_at()->hub_id, memory_order_relaxed);
+	if (rdv_socket() < 0 || hub_id != v->hub_id) {
+		v->hub_id = hub_id;
 		v->alert_until = now + ALERT_NS;
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -328,7 +330,8 @@ static bool blocks(const struct hca_channel *ch)
 static int wait_readable(struct hca_channel *ch)
 {
 	struct pollfd p[2] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
-	struct vigil vigil = {.hub_id = proc_at()->hub_id};
+	struct vigil vigil = {
+		.hub_id = atomic_load_explicit(&proc_at()->hub_id, memory_order_relaxed)};
 	bool busy = true;
 
 	while (blocks(ch)) {
