@@ -383,7 +383,7 @@ static void flush_send(struct exec *x, const struct end *e)
 	uint32_t pos = atomic_load_explicit(&e->qp->sq_head, memory_order_acquire);
 
 	/* Bounded by the ring, and one that was only not counted: a peer's tail may be anything. */
-	for (uint32_t n = 0; n <= e->sq_mask + 1; n++, pos++) {
+	for (uint32_t n = 0; end_sends(e) && n <= e->sq_mask + 1; n++, pos++) {
 		if (pos == atomic_load_explicit(&e->qp->sq_tail, memory_order_acquire) ||
 			!sends_flush(e))
 			return;
@@ -409,7 +409,7 @@ static void flush_recv(struct exec *x, const struct end *e)
 			last_wqe(x, e);
 		return;
 	}
-	for (uint32_t n = 0; e->rq && n <= e->rq_mask + 1; n++, pos++) {
+	for (uint32_t n = 0; end_has_rq(e) && n <= e->rq_mask + 1; n++, pos++) {
 		struct seg_rqe *w = end_rqe(e, pos);
 
 		/* Before posted: its owner may have taken it, and posted the slot anew, since. */

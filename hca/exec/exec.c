@@ -282,17 +282,12 @@ static enum run_end run_queue(struct work *w, struct budget *b)
 }
 
 /* The target of XRC and a shared receive queue send nothing. */
-static bool has_send_queue(const struct end *e)
-{
-	return e->sq && e->send_cq.cq;
-}
-
 /* The slot may be posted anew meanwhile. */
 RACY_GUESS bool exec_one_sided(const struct end *req)
 {
 	uint32_t pos = atomic_load_explicit(&req->qp->sq_head, memory_order_relaxed);
 
-	return has_send_queue(req) && op_is_one_sided(op_of(end_wqe(req, pos)->opcode));
+	return end_sends(req) && op_is_one_sided(op_of(end_wqe(req, pos)->opcode));
 }
 
 enum run_end exec_run(
@@ -302,7 +297,7 @@ enum run_end exec_run(
 	struct work w = {.x = x, .req = req, .resp = resp, .mem = resp, .mem_now = &mem_now};
 	enum run_end end;
 
-	if (!has_send_queue(req))
+	if (!end_sends(req))
 		return RUN_IDLE;
 	w.plain = resp && resp->view.pid && !req->view.pid && resp->rq && !resp->rx.ring.slots;
 	w.named = resp ? resp->view.attach : req->view.attach;
@@ -336,7 +331,7 @@ bool exec_expire(struct exec *x, const struct end *req)
 	struct seg_qp *q = req->qp;
 	bool kicked = false, expired = false;
 
-	if (!has_send_queue(req))
+	if (!end_sends(req))
 		return false;
 	slot_enter(x->slot, req->view.attach, req->view.attach);
 	if (token_take(&q->token, x->owner)) {
@@ -369,7 +364,7 @@ void exec_peer_died(struct exec *x, const struct end *req)
 	struct work w = {.x = x, .req = req};
 	struct seg_qp *q = req->qp;
 
-	if (!has_send_queue(req))
+	if (!end_sends(req))
 		return;
 	slot_enter(x->slot, req->view.attach, req->view.attach);
 	if (token_take(&q->token, x->owner)) {

@@ -148,6 +148,8 @@ static enum step fin_take(struct work *w, struct fin *f)
 
 	f->rx.ring.slots = NULL;
 	f->held = false;
+	if (!e->recv_cq.cq) /* a requester of XRC: it has no receives */
+		return STEP_RNR;
 	/* (It may be connected to itself.) */
 	if (e->qp != w->resp->qp) {
 		if (!token_take(&e->qp->rq_token, w->x->owner))

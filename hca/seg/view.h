@@ -192,6 +192,17 @@ static inline bool end_receives(const struct end *e)
 	return s == IBV_QPS_RTR || s == IBV_QPS_RTS || s == IBV_QPS_SQD || s == IBV_QPS_SQE;
 }
 
+/* Has it a queue of its own to send from, or to receive from?  Whatever a peer's entry says. */
+static inline bool end_sends(const struct end *e)
+{
+	return e->sq && e->send_cq.cq;
+}
+
+static inline bool end_has_rq(const struct end *e)
+{
+	return e->rq && e->recv_cq.cq;
+}
+
 /* Is the memory of v's process served by its agent? */
 static inline bool view_by_agent(const struct view *v)
 {

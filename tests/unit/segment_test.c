@@ -163,6 +163,46 @@ static void looks_after_queues_without_cq(void **state)
 	seg->hdr.qps_used = 0;
 }
 
+/* Entries in ERR that have no queue or no CQ, with work all the same: a peer scribbled. */
+static void flushes_queues_that_are_none(void **state)
+{
+	enum { DEAD = 9, ENTRY = 1 };
+	static const struct {
+		uint8_t type;
+		uint32_t send_cq, recv_cq;
+	} cases[] = {
+		{SEG_TYPE_SRQ, SEG_NONE, SEG_NONE},
+		{SEG_TYPE_XRC_SRQ, SEG_NONE, 1},
+		{IBV_QPT_XRC_RECV, SEG_NONE, SEG_NONE},
+		{IBV_QPT_XRC_SEND, 1, SEG_NONE},
+	};
+	struct seg *hub = mmap(NULL, SEG_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const struct recover_env env = {
+		.hub = hub, .hub_id = 3, .fire = no_event, .timer = no_timer};
+
+	(void)state;
+	assert_ptr_not_equal(hub, MAP_FAILED);
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct seg_qp *q = good_qp(ENTRY);
+
+		q->type = cases[i].type;
+		q->send_cq = cases[i].send_cq;
+		q->recv_cq = cases[i].recv_cq;
+		q->state = 5 << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_ERR;
+		q->peer_attach = DEAD;
+		q->sq_tail = 2;
+		q->rq_off += 8192;
+		((struct seg_rqe *)((char *)seg + q->rq_off))->posted = 1;
+		seg->hdr.qps_used = ENTRY + 1;
+		seg->hdr.cqs_used = 2;
+		recover_death(&env, seg, view.attach, DEAD);
+		assert_int_equal(q->rq_head, 0);
+		assert_int_equal(q->sq_head, cases[i].type == IBV_QPT_XRC_SEND ? 2 : 0);
+	}
+	munmap(hub, SEG_SIZE);
+}
+
 static void finds_qps_by_number(void **state)
 {
 	(void)state;
@@ -337,6 +377,7 @@ int main(void)
 		cmocka_unit_test(takes_a_sound_end),
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(looks_after_queues_without_cq),
+		cmocka_unit_test(flushes_queues_that_are_none),
 		cmocka_unit_test(finds_qps_by_number),
 		cmocka_unit_test(resolves_like_an_hca),
 		cmocka_unit_test(resolves_windows),
