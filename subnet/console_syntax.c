@@ -122,19 +122,23 @@ void console_help(struct console *c)
 
 /* ---- arguments ---- */
 
-static int find_node(struct console *c, struct slice name, uint32_t *node)
+/* A node, or the port that is meant by an alias. */
+static int find_name(struct console *c, struct slice name, struct console_place *at)
 {
-	char text[TOPO_TEXT_MAX + 1], shown[CONSOLE_SHOWN];
+	char text[TOPO_TEXT_MAX + 1] = "", shown[CONSOLE_SHOWN];
+	const struct topo_alias *alias;
 
-	*node = TOPO_NONE;
-	if (name.len <= TOPO_TEXT_MAX) {
+	if (name.len <= TOPO_TEXT_MAX)
 		memcpy(text, name.p, name.len);
-		text[name.len] = '\0';
-		*node = topo_find(c->topo, text);
-	}
-	if (*node == TOPO_NONE)
-		return console_fail(
-			c, -ENOENT, "there is no node \"%s\"", console_shown(shown, name));
+	at->node = topo_find(c->topo, text);
+	if (at->node != TOPO_NONE)
+		return 0;
+	alias = topo_find_alias(c->topo, text);
+	if (!alias)
+		return console_fail(c, -ENOENT, "there is no %s \"%s\"",
+			memchr(name.p, '@', name.len) ? "alias" : "node",
+			console_shown(shown, name));
+	*at = (struct console_place){alias->node, alias->port, true, true};
 	return 0;
 }
 
@@ -162,13 +166,13 @@ static int take_place(struct console *c, const struct syntax *s, const struct ar
 
 	if (!lex_quoted(l, &name))
 		return misused(c, s);
-	rc = find_node(c, name, &at->node);
+	rc = find_name(c, name, at);
 	if (rc)
 		return rc;
 	at->there = true;
-	if (a->kind != ARG_NODE && lex_eat(l, '['))
+	if (a->kind != ARG_NODE && !at->one && lex_eat(l, '['))
 		return take_port(c, a, l, at);
-	return a->kind == ARG_PORT ? misused(c, s) : 0;
+	return a->kind == ARG_PORT && !at->one ? misused(c, s) : 0;
 }
 
 static bool ends_here(const struct lex *l)

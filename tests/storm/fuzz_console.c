@@ -10,12 +10,13 @@
 #include "subnet/console.h"
 #include "topo/netlist.h"
 
-static const char net[] = "Hca 2 \"H0\" # \"host zero\"\n[1] \"S0\"[1]\n[2] \"S1\"[3]\n\n"
-			  "Hca 1 \"H1\"\n[1] \"S1\"[1]\n\n"
-			  "Switch 4 \"S0\" # \"S0\" enhanced port 0 lid 3 lmc 0\n"
-			  "[1] \"H0\"[1]\n[2] \"S1\"[2]\n\n"
-			  "Switch 4 \"S1\"\n[1] \"H1\"[1]\n[2] \"S0\"[2]\n[3] \"H0\"[2]\n\n"
-			  "Rt 2 \"R#0\"\n";
+static const char net[] =
+	"Hca 2 \"H0\" # \"host zero\"\n[1] \"S0\"[1]\n[2] \"S1\"[3]\n@[1] \"gate\"\n\n"
+	"Hca 1 \"H1\"\n[1] \"S1\"[1]\n\n"
+	"Switch 4 \"S0\" # \"S0\" enhanced port 0 lid 3 lmc 0\n"
+	"[1] \"H0\"[1]\n[2] \"S1\"[2]\n\n"
+	"Switch 4 \"S1\"\n[1] \"H1\"[1]\n[2] \"S0\"[2]\n[3] \"H0\"[2]\n\n"
+	"Rt 2 \"R#0\"\n";
 
 static bool deliver(void *arg, uint32_t node, uint8_t port, unsigned qp,
 	const struct mad_addr *from, const uint8_t mad[MAD_SIZE])

@@ -16,7 +16,8 @@
 #include "wire/pma.h"
 
 /* The nodes of subnet_world.h by their names. */
-static const char names[] = "Hca 2 \"H0\" # \"host zero\"\n[1] \"S0\"[1]\n[2] \"S1\"[3]\n\n"
+static const char names[] = "Hca 2 \"H0\" # \"host zero\"\n[1] \"S0\"[1]\n[2] \"S1\"[3]\n"
+			    "@[2] \"gate\"\n\n"
 			    "Hca 1 \"H1\"\n[1] \"S1\"[1]\n\n"
 			    "Switch 4 \"S0\"\n[1] \"H0\"[1]\n[2] \"S1\"[2]\n\n"
 			    "Switch 4 \"S1\"\n[1] \"H1\"[1]\n[2] \"S0\"[2]\n[3] \"H0\"[2]\n";
@@ -132,6 +133,8 @@ static void refusals(void **state)
 		{"Unlink \"S0\"[1]x", -EINVAL, "it is: Unlink \"id\"[[port]]"},
 		{"Unlink \"S0\"[1] \"S0\"[2]", -EINVAL, "it is: Unlink \"id\"[[port]]"},
 		{"Unlink \"nobody\"[1]", -ENOENT, "there is no node \"nobody\""},
+		{"Unlink \"@nobody\"", -ENOENT, "there is no alias \"@nobody\""},
+		{"Unlink \"@gate\"[1]", -EINVAL, "it is: Unlink \"id\"[[port]]"},
 		{"Unlink \"\"", -ENOENT, "there is no node \"\""},
 		{"Unlink \"S0\"[0]", -ENOENT, "there is no port 0 at \"S0\": 1 to 4 are"},
 		{"Unlink \"S0\"[5]", -ENOENT, "there is no port 5 at \"S0\": 1 to 4 are"},
@@ -259,6 +262,10 @@ static void cables(void **state)
 	assert_int_equal(port_info(t, H0, 2).state, PORT_DOWN);
 	assert_int_equal(port_info(t, H0, 1).state, PORT_ACTIVE);
 	good(t, "Unlink \"S1\""); /* nothing is left to pull */
+	good(t, "ReLink \"@gate\"");
+	assert_int_equal(subnet_cable(t->w.s, H0, 2, &peer, &peer_port), 0);
+	good(t, "Unlink \"@gate\"");
+	assert_int_equal(subnet_cable(t->w.s, H0, 2, &peer, &peer_port), -ENOTCONN);
 	good(t, "Link \"S1\"[2] \"S1\"[4]");
 	good(t, "ReLink \"S1\"");
 	assert_int_equal(subnet_cable(t->w.s, S1, 1, &peer, &peer_port), 0);
@@ -502,6 +509,8 @@ static void normalised(void **state)
 		{"l \"0\"[1] \"0x200001\"[4]", "Link \"H0\"[1] \"S1\"[4]"},
 		{"RELINK \"host zero\"", "ReLink \"H0\""},
 		{"clear \"S1\"[0x3]", "Clear \"S1\"[3]"},
+		{"unlink \"@gate\"", "Unlink \"H0\"[2]"},
+		{"link \"@gate\" \"S0\"[4]", "Link \"H0\"[2] \"S0\"[4]"},
 		{"guid \"S1\"[0] 255", "Guid \"S1\"[0] 0xff"},
 		{"error \"S1\" 5", "Error \"S1\" 5"},
 		{"e \"S1\"[1] 0x10 21\n", "Error \"S1\"[1] 16 21"},
