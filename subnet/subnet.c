@@ -12,7 +12,7 @@
 /* What a port of a topology that says nothing of speeds has: 4x; of a switch's port 0, too. */
 enum { WIDTH_4X = 2, SPEED_SDR = 1, EXT_HDR = 4, EXT_NDR = 8, WIDTH_BIT_2X = 16 };
 
-enum { SUBNET_TIMEOUT = 18, ERROR_THRESHOLD = 8 };
+enum { SUBNET_TIMEOUT = 18, ERROR_THRESHOLD = 8, PKEY_DEFAULT = 0xffff };
 
 #define GID_PREFIX 0xfe80000000000000ull
 
@@ -132,9 +132,25 @@ static void set_speeds(struct port *p, const struct topo_port *t)
 	p->width_supported = t->width ? t->width : WIDTH_4X | 1;
 	p->speed_supported = t->speed ? t->speed : SPEED_SDR;
 	p->ext_speed_supported = t->ext_speed;
+}
+
+/* What an SM may change of a port, as it is before one does; its link is down. */
+static void set_defaults(struct subnet *s, uint32_t port)
+{
+	struct tables_port *h = hot_at(s, port);
+	struct port *p = port_at(s, port);
+
 	p->width_enabled = p->width_supported;
 	p->speed_enabled = p->speed_supported;
 	p->ext_speed_enabled = p->ext_speed_supported;
+	p->phys = p->down_default = PHYS_POLLING;
+	p->phys_errors = p->overrun_errors = ERROR_THRESHOLD;
+	tables_store(&h->mtu, MTU_4096);
+	tables_store(&h->vls, VLS);
+	if (is_external(s, port))
+		return;
+	p->gid_prefix = GID_PREFIX;
+	p->subnet_timeout = SUBNET_TIMEOUT;
 }
 
 static void make_port(struct subnet *s, const struct topo *t, uint32_t node, uint8_t num)
@@ -146,10 +162,7 @@ static void make_port(struct subnet *s, const struct topo *t, uint32_t node, uin
 
 	set_speeds(p, from);
 	p->num = num;
-	p->phys = p->down_default = PHYS_POLLING;
-	p->phys_errors = p->overrun_errors = ERROR_THRESHOLD;
-	tables_store(&h->mtu, MTU_4096);
-	tables_store(&h->vls, VLS);
+	set_defaults(s, port);
 	tables_store(&h->state, PORT_DOWN);
 	if (num && from->peer != TOPO_NONE) {
 		p->cable = port_of(s, from->peer, from->peer_port);
@@ -158,11 +171,14 @@ static void make_port(struct subnet *s, const struct topo *t, uint32_t node, uin
 	if (is_external(s, port))
 		return;
 	p->guid = from->guid ? from->guid : t->nodes[node].guid;
-	p->gid_prefix = GID_PREFIX;
-	p->subnet_timeout = SUBNET_TIMEOUT;
 	set_caps(p, &t->nodes[node]);
 	tables_store(&h->lid, from->lid);
 	tables_store(&h->lmc, from->lmc & 7);
+}
+
+static uint8_t port0_state(const struct subnet *s, uint32_t node)
+{
+	return s->nodes[node].sw.enhanced_port0 ? PORT_INIT : PORT_ACTIVE;
 }
 
 /* Port 0 of a switch has no link. */
@@ -170,14 +186,13 @@ static void make_port0(struct subnet *s, uint32_t node)
 {
 	uint32_t port = s->t.nodes[node].port0;
 	struct port *p = port_at(s, port);
-	bool enhanced = s->nodes[node].sw.enhanced_port0;
 
 	p->phys = PHYS_LINK_UP;
 	p->width_active = WIDTH_4X;
 	p->width_enabled = p->width_supported |= WIDTH_4X;
 	p->speed_active = SPEED_SDR;
 	p->speed_enabled = p->speed_supported |= SPEED_SDR;
-	tables_store(&hot_at(s, port)->state, enhanced ? PORT_INIT : PORT_ACTIVE);
+	tables_store(&hot_at(s, port)->state, port0_state(s, node));
 }
 
 static void make_node(struct subnet *s, const struct topo *t, uint32_t i)
@@ -264,6 +279,47 @@ int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid
 		s->nodes[node].guid = guid;
 	if (at)
 		port_at(s, at)->guid = guid;
+	return 0;
+}
+
+/* The SM's part of a port. */
+static void forget(struct subnet *s, uint32_t port)
+{
+	struct tables_port *h = hot_at(s, port);
+	struct port *p = port_at(s, port);
+
+	tables_store(&h->lid, 0);
+	tables_store(&h->lmc, 0);
+	tables_store(&h->enforce, 0);
+	for (unsigned i = 0; i < TABLES_PKEYS; i++)
+		tables_set_pkey(&s->t, port, i, i ? 0 : PKEY_DEFAULT);
+	memset(&s->vl_arb[port], 0, sizeof s->vl_arb[port]);
+	memset(s->guids[port], 0, sizeof s->guids[port]);
+	p->mkey = p->mkey_until = 0;
+	p->mkey_protect = p->sm_sl = p->vl_high_limit = p->vl_stall = p->hoq_life = 0;
+	p->filter = p->trap_suppress = 0;
+	p->mkey_lease = p->sm_lid = 0;
+	p->mkey_violations = p->pkey_violations = p->qkey_violations = 0;
+}
+
+int subnet_clear(struct subnet *s, uint32_t node, uint8_t num)
+{
+	uint32_t port = port_of(s, node, num);
+
+	if (!port)
+		return -EINVAL;
+	(void)subnet_unlink(s, node, num);
+	forget(s, port);
+	set_defaults(s, port);
+	if (!num) {
+		link_set_state(s, port, port0_state(s, node));
+		make_port0(s, node);
+	}
+	tables_changed(&s->t);
+	if (!is_external(s, port))
+		tell(s, port,
+			SUBNET_LID_CHANGE | SUBNET_SM_CHANGE | SUBNET_PKEY_CHANGE |
+				SUBNET_GID_CHANGE);
 	return 0;
 }
 

@@ -130,3 +130,10 @@ int subnet_cable(
 
 /* The GUID of a port (of a switch: 0), or with port 0 the node's.  -EINVAL: no such port. */
 int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid);
+
+/*
+ * A port becomes as it was made: its cable is pulled, and what an SM has set of PortInfo (its LID,
+ * too), P_Keys, GUIDs and VL arbitration is forgotten.  Counters, and losses that were asked for,
+ * stay.  -EINVAL: no such port.
+ */
+int subnet_clear(struct subnet *s, uint32_t node, uint8_t port);

@@ -105,7 +105,10 @@ int topo_build_end(struct topo_build *b, struct topo *out)
 		free(nodes);
 		return -ENOMEM;
 	}
-	*out = (struct topo){.nodes = nodes, .n_nodes = t->n_nodes};
+	*out = (struct topo){.nodes = nodes,
+		.n_nodes = t->n_nodes,
+		.n_aliases = t->n_aliases,
+		.aliases = t->aliases};
 	number_nodes(t, number, &out->n_cas);
 	for (uint32_t n = 0; n < t->n_nodes; n++) {
 		struct topo_node *node = &nodes[number[n]];
@@ -115,6 +118,8 @@ int topo_build_end(struct topo_build *b, struct topo *out)
 			if (node->ports[p].peer != TOPO_NONE)
 				node->ports[p].peer = number[node->ports[p].peer];
 	}
+	for (uint32_t n = 0; n < out->n_aliases; n++)
+		out->aliases[n].node = number[out->aliases[n].node];
 	free(number);
 	free(t->nodes);
 	topo_build_begin(b);

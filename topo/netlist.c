@@ -26,6 +26,34 @@ static int check(struct reader *r)
 	return rc;
 }
 
+static bool is_alias(const struct name *name)
+{
+	return name->node != TOPO_NONE && strchr(name->text, '@');
+}
+
+/* Moves the aliases' names to the topology. */
+static int keep_aliases(struct reader *r)
+{
+	struct topo *t = &r->build.topo;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->names.n; i++)
+		n += is_alias(&r->names.list[i]);
+	t->aliases = calloc(n + 1, sizeof *t->aliases);
+	if (!t->aliases)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->names.n; i++) {
+		struct name *name = &r->names.list[i];
+
+		if (!is_alias(name))
+			continue;
+		t->aliases[t->n_aliases++] =
+			(struct topo_alias){name->text, name->node, name->port};
+		name->text = NULL;
+	}
+	return 0;
+}
+
 static void free_list(char **list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -37,6 +65,7 @@ static void free_list(char **list, uint32_t n)
 static int finish(struct reader *r, struct netlist *out, int rc)
 {
 	rc = rc ? rc : check(r);
+	rc = rc ? rc : keep_aliases(r);
 	rc = rc ? rc : topo_build_end(&r->build, &out->topo);
 	if (!rc) {
 		out->commands = r->commands;

@@ -12,6 +12,9 @@ void topo_free(struct topo *t)
 		free(t->nodes[n].description);
 		free(t->nodes[n].ports);
 	}
+	for (uint32_t n = 0; n < t->n_aliases; n++)
+		free(t->aliases[n].name);
+	free(t->aliases);
 	free(t->nodes);
 	*t = (struct topo){0};
 }
@@ -54,4 +57,12 @@ uint32_t topo_find(const struct topo *t, const char *name)
 	if (errno || *end)
 		return TOPO_NONE;
 	return guid ? find_guid(t, v) : v < t->n_nodes ? v : TOPO_NONE;
+}
+
+const struct topo_alias *topo_find_alias(const struct topo *t, const char *name)
+{
+	for (uint32_t n = 0; n < t->n_aliases; n++)
+		if (!strcmp(t->aliases[n].name, name))
+			return &t->aliases[n];
+	return NULL;
 }

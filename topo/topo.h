@@ -37,10 +37,19 @@ struct topo_node {
 	struct topo_port *ports; /* n_ports + 1; [0] of a switch alone */
 };
 
+/* Another name of a port. */
+struct topo_alias {
+	char *name; /* with its '@', and the prefix of its module before that */
+	uint32_t node;
+	uint8_t port;
+};
+
 struct topo {
 	struct topo_node *nodes;
 	uint32_t n_nodes;
 	uint32_t n_cas; /* nodes [0, n_cas) are adapters */
+	uint32_t n_aliases;
+	struct topo_alias *aliases;
 };
 
 /* Frees all that it has; it is as zeroed. */
@@ -48,3 +57,6 @@ void topo_free(struct topo *t);
 
 /* The node of that id, description, GUID (0x...) or number; TOPO_NONE. */
 uint32_t topo_find(const struct topo *t, const char *name);
+
+/* The port of that alias; NULL. */
+const struct topo_alias *topo_find_alias(const struct topo *t, const char *name);

@@ -51,7 +51,7 @@ static void wire(uint32_t a, uint8_t p, uint32_t b, uint8_t q)
 /* Two adapters, one of them with two ports, three switches in a circle. */
 static struct subnet *begin(void)
 {
-	static const struct topo t = {nodes, NODES, 2};
+	static const struct topo t = {.nodes = nodes, .n_nodes = NODES, .n_cas = 2};
 	static const struct subnet_ops ops = {deliver, event, now, NULL};
 	struct subnet *s;
 

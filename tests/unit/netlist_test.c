@@ -216,6 +216,10 @@ static void modules(void **state)
 	assert_int_equal(port(&n, "m2#s", 3)->width, 31);
 	assert_int_equal(port(&n, "m2#s", 3)->peer, TOPO_NONE);
 	assert_int_equal(port(&n, "x", 1)->peer, TOPO_NONE);
+	assert_int_equal(n.topo.n_aliases, 3);
+	assert_int_equal(topo_find_alias(&n.topo, "m2@plug")->node, topo_find(&n.topo, "m2#s"));
+	assert_int_equal(topo_find_alias(&n.topo, "m2@plug")->port, 2);
+	assert_null(topo_find_alias(&n.topo, "@plug"));
 	netlist_free(&n);
 }
 

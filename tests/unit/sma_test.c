@@ -754,7 +754,7 @@ static void bad_topologies(void **state)
 	struct topo_port b[2] = {{.peer = TOPO_NONE}, {.peer = TOPO_NONE}};
 	struct topo_node nodes[2] = {{.kind = TOPO_CA, .n_ports = 1, .ports = a},
 		{.kind = TOPO_CA, .n_ports = 1, .ports = b}};
-	const struct topo t = {nodes, 2, 2};
+	const struct topo t = {.nodes = nodes, .n_nodes = 2, .n_cas = 2};
 	const struct subnet_ops ops = {0};
 	struct subnet *s;
 

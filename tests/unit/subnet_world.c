@@ -56,7 +56,7 @@ void world_begin(struct world *w)
 			.guid = 0x200001,
 			.enhanced = true},
 	};
-	const struct topo t = {nodes, WORLD_NODES, 2};
+	const struct topo t = {.nodes = nodes, .n_nodes = WORLD_NODES, .n_cas = 2};
 	const struct subnet_ops ops = {deliver, event, now, w};
 
 	memset(w, 0, sizeof *w);

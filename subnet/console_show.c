@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "subnet/console_show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "subnet/carry.h"
+#include "subnet/console_counter.h"
+#include "subnet/console_say.h"
+
+/* ---- Dump: what programs read stands where it stands in ibsim's ---- */
+
+static const char *const kinds[] = {"", "Ca", "Switch", "Router"};
+static const char *const states[] = {"-", "Down", "Init", "Armed", "Active"};
+static const char *const physical[] = {
+	"-", "Sleep", "Polling", "Disabled", "Training", "LinkUp", "ErrorRecovery"};
+
+/* By mask of one bit, 0 before any training. */
+static const char *const widths[] = {
+	[0] = "  -", [1] = " 1x", [2] = " 4x", [4] = " 8x", [8] = "12x", [16] = " 2x"};
+static const char *const speeds[] = {[0] = "    -", [1] = " 2.5G", [2] = " 5.0G", [4] = "10.0G"};
+static const char *const ext_speeds[] = {
+	[0] = "", [1] = " 14G", [2] = " 25G", [4] = " 50G", [8] = "100G"};
+
+#define NAMED(names, i) ((i) < sizeof names / sizeof *names && names[i] ? names[i] : "?")
+
+enum { PER_LINE = 16, COMMENT = 64 };
+
+static void dump_table(struct console *c, const struct tables_node *n)
+{
+	const struct tables *t = subnet_tables(c->subnet);
+	unsigned top = tables_load(&n->lft_top);
+
+	for (unsigned from = 0; top && from <= top; from += PER_LINE) {
+		unsigned to = from + PER_LINE - 1 < top ? from + PER_LINE - 1 : top;
+		char line[PER_LINE * 12];
+		int len = 0;
+
+		for (unsigned lid = from; lid <= to; lid++)
+			len += snprintf(line + len, sizeof line - len, " [%u]%X", lid,
+				tables_route(t, n, lid));
+		console_print(c, "#\tForwarding table %u-%u:%s\n", from, to, line);
+	}
+}
+
+static void dump_switch(struct console *c, uint32_t node, bool whole)
+{
+	const struct tables_node *n = &subnet_tables(c->subnet)->nodes[node];
+
+	console_print(c, "#\tlinearcap %d FDBtop %u portchange %u\n", TABLES_LIDS,
+		tables_load(&n->lft_top), c->subnet->nodes[node].sw.port_state_change);
+	if (whole)
+		dump_table(c, n);
+}
+
+/* Where its link leads, while it is up. */
+static void print_link(struct console *c, uint32_t port)
+{
+	const struct subnet *s = c->subnet;
+	uint32_t peer = tables_load(&hot_at(s, port)->peer);
+	unsigned num = port_at(s, port)->num;
+	uint64_t guid = port_at(s, managed_by(s, port))->guid;
+
+	if (!num)
+		console_print(c, "%" PRIx64 "\t[0]\t\"Sma Port\"[0]", guid);
+	else if (!peer)
+		console_print(c, "%" PRIx64 "\t[%u]\t\t", guid, num);
+	else
+		console_print(c, "%" PRIx64 "\t[%u]\t\"%s\"[%u]", guid, num,
+			console_id(c, hot_at(s, peer)->node), port_at(s, peer)->num);
+}
+
+static const char *comment(const struct port *p, char text[COMMENT])
+{
+	int n = 0;
+
+	*text = '\0';
+	if (p->error_percent)
+		n = snprintf(text, COMMENT, "\t# err_rate %u", p->error_percent);
+	if (p->error_attr)
+		snprintf(text + n, COMMENT - n, "\t# err_attr %u", p->error_attr);
+	return text;
+}
+
+static void dump_port(struct console *c, uint32_t port)
+{
+	const struct tables_port *h = hot_at(c->subnet, port);
+	const struct port *p = port_at(c->subnet, port);
+	char text[COMMENT];
+
+	print_link(c, port);
+	if (!is_external(c->subnet, port))
+		console_print(c, "\t lid %u lmc %u smlid %u", tables_load(&h->lid),
+			tables_load(&h->lmc), p->sm_lid);
+	else
+		console_print(c, "\t");
+	console_print(c, " %s %s %s/%s%s\n", NAMED(widths, p->width_active),
+		p->ext_speed_active ? NAMED(ext_speeds, p->ext_speed_active)
+				    : NAMED(speeds, p->speed_active),
+		NAMED(states, tables_load(&h->state)), NAMED(physical, p->phys), comment(p, text));
+}
+
+static void dump_node(struct console *c, uint32_t node, bool whole)
+{
+	const struct tables_node *t = &subnet_tables(c->subnet)->nodes[node];
+	const struct node *n = &c->subnet->nodes[node];
+	bool sw = is_switch(c->subnet, node);
+
+	console_print(c, "\n%s %u \"%s\"\tnodeguid %" PRIx64 "\tsysimgguid %" PRIx64 "\n",
+		NAMED(kinds, t->kind), t->n_ports, console_id(c, node), n->guid, n->system_guid);
+	if (sw)
+		dump_switch(c, node, whole);
+	for (unsigned p = !sw; p <= t->n_ports; p++) {
+		dump_port(c, t->port0 + p);
+		if (whole)
+			console_counters(c, node, p);
+	}
+}
+
+int console_dump(struct console *c, const struct console_command *cmd)
+{
+	uint32_t n = c->subnet->t.head->n_nodes;
+
+	console_print(c, "# Net status\n");
+	if (cmd->at.there)
+		dump_node(c, cmd->at.node, true);
+	for (uint32_t i = 0; !cmd->at.there && i < n; i++)
+		dump_node(c, i, false);
+	console_print(c, "#  dumped %u nodes\n", cmd->at.there ? 1 : n);
+	return 0;
+}
+
+/* ---- Route ---- */
+
+static int find_lid(struct console *c, uint16_t lid, uint32_t *port)
+{
+	for (*port = 1; *port < c->subnet->t.head->n_ports; ++*port)
+		if (owns_lid(hot_at(c->subnet, *port), lid))
+			return 0;
+	return console_fail(c, -ENOENT, "no port has LID %u", lid);
+}
+
+/* A link that datagrams may cross. */
+static int check_link(struct console *c, uint32_t port)
+{
+	const struct tables_port *h = hot_at(c->subnet, port);
+	uint8_t state = tables_load(&h->state);
+
+	if (state == PORT_ACTIVE)
+		return 0;
+	return console_fail(c, -ENOTCONN, "port %u of \"%s\" is %s, not Active",
+		port_at(c->subnet, port)->num, console_id(c, h->node), NAMED(states, state));
+}
+
+/* The port by which a packet leaves the node where it has come in, or begins. */
+static int way_out(struct console *c, uint32_t at, uint16_t lid, uint32_t *out)
+{
+	const struct subnet *s = c->subnet;
+	uint32_t node = hot_at(s, at)->node;
+	const struct tables_node *n = &s->t.nodes[node];
+	uint8_t p;
+
+	*out = at;
+	if (!is_switch(s, node))
+		return 0;
+	p = tables_route(&s->t, n, lid);
+	if (!p || p > n->n_ports)
+		return console_fail(
+			c, -ENOTCONN, "\"%s\" has no way to LID %u", console_id(c, node), lid);
+	*out = n->port0 + p;
+	if (*out == at)
+		return console_fail(c, -ENOTCONN,
+			"\"%s\" sends LID %u back by port %u, by which it came",
+			console_id(c, node), lid, p);
+	return 0;
+}
+
+/* Over one link; an adapter on the way lets nothing through. */
+static int hop(struct console *c, uint32_t *at, bool first, uint16_t lid)
+{
+	const struct subnet *s = c->subnet;
+	uint32_t out, node = hot_at(s, *at)->node;
+	int rc;
+
+	if (!first && !is_switch(s, node))
+		return console_fail(c, -ENOTCONN, "\"%s\"[%u] has not LID %u", console_id(c, node),
+			port_at(s, *at)->num, lid);
+	rc = way_out(c, *at, lid, &out);
+	rc = rc ? rc : check_link(c, out);
+	if (rc)
+		return rc;
+	*at = tables_load(&hot_at(s, out)->peer);
+	console_print(c, "[%u] -> \"%s\"[%u]\n", port_at(s, out)->num,
+		console_id(c, hot_at(s, *at)->node), port_at(s, *at)->num);
+	return 0;
+}
+
+int console_route(struct console *c, const struct console_command *cmd)
+{
+	uint16_t from = cmd->number[0], to = cmd->number[1];
+	const struct subnet *s = c->subnet;
+	uint32_t at, end;
+	int rc = find_lid(c, from, &at);
+
+	rc = rc ? rc : find_lid(c, to, &end);
+	if (rc)
+		return rc;
+	console_print(c, "From node \"%s\" port %u lid %u\n", console_id(c, hot_at(s, at)->node),
+		port_at(s, at)->num, from);
+	for (int hops = 0; !owns_lid(hot_at(s, managed_by(s, at)), to); hops++) {
+		rc = hops < CARRY_HOPS ? hop(c, &at, !hops, to)
+				       : console_fail(c, -ENOTCONN, "no end after %d hops: a loop",
+						 CARRY_HOPS);
+		if (rc)
+			return rc;
+	}
+	console_print(c, "To node \"%s\" port %u lid %u\n", console_id(c, hot_at(s, at)->node),
+		port_at(s, at)->num, to);
+	return 0;
+}
