@@ -14,6 +14,7 @@ struct sm {
 	struct yield yield;
 	struct sm_ops ops;
 	uint32_t answers;
+	uint64_t longest; /* ns that a unit took of late */
 };
 
 int sm_create(
@@ -51,23 +52,29 @@ static bool is_due(const struct sm *sm)
 	return sm->yield.state == YIELD_WORKS && bringup_due(&sm->bringup);
 }
 
+/* The next unit may take as long as the longest of late. */
+static bool fits(const struct sm *sm, uint64_t spent, uint64_t budget)
+{
+	return !spent || spent + sm->longest <= budget;
+}
+
 bool sm_step(struct sm *sm, uint64_t budget)
 {
-	uint64_t begin, last, longest = 0;
+	uint64_t begin, last;
 
 	if (sm->yield.state != YIELD_GRACE && !is_due(sm))
 		return false;
 	begin = last = now(sm);
 	if (yield_returns(&sm->yield, begin))
 		bringup_begin(&sm->bringup, true);
-	/* The next unit may take as long as the longest so far. */
-	while (is_due(sm) && last - begin + longest <= budget) {
+	sm->longest /= 2;
+	while (is_due(sm) && fits(sm, last - begin, budget)) {
 		uint64_t before = last;
 
 		bringup_unit(&sm->bringup);
 		last = now(sm);
-		if (last - before > longest)
-			longest = last - before;
+		if (last - before > sm->longest)
+			sm->longest = last - before;
 	}
 	return is_due(sm);
 }
