@@ -4,6 +4,7 @@
 #define HDR(member, byte, bit, bits)  WIRE_FIELD(struct smp_hdr, member, byte, bit, bits)
 #define NODE(member, byte, bits)      WIRE_FIELD(struct node_info, member, byte, 0, bits)
 #define PORT(member, byte, bit, bits) WIRE_FIELD(struct port_info, member, byte, bit, bits)
+#define SM(member, byte, bit, bits)   WIRE_FIELD(struct sm_info, member, byte, bit, bits)
 #define SW(member, byte, bit, bits)   WIRE_FIELD(struct switch_info, member, byte, bit, bits)
 
 static const struct wire_field hdr_fields[] = {
@@ -113,7 +114,16 @@ static const struct wire_field switch_info_fields[] = {
 	SW(mft_top, 18, 0, 16),
 };
 
+static const struct wire_field sm_info_fields[] = {
+	SM(guid, 0, 0, 64),
+	SM(sm_key, 8, 0, 64),
+	SM(act_count, 16, 0, 32),
+	SM(priority, 20, 0, 4),
+	SM(state, 20, 4, 4),
+};
+
 const struct wire_format smp_hdr_format = WIRE_FORMAT("SMP", hdr_fields);
 const struct wire_format node_info_format = WIRE_FORMAT("NodeInfo", node_info_fields);
 const struct wire_format port_info_format = WIRE_FORMAT("PortInfo", port_info_fields);
 const struct wire_format switch_info_format = WIRE_FORMAT("SwitchInfo", switch_info_fields);
+const struct wire_format sm_info_format = WIRE_FORMAT("SMInfo", sm_info_fields);

@@ -143,5 +143,14 @@ struct switch_info {
 	uint16_t mft_top;
 };
 
+enum sm_state { SM_NOT_ACTIVE = 0, SM_DISCOVERING, SM_STANDBY, SM_MASTER };
+
+struct sm_info {
+	uint64_t guid, sm_key;
+	uint32_t act_count;
+	uint8_t priority, state;
+};
+
 extern const struct wire_format smp_hdr_format; /* of the whole MAD */
-extern const struct wire_format node_info_format, port_info_format, switch_info_format;
+extern const struct wire_format node_info_format, port_info_format, switch_info_format,
+	sm_info_format;
