@@ -30,7 +30,10 @@ static int before_live(struct peer_region *r)
 	}
 	if (peer_guest_self(r->guests, PEER_MAKES))
 		return would_wait_for_itself(r);
-	return peer_await(r, PEER_MAKES);
+	if (!peer_await(r, PEER_MAKES))
+		return 0;
+	r->failed = true; /* the client may count on what it was not promised */
+	return -ETIMEDOUT;
 }
 
 static void tell_hca(struct peer_region *r, struct peer_guest *g)

@@ -221,11 +221,14 @@ static int make(struct peer_region *r, struct peer_trace *t)
 
 int peer_region_make(const struct peer_request *q, struct peer_region **out, struct peer_trace *t)
 {
-	struct peer_region *r = calloc(1, sizeof *r);
+	struct peer_region *r;
 	int rc;
 
 	*out = NULL;
-	*t = (struct peer_trace){0};
+	peer_trace_begin(t);
+	if (!peer_registry_any())
+		return 0;
+	r = calloc(1, sizeof *r);
 	if (!r)
 		return -ENOMEM;
 	r->request = *q;

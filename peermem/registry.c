@@ -17,6 +17,7 @@ static struct {
 	struct lock asking; /* held over acquire, and nothing else of a client's */
 	struct lock lock;   /* clients' regions and tickets; taken before a region's */
 	struct peer_client *clients;
+	_Atomic unsigned count;
 	struct peer_region *bucket[BUCKETS];
 	uint32_t last;
 	bool begun; /* a ticket was given */
@@ -46,6 +47,7 @@ static bool append(struct peer_client *c)
 	lock_take(&registry.lock);
 	*at = c;
 	lock_drop(&registry.lock);
+	atomic_fetch_add_explicit(&registry.count, 1, memory_order_release);
 	return true;
 }
 
@@ -76,6 +78,11 @@ void *ib_register_peer_memory_client(
 }
 
 /* ---- asking ---- */
+
+bool peer_registry_any(void)
+{
+	return atomic_load_explicit(&registry.count, memory_order_acquire) > 0;
+}
 
 static unsigned bucket_of(uint64_t ticket)
 {
@@ -311,6 +318,7 @@ static struct peer_client *take_off(void *handle)
 	if (!c || in)
 		return NULL;
 	*at = c->next;
+	atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
 	return c;
 }
 

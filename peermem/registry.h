@@ -8,6 +8,9 @@
 
 #include "peermem/region.h"
 
+/* Whether there is a client to ask.  Some ns. */
+bool peer_registry_any(void);
+
 /*
  * Asks one client after the other until one says that the range of r is its own, which t notes; no
  * client comes or goes meanwhile.  1: r has its client, its ticket, and acquire to undo; from now

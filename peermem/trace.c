@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+void peer_trace_begin(struct peer_trace *t)
+{
+	t->asked = 0; /* the clients' part is long, and written before it is read */
+	t->step = t->why = NULL;
+	t->error = 0;
+}
+
 void peer_trace_answer(struct peer_trace *t, const char *name, int answer)
 {
 	unsigned i = t->asked++;

@@ -17,6 +17,9 @@ struct peer_trace {
 	int error;        /* -errno of the registration */
 };
 
+/* Nobody was asked yet. */
+void peer_trace_begin(struct peer_trace *t);
+
 /* Notes what a client's acquire answered. */
 void peer_trace_answer(struct peer_trace *t, const char *name, int answer);
 

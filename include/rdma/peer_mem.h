@@ -111,8 +111,7 @@ struct peer_memory_client {
 
 #if PEER_MEM_NUMBER == 5
 enum {
-	/* After the callback the client unmaps by itself: dma_unmap and put_pages are not called.
-	 */
+	/* The client unmaps by itself after its callback, instead of dma_unmap and put_pages. */
 	PEER_MEM_INVALIDATE_UNMAPS = 1 << 0,
 };
 

@@ -239,6 +239,25 @@ static void other_thread_waits_for_undone(void **state)
 	assert_string_equal(fake_calls(), "agmpr");
 }
 
+static void start_and_join(void)
+{
+	start_other();
+	join_other();
+}
+
+/* get_pages does not return before the callback does, which waits for get_pages. */
+static void registration_that_waits_for_its_callback(void **state)
+{
+	(void)state;
+	peer_time_use(&fake_time);
+	handle = fake_E.open("fake", 0);
+	fake.inside[FAKE_GET_PAGES] = start_and_join;
+	assert_int_equal(make(&region), -EINVAL);
+	assert_int_equal(answer, -ETIMEDOUT);
+	assert_string_equal(fake_calls(), "agpr");
+	assert_int_equal(stat_of_last(PEER_DEADLOCKS), 1);
+}
+
 /* ---- live and dead ---- */
 
 static const struct taken {
@@ -405,12 +424,6 @@ static void dereg_is_waited_for(void **state)
 	assert_string_equal(fake_calls(), "upr");
 }
 
-static void start_and_join(void)
-{
-	start_other();
-	join_other();
-}
-
 static void dereg_is_not_waited_for_by_who_unmaps(void **state)
 {
 	(void)state;
@@ -499,6 +512,22 @@ static void another_region_from_get_pages(void **state)
 	assert_int_equal(peer_region_drop(second), 0);
 }
 
+static void another_region_from_acquire(void **state)
+{
+	struct peer_region *second;
+
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	region = live();
+	first_context = fake.context;
+	fake.inside[FAKE_ACQUIRE] = invalidate_first;
+	second = live();
+	assert_int_equal(answer, 0);
+	assert_false(peer_region_is_live(region));
+	assert_int_equal(peer_region_drop(region), 0);
+	assert_int_equal(peer_region_drop(second), 0);
+}
+
 static void unregister_and_drop_here(void)
 {
 	answer = peer_region_drop(region);
@@ -562,6 +591,49 @@ static void unregister_waits_for_its_regions(void **state)
 	join_other();
 	assert_string_equal(fake_calls(), "upr");
 	assert_int_equal(revoked, 0);
+}
+
+static _Atomic unsigned sleeps;
+
+/* The first sleep takes its time at once, the others are real. */
+static void pass_once(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
+{
+	if (sleeps++ == 0)
+		fake_now += ns;
+	else
+		tell_and_sleep(word, seen, ns);
+}
+
+static void unregister_meanwhile(void)
+{
+	static const struct peer_time once = {read_fake, pass_once};
+
+	sleeps = 0;
+	peer_time_use(&once);
+	assert_int_equal(pthread_create(&other, NULL, unregister_there, handle), 0);
+	sem_wait(&asleep);
+}
+
+static void unregister_during_registration(void **state)
+{
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	fake.inside[FAKE_DMA_MAP] = unregister_meanwhile;
+	assert_int_equal(make(&region), -EINVAL);
+	join_other();
+	assert_string_equal(fake_calls(), "agmupr");
+	assert_int_equal(revoked, 0);
+}
+
+static void unregister_during_release(void **state)
+{
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	region = live();
+	fake.inside[FAKE_RELEASE] = unregister_meanwhile;
+	assert_int_equal(peer_region_drop(region), 0);
+	join_other();
+	assert_string_equal(fake_calls(), "upr");
 }
 
 /* ---- who waits too long ---- */
@@ -674,6 +746,7 @@ int main(void)
 		TEST(marked_by_later_generations),
 		TEST(other_thread_waits_for_live),
 		TEST(other_thread_waits_for_undone),
+		TEST(registration_that_waits_for_its_callback),
 		TEST(live_and_dead),
 		TEST(all_generations_call_alike),
 		TEST(second_caller_waits_for_the_first),
@@ -686,9 +759,12 @@ int main(void)
 		TEST(unknown_and_stale),
 		TEST(without_callback_there_is_no_context),
 		TEST(another_region_from_get_pages),
+		TEST(another_region_from_acquire),
 		TEST(dropped_or_unregistered_inside_the_callback),
 		TEST(unregister_with_live_regions),
 		TEST(unregister_waits_for_its_regions),
+		TEST(unregister_during_registration),
+		TEST(unregister_during_release),
 		TEST(an_operation_that_does_not_end),
 		TEST(unregister_with_an_operation_that_does_not_end),
 	};
