@@ -396,7 +396,45 @@ static void operation_that_invalidates_while_it_is_waited_for(void **state)
 	assert_string_equal(fake_calls(), "r");
 }
 
+/* The same of one that unmaps by itself: who deregisters has promised to call it. */
+static void operation_of_a_client_that_unmaps(void **state)
+{
+	struct peer_guest op;
+
+	(void)state;
+	handle = fake_E.open("fake", FAKE_UNMAPS);
+	region = live();
+	assert_true(peer_region_enter(region, &op, "copy_to"));
+	assert_int_equal(pthread_create(&other, NULL, drop_there, region), 0);
+	sem_wait(&asleep);
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	assert_string_equal(fake_calls(), "");
+	peer_region_leave(region, &op);
+	join_other();
+	assert_int_equal(answer, 0);
+	assert_string_equal(fake_calls(), "upr");
+}
+
 /* ---- during deregistration ---- */
+
+static void start_waiting_drop(void)
+{
+	assert_int_equal(pthread_create(&other, NULL, drop_there, region), 0);
+	sem_wait(&asleep);
+	assert_string_equal(fake_calls(), "up");
+}
+
+static void released_after_the_callback(void **state)
+{
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	region = live();
+	fake.inside[FAKE_PUT_PAGES] = start_waiting_drop;
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	join_other();
+	assert_int_equal(answer, 0);
+	assert_string_equal(fake_calls(), "r");
+}
 
 static void dereg_from_the_same_thread(void **state)
 {
@@ -753,6 +791,8 @@ int main(void)
 		TEST(operations_end_first),
 		TEST(own_operation_is_not_waited_for),
 		TEST(operation_that_invalidates_while_it_is_waited_for),
+		TEST(operation_of_a_client_that_unmaps),
+		TEST(released_after_the_callback),
 		TEST(dereg_from_the_same_thread),
 		TEST(dereg_is_waited_for),
 		TEST(dereg_is_not_waited_for_by_who_unmaps),
