@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "peermem/guest.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+void peer_guest_add(struct peer_guest **list, struct peer_guest *g, unsigned roles, const char *in)
+{
+	*g = (struct peer_guest){.next = *list, .tid = gettid(), .roles = roles, .in = in};
+	*list = g;
+}
+
+void peer_guest_remove(struct peer_guest **list, struct peer_guest *g)
+{
+	while (*list != g)
+		list = &(*list)->next;
+	*list = g->next;
+}
+
+static const struct peer_guest *find(const struct peer_guest *g, unsigned roles, bool other)
+{
+	pid_t me = gettid();
+
+	while (g && (!(g->roles & roles) || (g->tid != me) != other))
+		g = g->next;
+	return g;
+}
+
+const struct peer_guest *peer_guest_other(const struct peer_guest *list, unsigned roles)
+{
+	return find(list, roles, true);
+}
+
+const struct peer_guest *peer_guest_self(const struct peer_guest *list, unsigned roles)
+{
+	return find(list, roles, false);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "peermem/invalidate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "peermem/life.h"
+#include "peermem/registry.h"
+
+enum { SPOILED = 1 }; /* the registration will fail; nothing to wait for */
+
+static int would_wait_for_itself(struct peer_region *r)
+{
+	r->failed = true;
+	peer_count(&r->client->stats, PEER_DEADLOCKS, 1);
+	log_line(LOG_LVL_WARN,
+		"peer client %s, region %#" PRIx64 "+%#" PRIx64
+		": the callback inside %s of the same registration, which fails",
+		r->client->ops.name, r->request.addr, r->request.length, r->maker.in);
+	return -EDEADLK;
+}
+
+/* While r is being registered.  0: it is live, or undone. */
+static int before_live(struct peer_region *r)
+{
+	if (r->state < peer_generation()->mark_below) {
+		r->failed = true;
+		return SPOILED;
+	}
+	if (peer_guest_self(r->guests, PEER_MAKES))
+		return would_wait_for_itself(r);
+	if (!peer_await(r, PEER_MAKES))
+		return 0;
+	r->failed = true; /* the client may count on what it was not promised */
+	return -ETIMEDOUT;
+}
+
+static void tell_hca(struct peer_region *r, struct peer_guest *g)
+{
+	r->state = PEER_DEAD;
+	g->roles |= PEER_REVOKES;
+	lock_drop(&r->lock);
+	r->request.revoke(r);
+	lock_take(&r->lock);
+	g->roles &= ~PEER_REVOKES;
+	peer_changed(r);
+}
+
+/* Ends all access. */
+static int revoke_and_wait(struct peer_region *r, struct peer_guest *g)
+{
+	if (r->state == PEER_LIVE)
+		tell_hca(r, g);
+	return peer_await(r, PEER_REVOKES | PEER_OP);
+}
+
+static int give_pages_back(struct peer_region *r, struct peer_guest *g)
+{
+	const unsigned inside = peer_generation()->release_inside ? PEER_DID_ACQUIRE : 0;
+
+	if (r->client->unmaps) {
+		if (r->state == PEER_DEAD)
+			peer_disown(r);
+		return 0;
+	}
+	/* Whoever deregisters it does; but not while this thread's operation keeps him waiting. */
+	if (r->state == PEER_DEREG && !peer_guest_self(r->guests, PEER_OP))
+		return peer_await(r, PEER_DROPS | PEER_UNDOES);
+	peer_undo(r, g, PEER_DID_PAGES | inside);
+	return peer_await(r, PEER_UNDOES);
+}
+
+static int take_away(struct peer_region *r, struct peer_guest *g)
+{
+	int rc = r->state < PEER_LIVE ? before_live(r) : 0;
+
+	if (rc)
+		return rc;
+	rc = revoke_and_wait(r, g);
+	return rc ? rc : give_pages_back(r, g);
+}
+
+static void leave(struct peer_region *r, struct peer_guest *g)
+{
+	peer_guest_remove(&r->guests, g);
+	peer_changed(r);
+	lock_drop(&r->lock);
+}
+
+int peer_invalidate(void *reg_handle, u64 core_context)
+{
+	struct peer_guest g;
+	struct peer_region *r = peer_registry_find(reg_handle, core_context, &g);
+	int rc;
+
+	if (!r)
+		return 0;
+	lock_take(&r->lock);
+	rc = take_away(r, &g);
+	leave(r, &g);
+	return rc == SPOILED ? 0 : rc;
+}
+
+/* The same, whatever the client's flags say. */
+static int evict(struct peer_region *r, struct peer_guest *g)
+{
+	int rc = 0;
+
+	if (r->state < PEER_LIVE) {
+		r->failed = true;
+		rc = peer_await(r, PEER_MAKES);
+	}
+	if (!rc)
+		rc = revoke_and_wait(r, g);
+	if (rc)
+		return rc;
+	peer_undo(r, g, PEER_DID_ALL);
+	return peer_await(r, PEER_UNDOES);
+}
+
+void peer_evict(struct peer_region *r, struct peer_guest *g)
+{
+	lock_take(&r->lock);
+	if (evict(r, g)) {
+		log_line(LOG_LVL_ERROR,
+			"peer client %s leaves region %#" PRIx64 "+%#" PRIx64 " as it is",
+			r->client->ops.name, r->request.addr, r->request.length);
+		r->done = 0;
+	}
+	leave(r, g);
+}

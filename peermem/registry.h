@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The clients of this process, in the order in which they came, and the regions that they may name
+ * by a core context.  ib_register_peer_memory_client() and ib_unregister_peer_memory_client() are
+ * here, too: <rdma/peer_mem.h> has their contracts.
+ */
+#pragma once
+
+#include "peermem/region.h"
+
+/* Whether there is a client to ask.  Some ns. */
+bool peer_registry_any(void);
+
+/*
+ * Asks one client after the other until one says that the range of r is its own, which t notes; no
+ * client comes or goes meanwhile.  1: r has its client, its ticket, and acquire to undo; from now
+ * on callbacks find it.  0: nobody's.  -EDEADLK: a client's acquire is running in this thread.
+ */
+int peer_registry_claim(struct peer_region *r, struct peer_trace *t);
+
+/*
+ * The region that context means to the client of that handle, with g added to it as this thread's
+ * callback.  NULL: there is none; counted, and in the log.
+ */
+struct peer_region *peer_registry_find(void *handle, uint64_t context, struct peer_guest *g);
+
+/* From now on no callback finds r. */
+void peer_registry_hide(struct peer_region *r);
+
+/*
+ * The last that is done with r, released and hidden: its client no longer waits for it.  False
+ * while somebody is inside it.
+ */
+bool peer_registry_left(struct peer_region *r);
+
+/*
+ * Calls fn of each client, in order, until it answers other than 0, which is returned.  fn must not
+ * call clients or the registry.
+ */
+int peer_registry_each(int (*fn)(const struct peer_client *c, void *arg), void *arg);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a registration went: who was asked, what each said, which step failed.  For the log. */
+#pragma once
+
+#include <stddef.h>
+
+enum { PEER_TRACED = 8, PEER_TRACE_TEXT = 1024 };
+
+struct peer_trace {
+	unsigned asked; /* clients; those beyond PEER_TRACED are counted alone */
+	struct {
+		char name[64];
+		int answer;
+	} client[PEER_TRACED];
+	const char *step; /* that failed; NULL: none */
+	const char *why;  /* more than the errno says; NULL: nothing */
+	int error;        /* -errno of the registration */
+};
+
+/* Nobody was asked yet. */
+void peer_trace_begin(struct peer_trace *t);
+
+/* Notes what a client's acquire answered. */
+void peer_trace_answer(struct peer_trace *t, const char *name, int answer);
+
+/* Notes that a step failed; only the first counts.  Strings are constants. */
+void peer_trace_fail(struct peer_trace *t, const char *step, const char *why, int error);
+
+/* Writes it as one line without newline into to, of size bytes. */
+void peer_trace_text(const struct peer_trace *t, char *to, size_t size);
