@@ -11,7 +11,6 @@
 #include "pages/mover.h"
 
 struct way {
-	const char *name;
 	bool here;    /* the list is of addresses of this process */
 	bool shared;  /* ... in memory of another, who may be dead */
 	uint8_t rank; /* of a transfer's two ends, that of the higher rank carries the bytes */
@@ -35,7 +34,7 @@ struct way {
 /* Memory of this process. */
 extern const struct way way_here;
 /* Of another one, mapped: in its arena, or in an object of its own. */
-extern const struct way way_arena, way_backing;
+extern const struct way way_mapped;
 /* Of another one, by a system call; by its agent. */
 extern const struct way way_cma, way_agent;
 /* Of a process under the power-failure simulator: by one of those above, with a record of it. */

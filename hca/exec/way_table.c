@@ -8,7 +8,6 @@
 #include "hca/exec/word.h"
 
 const struct way way_here = {
-	.name = "here",
 	.here = true,
 	.rank = 0,
 	.move = carry_here,
@@ -17,19 +16,7 @@ const struct way way_here = {
 	.persist = persist_here,
 };
 
-const struct way way_arena = {
-	.name = "arena",
-	.here = true,
-	.shared = true,
-	.rank = 1,
-	.move = carry_shared,
-	.update = word_update_shared,
-	.store = word_store_shared,
-	.persist = persist_shared,
-};
-
-const struct way way_backing = {
-	.name = "backing",
+const struct way way_mapped = {
 	.here = true,
 	.shared = true,
 	.rank = 1,
@@ -40,7 +27,6 @@ const struct way way_backing = {
 };
 
 const struct way way_cma = {
-	.name = "cma",
 	.rank = 2,
 	.move = carry_cma,
 	.update = word_update_cma,
@@ -49,7 +35,6 @@ const struct way way_cma = {
 };
 
 const struct way way_agent = {
-	.name = "agent",
 	.rank = 2,
 	.move = carry_agent,
 	.update = word_update_agent,
@@ -58,7 +43,6 @@ const struct way way_agent = {
 };
 
 const struct way way_journaled = {
-	.name = "journaled",
 	.rank = 3,
 	.move = journaled_move,
 	.update = journaled_update,
@@ -71,7 +55,7 @@ static const struct way *choose(const struct end *e, struct payload *p, const st
 	if (end_is_here(e))
 		return &way_here;
 	if (resolve_mapped(&e->view, held, p->held_at, &p->l))
-		return held->mr[held->n - 1].share == MR_BACKED ? &way_backing : &way_arena;
+		return &way_mapped;
 	return view_by_agent(&e->view) ? &way_agent : &way_cma;
 }
 

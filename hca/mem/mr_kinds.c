@@ -5,15 +5,14 @@
 #include "hca/mem/mr_fd.h"
 #include "hca/seg/seg_mr.h"
 
-const struct mr_kind mr_memory = {.name = "memory", .shares = true, .changeable = true};
+const struct mr_kind mr_memory = {.shares = true, .changeable = true};
 
-const struct mr_kind mr_on_demand = {
-	.name = "on demand", .shares = true, .wanders = true, .changeable = true};
+const struct mr_kind mr_on_demand = {.shares = true, .wanders = true, .changeable = true};
 
-const struct mr_kind mr_of_fd = {.name = "file", .shares = true, .drop = mr_fd_drop};
+const struct mr_kind mr_of_fd = {.shares = true, .drop = mr_fd_drop};
 
-const struct mr_kind mr_of_dm = {.name = "device memory", .drop = dm_drop};
+const struct mr_kind mr_of_dm = {.drop = dm_drop};
 
-const struct mr_kind mr_null = {.name = "null", .flags = MR_NULL, .swallows = true};
+const struct mr_kind mr_null = {.flags = MR_NULL, .swallows = true};
 
-const struct mr_kind mr_export = {.name = "export", .flags = MR_EXPORT, .shares = true};
+const struct mr_kind mr_export = {.flags = MR_EXPORT};

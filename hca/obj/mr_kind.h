@@ -8,7 +8,6 @@
 struct hca_mr;
 
 struct mr_kind {
-	const char *name;
 	uint32_t flags;  /* enum seg_mr_flags of its entry in the segment */
 	bool shares;     /* peers may map its pages, if that pays: hca/mem/share.h decides */
 	bool wanders;    /* its addresses may lead to other pages at any time */
