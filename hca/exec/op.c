@@ -59,6 +59,25 @@ static enum step find_memory(struct work *w)
 	return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
+static enum step send_message(struct work *w)
+{
+	if (w->mem->recv_cq.cq)
+		cq_prefetch(&w->mem->recv_cq);
+	if (w->mem->rx.ring.slots)
+		rxq_fetch_head(&w->mem->rx);
+	return w->mem->rx.ring.slots && w->mem->rx.matches_tags ? op_tm_send(w) : op_send(w);
+}
+
+/* What two ends carry out, by enum op_kind. */
+static enum step (*const operations[OP_KINDS])(struct work *w) = {
+	[OP_SEND] = send_message,
+	[OP_WRITE] = op_write,
+	[OP_ATOMIC_WRITE] = op_atomic_write,
+	[OP_READ] = op_read,
+	[OP_ATOMIC] = op_atomic,
+	[OP_FLUSH] = op_flush,
+};
+
 enum step op_execute(struct work *w)
 {
 	if (w->length > 1ull << 31)
@@ -77,25 +96,5 @@ enum step op_execute(struct work *w)
 		if (s != STEP_DONE)
 			return s;
 	}
-	switch (w->op->kind) {
-	case OP_SEND:
-		if (w->mem->recv_cq.cq)
-			cq_prefetch(&w->mem->recv_cq);
-		if (w->mem->rx.ring.slots)
-			rxq_fetch_head(&w->mem->rx);
-		return w->mem->rx.ring.slots && w->mem->rx.matches_tags ? op_tm_send(w)
-									: op_send(w);
-	case OP_WRITE:
-		return op_write(w);
-	case OP_READ:
-		return op_read(w);
-	case OP_ATOMIC:
-		return op_atomic(w);
-	case OP_ATOMIC_WRITE:
-		return op_atomic_write(w);
-	case OP_FLUSH:
-		return op_flush(w);
-	default:
-		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
-	}
+	return operations[w->op->kind](w);
 }

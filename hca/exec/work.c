@@ -20,7 +20,7 @@ bool work_read(struct work *w, uint32_t pos)
 	w->inline_data = NULL;
 	w->shared = false;
 	w->length = 0;
-	if (w->op->kind >= OP_ATOMIC) {
+	if (w->op->traits & OP_OPERANDS) {
 		w->fetch_add = slot->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 		w->compare_add = slot->compare_add;
 		w->swap = slot->swap;
@@ -31,12 +31,11 @@ bool work_read(struct work *w, uint32_t pos)
 	if (w->flags & WQE_INLINE) {
 		w->inline_data = (const uint8_t *)slot->sge;
 		w->length = slot->inline_len;
-		return w->op->kind != OP_NONE && op_may_be_inline(w->op) &&
-		       w->length <= w->req->sq_stride - sizeof *slot;
+		return op_may_be_inline(w->op) && w->length <= w->req->sq_stride - sizeof *slot;
 	}
 	for (unsigned i = 0; i < w->num_sge; i++)
 		w->length += w->sge[i].length;
-	return w->op->kind != OP_NONE;
+	return op_exists(w->op);
 }
 
 static void count_packets(struct work *w)

@@ -46,32 +46,9 @@ static const char *state_name(uint32_t state)
 
 static const char *op_name(unsigned opcode)
 {
-	switch (opcode) {
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return "COMPARE AND SWAP";
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return "FETCH AND ADD";
-	case IBV_WR_LOCAL_INV:
-		return "LOCAL INVALIDATE";
-	default:
-		break;
-	}
-	switch (op_of(opcode)->kind) {
-	case OP_SEND:
-		return "SEND";
-	case OP_WRITE:
-		return "RDMA WRITE";
-	case OP_READ:
-		return "RDMA READ";
-	case OP_ATOMIC_WRITE:
-		return "ATOMIC WRITE";
-	case OP_FLUSH:
-		return "FLUSH";
-	case OP_BIND:
-		return "BIND";
-	default:
-		return "request of no known kind";
-	}
+	const char *name = op_of(opcode)->name;
+
+	return name ? name : "request of no known kind";
 }
 
 /* Is this one to be told?  Every tenfold of it is counted aloud. */
@@ -156,8 +133,7 @@ static uint64_t length_of(const struct hca_qp *qp, const struct seg_wqe *w)
 
 static void why_local(const struct hca_qp *qp, const struct seg_wqe *w, char why[WHY])
 {
-	enum op_kind kind = op_of(w->opcode)->kind;
-	unsigned need = kind == OP_READ || kind == OP_ATOMIC ? IBV_ACCESS_LOCAL_WRITE : 0;
+	unsigned need = op_of(w->opcode)->traits & OP_SINK ? IBV_ACCESS_LOCAL_WRITE : 0;
 
 	for (unsigned i = 0; i < w->num_sge && i < qp->max_sge; i++)
 		if (w->sge[i].length && key_fault(&qp->me.view, qp->me.pd, w->sge[i].lkey,
@@ -196,7 +172,7 @@ static void why_invalid(const struct end *peer, const struct seg_wqe *w, char wh
 
 	if ((op->kind == OP_ATOMIC || op->kind == OP_ATOMIC_WRITE) && w->raddr % sizeof(uint64_t))
 		snprintf(why, WHY, "the address %#" PRIx64 " is not a multiple of 8", w->raddr);
-	else if (op->kind >= OP_ATOMIC_WRITE && peer && !peer->qp->max_dest_rd_atomic)
+	else if (op->traits & OP_RD_ATOMIC && peer && !peer->qp->max_dest_rd_atomic)
 		snprintf(why, WHY, "max_dest_rd_atomic of the QP there is 0");
 	else if (op->takes_recv)
 		snprintf(why, WHY,
@@ -405,7 +381,7 @@ static void why_not_sent(const struct hca_qp *qp, const struct ibv_send_wr *wr, 
 		len += wr->sg_list[i].length;
 	if (state < IBV_QPS_RTS)
 		snprintf(why, WHY, "the QP is in state %s, not RTS", state_name(state));
-	else if (op->kind == OP_NONE)
+	else if (!op_exists(op))
 		snprintf(why, WHY, "there is no opcode %u", wr->opcode);
 	else if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->max_sge)
 		snprintf(why, WHY, "it has %d SGEs, and max_send_sge is %u", wr->num_sge,

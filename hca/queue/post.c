@@ -50,12 +50,15 @@ static void fill_sges(const struct ibv_send_wr *wr, struct seg_wqe *w)
 
 static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, struct seg_wqe *w)
 {
-	if (op->kind == OP_ATOMIC) {
+	if (op->form == FORM_RDMA) {
+		w->raddr = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+	} else if (op->form == FORM_ATOMIC) {
 		w->raddr = wr->wr.atomic.remote_addr;
 		w->rkey = wr->wr.atomic.rkey;
 		w->compare_add = wr->wr.atomic.compare_add;
 		w->swap = wr->wr.atomic.swap;
-	} else if (op->kind == OP_BIND) {
+	} else if (op->form == FORM_BIND) {
 		const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
 
 		w->raddr = info->addr;
@@ -63,11 +66,8 @@ static void fill_operands(const struct op *op, const struct ibv_send_wr *wr, str
 		w->bind = bind_pack(wr->bind_mw.mw->rkey, info->mw_access_flags);
 		w->rkey = wr->bind_mw.rkey;
 		w->imm = info->mr ? info->mr->lkey : 0;
-	} else if (op->kind == OP_LOCAL_INV) {
-		w->run = 0; /* hca/exec/op_local.c, peer_runs() */
 	} else {
-		w->raddr = wr->wr.rdma.remote_addr;
-		w->rkey = wr->wr.rdma.rkey;
+		w->run = 0; /* hca/exec/op_local.c, peer_runs() */
 	}
 }
 
@@ -118,7 +118,7 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	struct seg_wqe *w = end_wqe(&qp->me, pos);
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 
-	if (op->kind == OP_NONE || wr->num_sge < 0 || wr->send_flags & ~(unsigned)SEND_FLAGS)
+	if (!op_exists(op) || wr->num_sge < 0 || wr->send_flags & ~(unsigned)SEND_FLAGS)
 		return -EINVAL;
 	if ((uint32_t)wr->num_sge > qp->max_sge || (is_inline && !op_may_be_inline(op)))
 		return -EINVAL;
@@ -131,11 +131,11 @@ static int fill_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	w->polled = atomic_load_explicit(&qp->sq_poll, memory_order_relaxed);
 	if (qp->me.type != IBV_QPT_RC && fill_typed(qp, op, wr, w))
 		return -EINVAL;
-	if (op->kind != OP_SEND)
+	if (op->form != FORM_SEND)
 		fill_operands(op, wr, w);
 	if (is_inline)
 		return fill_inline(wr, w, inline_room(qp, op));
-	if (op->kind <= OP_ATOMIC)
+	if (op->traits & OP_SGES)
 		fill_sges(wr, w);
 	else
 		w->num_sge = 0;
