@@ -6,6 +6,7 @@
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/fail.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/op.h"
 #include "hca/exec/qp_timers.h"
 #include "hca/exec/range.h"

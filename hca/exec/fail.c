@@ -2,6 +2,7 @@
 #include "hca/exec/fail.h"
 
 #include "hca/exec/carry.h"
+#include "hca/exec/flush.h"
 
 static const enum seg_counter error_counters[] = {
 	[IBV_WC_LOC_PROT_ERR] = CTR_ERR_LOC_PROT,

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "hca/exec/carry.h"
+#include "hca/exec/exec_rxq.h"
 #include "hca/exec/fail.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/op_send.h"
 #include "hca/exec/range.h"
 #include "hca/exec/receive.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec/receive.h"
 
+#include "hca/exec/exec_rxq.h"
 #include "hca/exec/fail.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/way.h"
 #include "hca/seg/tm_list.h"
 #include "hca/seg/token.h"

@@ -5,6 +5,8 @@
 #include "base/futex.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/exec_agent.h"
+#include "hca/exec/exec_rxq.h"
+#include "hca/exec/flush.h"
 #include "hca/seg/port_event.h"
 #include "hca/seg/token.h"
 

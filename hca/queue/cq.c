@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "hca/api/hca.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/resolve.h"
 #include "hca/obj/mr.h"
 #include "hca/obj/pd.h"

@@ -5,6 +5,7 @@
 
 #include "hca/api/hca.h"
 #include "hca/exec/exec.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/window.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/explain.h"

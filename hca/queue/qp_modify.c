@@ -7,6 +7,7 @@
 #include "hca/api/hca.h"
 #include "hca/exec/crash_journal.h"
 #include "hca/exec/exec.h"
+#include "hca/exec/flush.h"
 #include "hca/obj/cq.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "hca/exec/exec_rxq.h"
 #include "hca/exec/fail.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/range.h"
 #include "hca/exec/receive.h"
 #include "hca/obj/qp.h"

@@ -10,6 +10,7 @@
 
 #include "hca/exec/exec.h"
 #include "hca/exec/exec_agent.h"
+#include "hca/exec/flush.h"
 #include "hca/exec/journaled.h"
 #include "hca/exec/persist.h"
 #include "hca/exec/recover.h"
