@@ -14,7 +14,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
-#include "hca/queue/cq.h"
+#include "hca/queue/land.h"
 #include "hca/run/agent.h"
 #include "hca/run/mr_persist.h"
 #include "include/weft/verbs_ext.h"

@@ -9,7 +9,7 @@
 #include "hca/exec/window.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/explain.h"
-#include "hca/queue/srq.h"
+#include "hca/queue/rx.h"
 #include "hca/run/ah.h"
 #include "hca/run/other_end.h"
 #include "hca/run/run.h"

@@ -14,7 +14,7 @@
 #include "hca/queue/explain.h"
 #include "hca/queue/qp.h"
 #include "hca/queue/qp_table.h"
-#include "hca/queue/srq.h"
+#include "hca/queue/rx.h"
 #include "hca/run/agent.h"
 #include "hca/run/ah.h"
 #include "hca/run/other_end.h"

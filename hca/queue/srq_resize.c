@@ -6,7 +6,6 @@
  */
 #include "hca/queue/srq_resize.h"
 
-#include "hca/queue/srq.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
+#include "hca/queue/rx.h"
 
 enum { NAP_NS = 50 * 1000 };
 

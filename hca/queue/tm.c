@@ -10,6 +10,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"
+#include "hca/queue/rx.h"
 #include "hca/queue/srq.h"
 #include "hca/seg/tm_list.h"
 

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Receive queues with several producers: shared ones, and that of a UD QP. */
+#include "hca/queue/rx.h"
+
+#include <string.h>
+
+#include "hca/api/hca.h"
+#include "hca/exec/receive.h"
+#include "hca/exec/work.h"
+#include "hca/obj/qp.h"
+#include "hca/proc/heap.h"
+#include "hca/proc/proc.h"
+#include "hca/proc/tables.h"
+#include "hca/queue/land.h"
+#include "hca/queue/rx_order.h"
+#include "hca/queue/tm.h"
+#include "hca/seg/park.h"
+
+/* seg_rqe.phase, as its owner goes on with it. */
+enum { PHASE_BOTH = 1, PHASE_DATA = 2 };
+
+static unsigned log2_up(uint32_t n)
+{
+	unsigned log = 0;
+
+	while ((1u << log) < n)
+		log++;
+	return log;
+}
+
+int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge)
+{
+	unsigned log = log2_up(depth);
+	uint64_t slot_bytes = (uint64_t)rx_stride_for(max_sge) << log;
+	int rc = heap_alloc(slot_bytes, &place->slots_off);
+
+	place->log = log;
+	if (rc)
+		return rc;
+	rc = heap_alloc((uint64_t)SEG_BOUNCE_BYTES << log, &place->bounce_off);
+	if (rc)
+		heap_free(place->slots_off, slot_bytes);
+	return rc;
+}
+
+void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge)
+{
+	heap_free(place->slots_off, (uint64_t)rx_stride_for(max_sge) << place->log);
+	heap_free(place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << place->log);
+}
+
+void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge)
+{
+	rx->ref = *ref;
+	rx->depth = depth;
+	rx->max_sge = max_sge;
+}
+
+/* From our own pointers: what stands in the segment, a peer may have scribbled over. */
+struct seg_rx_place rx_place(const struct hca_rxq *rx)
+{
+	const uint8_t *base = (const uint8_t *)proc_seg();
+
+	return (struct seg_rx_place){
+		.slots_off = rx->ref.ring.slots - RX_STATE_AT - base,
+		.bounce_off = rx->ref.bounce - base,
+		.log = __builtin_ctz(rx->ref.ring.mask + 1),
+	};
+}
+
+void rx_free(struct hca_rxq *rx)
+{
+	struct seg_rx_place place;
+
+	if (!rx->ref.ring.slots)
+		return;
+	place = rx_place(rx);
+	rx_give_back(&place, rx->max_sge);
+	rx_order_free(&rx->order);
+}
+
+void rx_reset(struct hca_rxq *rx)
+{
+	struct seg_rxq *q = &rx->ref.entry->rx;
+
+	lock_take(&rx->land);
+	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
+		rxq_free(&rx->ref.ring, i);
+	atomic_store_explicit(&q->tail, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->head, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->tail_seen, rx->tail, memory_order_relaxed);
+	atomic_store_explicit(&q->taken, atomic_load_explicit(&q->posted, memory_order_relaxed),
+		memory_order_relaxed);
+	atomic_store_explicit(&q->park, 0, memory_order_release);
+	atomic_store_explicit(&rx->freed, atomic_load_explicit(&rx->put, memory_order_relaxed),
+		memory_order_relaxed);
+	rx->order.landed = 0;
+	lock_drop(&rx->land);
+}
+
+void recv_fill(struct seg_rqe *r, const struct ibv_recv_wr *wr)
+{
+	r->wr_id = wr->wr_id;
+	r->num_sge = wr->num_sge;
+	for (int i = 0; i < wr->num_sge; i++) {
+		struct seg_sge *s = i < RQ_SGE_NEAR ? &r->near[i] : &r->far[i - RQ_SGE_NEAR];
+
+		s->addr = wr->sg_list[i].addr;
+		s->length = wr->sg_list[i].length;
+		s->lkey = wr->sg_list[i].lkey;
+	}
+}
+
+static uint32_t put_count(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->put, memory_order_acquire);
+}
+
+/* With the lock held. */
+static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
+{
+	struct seg_rxq *q = &rx->ref.entry->rx;
+	uint32_t n = atomic_load_explicit(&q->posted, memory_order_relaxed);
+	uint32_t pos;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rx->max_sge)
+		return -EINVAL;
+	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+		return -ENOMEM;
+	recv_fill(&rxq_at(&rx->ref, pos)->rqe, wr);
+	if (rx->order.wr)
+		recv_fill(rx_order_new(&rx->order, put_count(rx)), wr);
+	rx_count(&rx->put); /* who finds the slot done finds it counted */
+	rxq_post(&rx->ref.ring, pos);
+	atomic_store_explicit(&q->posted, n + 1, memory_order_relaxed);
+	rx->tail = pos + 1;
+	*parked |= park_publish(&q->tail, pos + 1, &q->park);
+	return 0;
+}
+
+int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked)
+{
+	int rc = 0;
+
+	lock_take(&rx->lock);
+	for (; wr && !rc; wr = wr->next) {
+		rc = put(rx, wr, parked);
+		if (rc)
+			*bad = wr;
+	}
+	lock_drop(&rx->lock);
+	return rc;
+}
+
+static bool copy_out(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	uint32_t len = s->rqe.byte_len, max = rx->ref.sge_max;
+
+	if (s->rqe.where == RQ_IN_NEAR)
+		return recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
+	return recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
+		len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
+}
+
+/* What was posted into the slot has no such memory; of what gets its payload that is not known. */
+static bool is_undecided(const struct hca_rxq *rx, const struct seg_rqe *s)
+{
+	return rx->order.wr && s->status == IBV_WC_LOC_PROT_ERR && s->where != RQ_DIRECT;
+}
+
+static bool succeeded(const struct seg_rqe *s)
+{
+	return s->status == IBV_WC_SUCCESS || s->status == IBV_WC_TM_RNDV_INCOMPLETE;
+}
+
+static enum ibv_wc_status fits_own(const struct hca_rxq *rx, const struct seg_rqe *r, uint32_t len)
+{
+	const struct view own = proc_view();
+
+	return receive_fits(&own, rx->ref.pd, r, rx->ref.sge_max, len);
+}
+
+/*
+ * Gives receive r what the slot got, once, with the land lock held.  It may not be the one that
+ * was posted there, which the sender looked at: what r has no room or no memory for is an error.
+ */
+static void land_one(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
+{
+	struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe;
+
+	if (s->where == RQ_DIRECT)
+		return;
+	if (is_undecided(rx, s))
+		s->status = fits_own(rx, r, s->byte_len);
+	if (rx->order.wr && !rx_order_fits(r, s->byte_len))
+		s->status = IBV_WC_LOC_LEN_ERR;
+	else if (succeeded(s) && !copy_out(rx, slot, r))
+		s->status = IBV_WC_LOC_PROT_ERR;
+	s->where = RQ_DIRECT;
+}
+
+static bool is_done(const struct hca_rxq *rx, uint32_t slot)
+{
+	return rxq_state_of(atomic_load_explicit(
+		       rxq_slot(&rx->ref.ring, slot), memory_order_acquire)) == RXQ_DONE;
+}
+
+/* Did it bring a payload? */
+static bool has_payload(const struct hca_rxq *rx, const struct seg_rxs *s)
+{
+	return succeeded(&s->rqe) || is_undecided(rx, &s->rqe);
+}
+
+/* Does its payload wait to be copied out? */
+static bool waits(const struct hca_rxq *rx, uint32_t slot)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+
+	return is_done(rx, slot) && has_payload(rx, s) && s->rqe.where != RQ_DIRECT;
+}
+
+static uint32_t freed_count(const struct hca_rxq *rx)
+{
+	return atomic_load_explicit(&rx->freed, memory_order_relaxed);
+}
+
+/* One that waits, before it completes. */
+static void land_early(struct hca_rxq *rx, uint32_t slot)
+{
+	const struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe, *r = s;
+
+	if (rx->order.wr)
+		r = rx_order_land(&rx->order, freed_count(rx), put_count(rx), slot, s->byte_len);
+	if (r)
+		land_one(rx, slot, r);
+}
+
+void rx_land(struct hca_rxq *rx, uint64_t ticket)
+{
+	uint32_t slot;
+	uint64_t word;
+
+	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	word = atomic_load_explicit(rxq_slot(&rx->ref.ring, slot), memory_order_acquire);
+	if (ticket_of_pos(ticket, word) && waits(rx, slot))
+		land_early(rx, slot);
+	lock_drop(&rx->land);
+}
+
+void rx_land_all(struct hca_rxq *rx)
+{
+	lock_take(&rx->land);
+	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
+		if (waits(rx, i))
+			land_early(rx, i);
+	lock_drop(&rx->land);
+}
+
+/* The receive as which the slot completes; NULL: none was posted. */
+static const struct seg_rqe *receive_of(struct hca_rxq *rx, uint32_t slot)
+{
+	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	uint32_t len = has_payload(rx, s) ? s->rqe.byte_len : 0;
+
+	if (!rx->order.wr)
+		return &s->rqe;
+	return rx_order_take(&rx->order, freed_count(rx), put_count(rx), slot, len);
+}
+
+static void drop_slot(struct hca_rxq *rx, uint32_t slot)
+{
+	rxq_free(&rx->ref.ring, slot);
+	rx_count(&rx->freed);
+}
+
+static void fill_wc(const struct seg_rxs *s, const struct seg_rqe *receive, struct ibv_wc *wc)
+{
+	memset(wc, 0, sizeof *wc);
+	wc->wr_id = receive->wr_id;
+	wc->status = s->rqe.status;
+	wc->opcode = s->rqe.opcode;
+	wc->byte_len = s->rqe.byte_len;
+	wc->imm_data = s->rqe.imm;
+	wc->qp_num = s->rqe.qpn;
+	wc->src_qp = s->rqe.src_qp;
+	wc->wc_flags = s->rqe.wc_flags;
+	wc->vendor_err = s->rqe.vendor_err;
+	wc->sl = s->rqe.sl;
+}
+
+/* A rendezvous: that it matched, then that its data is there.  True: the second is to come. */
+static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
+{
+	bool first = s->rqe.phase == PHASE_BOTH;
+
+	wc->wc_flags &= ~(unsigned)(first ? IBV_WC_TM_DATA_VALID : IBV_WC_TM_MATCH);
+	s->rqe.phase = PHASE_DATA;
+	return first;
+}
+
+static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct hca_wc_more *more)
+{
+	more->stamp_ns = s->stamp_ns;
+	if (!(wc->wc_flags & IBV_WC_TM_MATCH))
+		return;
+	more->tm_tag = s->got_tag;
+	more->tm_priv = s->rqe.priv;
+}
+
+/* The queue with several producers that the entry describes, NULL if none. */
+static struct hca_rxq *rxq_of(uint32_t index)
+{
+	struct hca_srq *srq = table_srq(index);
+	struct hca_qp *qp = srq ? NULL : table_qp(index);
+
+	if (srq)
+		return srq->tm && tm_index(srq->tm) == index ? tm_rxq(srq->tm) : &srq->rx;
+	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
+}
+
+bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
+{
+	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
+	const struct seg_rqe *r = NULL;
+	struct seg_rxs *s;
+	uint32_t slot;
+	uint64_t word;
+
+	if (!rx)
+		return false;
+	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	s = rxq_at(&rx->ref, slot);
+	/* Another CPU has all three; two of them are written here: to free it, and to post again.
+	 */
+	prefetch_write(&s->rqe.state);
+	prefetch_write(&s->rqe.posted);
+	prefetch_read(s->near);
+	word = atomic_load_explicit(&s->rqe.state, memory_order_acquire);
+	if (rxq_state_of(word) == RXQ_DONE && s->rqe.cq == cq_index && ticket_of_pos(ticket, word))
+		r = receive_of(rx, slot);
+	if (r) {
+		bool stays;
+
+		if (has_payload(rx, s))
+			land_one(rx, slot, r);
+		fill_wc(s, r, wc);
+		stays = s->rqe.phase && first_of_two(s, wc);
+		if (more)
+			fill_more(s, wc, more);
+		if (!stays)
+			drop_slot(rx, slot);
+	}
+	lock_drop(&rx->land);
+	return r;
+}
+
+bool rx_purge(uint64_t ticket, uint32_t index)
+{
+	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
+	uint32_t slot;
+	bool ours;
+
+	if (!rx)
+		return true; /* of nothing that still is */
+	lock_take(&rx->land);
+	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->rqe.qp == index;
+	if (ours && is_done(rx, slot))
+		drop_slot(rx, slot);
+	lock_drop(&rx->land);
+	return ours;
+}
