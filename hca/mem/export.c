@@ -9,6 +9,7 @@
 #include "hca/mem/mr.h"
 #include "hca/mem/mr_kinds.h"
 #include "hca/mem/share.h"
+#include "hca/mem/share_export.h"
 #include "hca/mem/share_words.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"

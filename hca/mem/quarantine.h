@@ -4,7 +4,7 @@
  * ours.  What it still does goes to the place in the arena where such a region was, which shows
  * nobody anything until the peer has moved or died; until then the place takes no other memory,
  * and the entry of the table of regions, of which the peer may have read one half, no other region.
- * Lock: that of share.c, but where it says otherwise.
+ * Lock: that of share_state.h, but where it says otherwise.
  */
 #pragma once
 

@@ -17,20 +17,6 @@
  */
 void share_reg(struct hca_mr *mr);
 
-/*
- * Maps mr, an export: its index and address are set, whole pages.  Whatever the policy wants, but
- * not against WEFT_SHARE=never (SHARE_NO_ARENA).  SHARE_MAPPED, or why it cannot be, counted.
- */
-enum share_reason share_export(struct hca_mr *mr);
-
-/*
- * mr is an export that nobody can begin to map any more; it belongs to share.c from here on, which
- * frees it (export_free()) once nobody maps it.  Until then its pages stay shared; with revoke they
- * are taken back at once, and that place is not mapped again until then.  False: they could not
- * be, as a stopped peer is using a region there.
- */
-bool share_unexport(struct hca_mr *mr, bool revoke);
-
 /* mr's key is gone and nobody uses it any more: takes its pages back and forgets it. */
 void share_dereg(struct hca_mr *mr);
 
@@ -43,3 +29,6 @@ bool share_dereg_late(struct hca_mr *mr, struct late *late);
 
 /* Ends quarantines that are over.  Cheap if there is none. */
 void share_look(void);
+
+/* Reads what WEFT_SHARE wants, once.  Lock: share.lock. */
+void share_set_mode(void);

@@ -2,7 +2,7 @@
 /*
  * Regions of memory that the program shares by an object of its own (pages/backing.h): the owner's
  * side.  Nothing has to be moved; peers map the object, of which the segment has a record.  The
- * caller holds the lock of share.c.
+ * caller holds the lock of share_state.h.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which ranges of this process's memory can be mapped by peers, and moving them into the arena
- * and back.  Knows nothing of regions; the caller holds the lock of share.c and keeps peers that
- * copy by system calls out of the range meanwhile.
+ * and back.  Knows nothing of regions; the caller holds the lock of share_state.h and keeps peers
+ * that copy by system calls out of the range meanwhile.
  */
 #pragma once
 

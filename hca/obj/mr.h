@@ -31,7 +31,7 @@ struct hca_mr {
 	void *of;                   /* what the kind needs to know */
 	bool durable;               /* registered for persistent flushes, and counted */
 	uint8_t durability;         /* enum durability: what they can do */
-	/* share.c: the set of regions, by address; under its lock */
+	/* share_state.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;
 	uint64_t lo, hi, top; /* whole pages, in the arena; top: the highest hi below this node */
