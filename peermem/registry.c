@@ -10,6 +10,9 @@
 #include "peermem/invalidate.h"
 #include "peermem/wait.h"
 
+/* Of libibverbs.so.1. */
+#define EXPORT __attribute__((visibility("default")))
+
 enum { BUCKETS = 1024 };
 
 /* The list changes with both locks held: either is enough to read it. */
@@ -51,7 +54,7 @@ static bool append(struct peer_client *c)
 	return true;
 }
 
-void *ib_register_peer_memory_client(
+EXPORT void *ib_register_peer_memory_client(
 	const struct peer_memory_client *peer_client, invalidate_peer_memory *invalidate_callback)
 {
 	struct peer_client *c;
@@ -368,7 +371,7 @@ static void evict_all(struct peer_client *c)
 			c->ops.name, n);
 }
 
-void ib_unregister_peer_memory_client(void *reg_handle)
+EXPORT void ib_unregister_peer_memory_client(void *reg_handle)
 {
 	struct peer_client *c;
 
