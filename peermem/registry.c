@@ -260,8 +260,10 @@ static void part(struct peer_region *r)
 	struct peer_client *c = r->client;
 	struct peer_region **at = &c->regions;
 
-	while (*at != r)
+	while (*at && *at != r)
 		at = &(*at)->next_of_client;
+	if (!*at)
+		return; /* the parent's, and this thread forked inside it */
 	*at = r->next_of_client;
 	peer_wake(&c->changes);
 	put_client(c);
@@ -288,6 +290,38 @@ int peer_registry_each(int (*fn)(const struct peer_client *c, void *arg), void *
 		rc = fn(c, arg);
 	lock_drop(&registry.lock);
 	return rc;
+}
+
+/* ---- in a forked child ---- */
+
+/* A thread that forked inside it goes on alone. */
+static void leave_to_parent(struct peer_region *r)
+{
+	const struct lock open = {.word = 0};
+
+	r->lock = open;
+	r->guests = NULL;
+	r->findable = r->counted = false;
+	r->done = 0;
+}
+
+/* Its references stay: a thread that forked inside a region still has one. */
+static void start_over(struct peer_client *c)
+{
+	for (struct peer_region *r = c->regions; r; r = r->next_of_client)
+		leave_to_parent(r);
+	c->regions = NULL;
+	peer_stats_reset(&c->stats);
+}
+
+void peer_registry_forked_child(void)
+{
+	const struct lock open = {.word = 0};
+
+	registry.asking = registry.lock = open;
+	memset(registry.bucket, 0, sizeof registry.bucket);
+	for (struct peer_client *c = registry.clients; c; c = c->next)
+		start_over(c);
 }
 
 /* ---- unregistering ---- */

@@ -34,6 +34,12 @@ void peer_registry_hide(struct peer_region *r);
 bool peer_registry_left(struct peer_region *r);
 
 /*
+ * In a forked child: its clients are the parent's, with counters of its own; regions and tickets
+ * stay with the parent, and no client is called for them.
+ */
+void peer_registry_forked_child(void);
+
+/*
  * Calls fn of each client, in order, until it answers other than 0, which is returned.  fn must not
  * call clients or the registry.
  */

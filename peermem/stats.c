@@ -25,6 +25,12 @@ void peer_count(struct peer_stats *s, enum peer_stat which, uint64_t n)
 	atomic_fetch_add_explicit(&s->count[which], n, memory_order_relaxed);
 }
 
+void peer_stats_reset(struct peer_stats *s)
+{
+	for (unsigned i = 0; i < PEER_STATS; i++)
+		atomic_store_explicit(&s->count[i], 0, memory_order_relaxed);
+}
+
 uint64_t peer_counted(const struct peer_stats *s, enum peer_stat which)
 {
 	return atomic_load_explicit(&s->count[which], memory_order_relaxed);

@@ -35,6 +35,9 @@ struct peer_stats {
 /* Adds n.  From any thread. */
 void peer_count(struct peer_stats *s, enum peer_stat which, uint64_t n);
 
+/* All are 0 again, where nobody counts. */
+void peer_stats_reset(struct peer_stats *s);
+
 uint64_t peer_counted(const struct peer_stats *s, enum peer_stat which);
 
 /* The name of file i, below PEER_STAT_FILES, or of counter i - 1 above that; NULL beyond. */

@@ -7,6 +7,7 @@
 #include "hca/mem/pd.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
+#include "peermem/registry.h"
 
 static void forked_child(void)
 {
@@ -15,6 +16,7 @@ static void forked_child(void)
 	dm_forked_child();
 	import_forked_child();
 	quarantine_forked_child();
+	peer_registry_forked_child();
 }
 
 const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};
