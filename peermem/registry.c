@@ -26,7 +26,8 @@ static struct {
 	bool begun; /* a ticket was given */
 } registry;
 
-static _Thread_local const struct peer_client *asked; /* whose acquire this thread is in */
+/* Whose acquire this thread is in. */
+static __thread const struct peer_client *asked __attribute__((tls_model("initial-exec")));
 
 /* ---- registering ---- */
 

@@ -13,7 +13,8 @@
 #include "peermem/registry.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static __thread bool loading; /* a client that opens the device itself does not wait for that */
+/* A client that opens the device itself does not wait for that. */
+static __thread bool loading __attribute__((tls_model("initial-exec")));
 
 static int count_one(const struct peer_client *c, void *arg)
 {
