@@ -293,6 +293,26 @@ int peer_registry_each(int (*fn)(const struct peer_client *c, void *arg), void *
 	return rc;
 }
 
+static void show(
+	struct peer_client *c, _Atomic uint64_t *(*place)(const char *name, const char *version))
+{
+	_Atomic uint64_t *to;
+
+	if (atomic_load_explicit(&c->stats.mirror, memory_order_relaxed))
+		return;
+	to = place(c->ops.name, c->version);
+	if (to)
+		peer_stats_mirror(&c->stats, to);
+}
+
+void peer_registry_show(_Atomic uint64_t *(*place)(const char *name, const char *version))
+{
+	lock_take(&registry.lock);
+	for (struct peer_client *c = registry.clients; c; c = c->next)
+		show(c, place);
+	lock_drop(&registry.lock);
+}
+
 /* ---- in a forked child ---- */
 
 /* A thread that forked inside it goes on alone. */

@@ -5,6 +5,7 @@
 #include "hca/mem/import.h"
 #include "hca/mem/mr_null.h"
 #include "hca/mem/pd.h"
+#include "hca/mem/peer_show.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
 #include "peermem/registry.h"
@@ -17,6 +18,7 @@ static void forked_child(void)
 	import_forked_child();
 	quarantine_forked_child();
 	peer_registry_forked_child();
+	peer_show_forked_child();
 }
 
 const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};

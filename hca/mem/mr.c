@@ -9,6 +9,7 @@
 #include "hca/mem/crash_region.h"
 #include "hca/mem/mr_kinds.h"
 #include "hca/mem/mr_peer.h"
+#include "hca/mem/peer_show.h"
 #include "hca/mem/share.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/peer.h"
@@ -210,6 +211,7 @@ static int add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr
 
 	if (!r->kind->client)
 		return rc;
+	peer_show();
 	if (rc) {
 		mr_peer_abandon(r);
 		return rc;

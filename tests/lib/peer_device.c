@@ -183,13 +183,20 @@ static const struct peer_memory_client functions = {
 	.release = release,
 };
 
+/* As the device has it, on one of its pages. */
+static uint8_t *reserve(size_t size, int prot)
+{
+	uint8_t *p = mmap(NULL, size + PEER_DEVICE_PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p + (-(uintptr_t)p & (PEER_DEVICE_PAGE - 1));
+}
+
 bool peer_device_open(const char *name, size_t size, unsigned flags)
 {
 	struct peer_memory_client_ex ex = {.client = functions, .ex_size = sizeof ex};
-	void *addr = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void *store = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *addr = reserve(size, PROT_NONE), *store = reserve(size, PROT_READ | PROT_WRITE);
 
-	if (addr == MAP_FAILED || store == MAP_FAILED)
+	if (!addr || !store)
 		return false;
 	peer_device = (struct peer_device){.addr = addr, .store = store, .size = size};
 	snprintf(ex.client.name, sizeof ex.client.name, "%s", name);
