@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/sparse.h"
 #include "daemon/connections.h"
+#include "daemon/peer_stats.h"
 #include "daemon/session.h"
 #include "pages/arena.h"
 #include "rdv/segment.h"
@@ -324,6 +325,7 @@ void process_died(struct server *s, struct process *p)
 	log_line(LOG_LVL_INFO, "process %d (%s), attach id %#x, is gone", (int)p->pid, p->comm,
 		p->id);
 	atomic_store(&p->seg->hdr.dead, 1);
+	peer_stats_keep(s, p);
 	if (p->session)
 		session_close(s, p->session);
 	remove_from_tables(s, p);

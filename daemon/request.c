@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/peer_stats.h"
 #include "daemon/status.h"
 #include "pages/piece.h"
 
@@ -296,7 +297,8 @@ static int do_members(struct server *s, struct session *c, struct proto_in *in, 
 
 static int do_ping(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	(void)s, (void)c, (void)in, (void)r;
+	(void)c, (void)in, (void)r;
+	peer_stats_write(s);
 	return 0;
 }
 

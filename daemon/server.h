@@ -18,6 +18,7 @@
 struct process;
 struct session;
 struct connections;
+struct peer_total;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -81,6 +82,7 @@ struct server {
 	struct members members;
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
+	struct peer_total *ended_peers; /* daemon/peer_stats.c: of processes that have gone */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/connections.h"
+#include "daemon/peer_stats.h"
 #include "daemon/session.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
@@ -264,6 +265,7 @@ static json_t *whole(const struct server *s)
 	set_int(o, "hub_id", s->env.hub_id);
 	json_object_set_new(o, "device", json_string(s->node->page->device));
 	json_object_set_new(o, "processes", all_processes(s));
+	json_object_set_new(o, "peers", peer_stats_status(s));
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "hca/api/hca.h"
+#include "hca/mem/peer_show.h"
 #include "hca/proc/proc.h"
 #include "include/weft/verbs_ext.h"
 
@@ -21,9 +22,11 @@ int hca_open(const struct fabric_page **page)
 	const struct rdv_attach *at;
 	int rc = proc_attach(&at);
 
-	if (!rc)
-		*page = at->fabric;
-	return rc;
+	if (rc)
+		return rc;
+	peer_show();
+	*page = at->fabric;
+	return 0;
 }
 
 uint64_t hca_clock_ns(void)

@@ -12,9 +12,10 @@ void peer_guest_add(struct peer_guest **list, struct peer_guest *g, unsigned rol
 
 void peer_guest_remove(struct peer_guest **list, struct peer_guest *g)
 {
-	while (*list != g)
+	while (*list && *list != g)
 		list = &(*list)->next;
-	*list = g->next;
+	if (*list) /* else of the process that this one was forked from */
+		*list = g->next;
 }
 
 static const struct peer_guest *find(const struct peer_guest *g, unsigned roles, bool other)

@@ -36,23 +36,28 @@ static int before_live(struct peer_region *r)
 	return -ETIMEDOUT;
 }
 
-static void tell_hca(struct peer_region *r, struct peer_guest *g)
+static int tell_hca(struct peer_region *r, struct peer_guest *g)
 {
+	int rc;
+
 	r->state = PEER_DEAD;
 	g->roles |= PEER_REVOKES;
 	lock_drop(&r->lock);
-	r->request.revoke(r);
+	rc = r->request.revoke(r);
 	lock_take(&r->lock);
 	g->roles &= ~PEER_REVOKES;
+	if (rc)
+		peer_count(&r->client->stats, PEER_DEADLOCKS, 1);
 	peer_changed(r);
+	return rc;
 }
 
 /* Ends all access. */
 static int revoke_and_wait(struct peer_region *r, struct peer_guest *g)
 {
-	if (r->state == PEER_LIVE)
-		tell_hca(r, g);
-	return peer_await(r, PEER_REVOKES | PEER_OP);
+	const int rc = r->state == PEER_LIVE ? tell_hca(r, g) : 0;
+
+	return rc ? rc : peer_await(r, PEER_REVOKES | PEER_OP);
 }
 
 static int give_pages_back(struct peer_region *r, struct peer_guest *g)

@@ -175,15 +175,6 @@ static int dismantle(struct peer_region *r, struct peer_guest *g)
 	return rc;
 }
 
-static void say_failed(const struct peer_request *q, const struct peer_trace *t)
-{
-	char text[PEER_TRACE_TEXT];
-
-	peer_trace_text(t, text, sizeof text);
-	log_line(LOG_LVL_WARN, "ibv_reg_mr of %#" PRIx64 "+%#" PRIx64 " failed: %s", q->addr,
-		q->length, text);
-}
-
 /* ---- calls ---- */
 
 /* The steps after acquire.  Takes and drops the lock. */
@@ -234,7 +225,7 @@ int peer_region_make(const struct peer_request *q, struct peer_region **out, str
 	r->request = *q;
 	rc = make(r, t);
 	if (rc < 0)
-		say_failed(q, t);
+		peer_trace_say(t, q->addr, q->length);
 	if (rc <= 0)
 		return rc;
 	*out = r;
@@ -302,6 +293,16 @@ void peer_region_leave(struct peer_region *r, struct peer_guest *op)
 	peer_guest_remove(&r->guests, op);
 	peer_changed(r);
 	lock_drop(&r->lock);
+}
+
+bool peer_region_is_gone(struct peer_region *r)
+{
+	bool gone;
+
+	lock_take(&r->lock);
+	gone = r->state > PEER_LIVE;
+	lock_drop(&r->lock);
+	return gone;
 }
 
 bool peer_region_is_live(struct peer_region *r)

@@ -32,9 +32,10 @@ struct peer_request {
 	struct device *device; /* for dma_map */
 	/*
 	 * Takes the region's key away, so that nothing new begins.  Called once, in whatever thread
-	 * the client took the memory away, without a lock.  It does not wait for what runs.
+	 * the client took the memory away, without a lock.  It does not wait for who entered, only
+	 * for others that use the memory.  0; -ETIMEDOUT: some still do, which it logged.
 	 */
-	void (*revoke)(struct peer_region *r);
+	int (*revoke)(struct peer_region *r);
 	void *of; /* the HCA's */
 };
 
@@ -96,6 +97,8 @@ int peer_region_drop(struct peer_region *r);
 bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char *in);
 void peer_region_leave(struct peer_region *r, struct peer_guest *op);
 
-/* False once the client took it away, or it is being deregistered.  A guess: it may change at once.
- */
+/* True once the client took it away, or it is being deregistered. */
+bool peer_region_is_gone(struct peer_region *r);
+
+/* Neither gone nor being registered.  A guess: it may change at once. */
 bool peer_region_is_live(struct peer_region *r);

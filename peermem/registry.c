@@ -10,6 +10,9 @@
 #include "peermem/invalidate.h"
 #include "peermem/wait.h"
 
+/* Of libibverbs.so.1. */
+#define EXPORT __attribute__((visibility("default")))
+
 enum { BUCKETS = 1024 };
 
 /* The list changes with both locks held: either is enough to read it. */
@@ -23,7 +26,8 @@ static struct {
 	bool begun; /* a ticket was given */
 } registry;
 
-static _Thread_local const struct peer_client *asked; /* whose acquire this thread is in */
+/* Whose acquire this thread is in. */
+static __thread const struct peer_client *asked __attribute__((tls_model("initial-exec")));
 
 /* ---- registering ---- */
 
@@ -51,7 +55,7 @@ static bool append(struct peer_client *c)
 	return true;
 }
 
-void *ib_register_peer_memory_client(
+EXPORT void *ib_register_peer_memory_client(
 	const struct peer_memory_client *peer_client, invalidate_peer_memory *invalidate_callback)
 {
 	struct peer_client *c;
@@ -257,8 +261,10 @@ static void part(struct peer_region *r)
 	struct peer_client *c = r->client;
 	struct peer_region **at = &c->regions;
 
-	while (*at != r)
+	while (*at && *at != r)
 		at = &(*at)->next_of_client;
+	if (!*at)
+		return; /* the parent's, and this thread forked inside it */
 	*at = r->next_of_client;
 	peer_wake(&c->changes);
 	put_client(c);
@@ -285,6 +291,58 @@ int peer_registry_each(int (*fn)(const struct peer_client *c, void *arg), void *
 		rc = fn(c, arg);
 	lock_drop(&registry.lock);
 	return rc;
+}
+
+static void show(
+	struct peer_client *c, _Atomic uint64_t *(*place)(const char *name, const char *version))
+{
+	_Atomic uint64_t *to;
+
+	if (atomic_load_explicit(&c->stats.mirror, memory_order_relaxed))
+		return;
+	to = place(c->ops.name, c->version);
+	if (to)
+		peer_stats_mirror(&c->stats, to);
+}
+
+void peer_registry_show(_Atomic uint64_t *(*place)(const char *name, const char *version))
+{
+	lock_take(&registry.lock);
+	for (struct peer_client *c = registry.clients; c; c = c->next)
+		show(c, place);
+	lock_drop(&registry.lock);
+}
+
+/* ---- in a forked child ---- */
+
+/* A thread that forked inside it goes on alone. */
+static void leave_to_parent(struct peer_region *r)
+{
+	const struct lock open = {.word = 0};
+
+	r->lock = open;
+	r->guests = NULL;
+	r->findable = r->counted = false;
+	r->done = 0;
+}
+
+/* Its references stay: a thread that forked inside a region still has one. */
+static void start_over(struct peer_client *c)
+{
+	for (struct peer_region *r = c->regions; r; r = r->next_of_client)
+		leave_to_parent(r);
+	c->regions = NULL;
+	peer_stats_reset(&c->stats);
+}
+
+void peer_registry_forked_child(void)
+{
+	const struct lock open = {.word = 0};
+
+	registry.asking = registry.lock = open;
+	memset(registry.bucket, 0, sizeof registry.bucket);
+	for (struct peer_client *c = registry.clients; c; c = c->next)
+		start_over(c);
 }
 
 /* ---- unregistering ---- */
@@ -368,7 +426,7 @@ static void evict_all(struct peer_client *c)
 			c->ops.name, n);
 }
 
-void ib_unregister_peer_memory_client(void *reg_handle)
+EXPORT void ib_unregister_peer_memory_client(void *reg_handle)
 {
 	struct peer_client *c;
 

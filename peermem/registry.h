@@ -34,6 +34,18 @@ void peer_registry_hide(struct peer_region *r);
 bool peer_registry_left(struct peer_region *r);
 
 /*
+ * Gives each client whose counters have no mirror yet what place answers, if that is not NULL.
+ * place must not call clients or the registry.
+ */
+void peer_registry_show(_Atomic uint64_t *(*place)(const char *name, const char *version));
+
+/*
+ * In a forked child: its clients are the parent's, with counters of its own; regions and tickets
+ * stay with the parent, and no client is called for them.
+ */
+void peer_registry_forked_child(void);
+
+/*
  * Calls fn of each client, in order, until it answers other than 0, which is returned.  fn must not
  * call clients or the registry.
  */

@@ -20,9 +20,38 @@ static const char *const names[PEER_STATS + 1] = {
 	[1 + PEER_FAILED] = "failed_registrations",
 };
 
+/* Whoever comes last with less does not take anything back. */
+static void raise_to(_Atomic uint64_t *to, uint64_t value)
+{
+	uint64_t old = atomic_load_explicit(to, memory_order_relaxed);
+
+	while (old < value && !atomic_compare_exchange_weak_explicit(
+				      to, &old, value, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 void peer_count(struct peer_stats *s, enum peer_stat which, uint64_t n)
 {
-	atomic_fetch_add_explicit(&s->count[which], n, memory_order_relaxed);
+	const uint64_t now =
+		atomic_fetch_add_explicit(&s->count[which], n, memory_order_seq_cst) + n;
+	_Atomic uint64_t *mirror = atomic_load_explicit(&s->mirror, memory_order_seq_cst);
+
+	if (mirror)
+		raise_to(&mirror[which], now);
+}
+
+void peer_stats_mirror(struct peer_stats *s, _Atomic uint64_t *to)
+{
+	atomic_store_explicit(&s->mirror, to, memory_order_seq_cst);
+	for (unsigned i = 0; i < PEER_STATS; i++)
+		raise_to(&to[i], atomic_load_explicit(&s->count[i], memory_order_seq_cst));
+}
+
+void peer_stats_reset(struct peer_stats *s)
+{
+	atomic_store_explicit(&s->mirror, NULL, memory_order_relaxed);
+	for (unsigned i = 0; i < PEER_STATS; i++)
+		atomic_store_explicit(&s->count[i], 0, memory_order_relaxed);
 }
 
 uint64_t peer_counted(const struct peer_stats *s, enum peer_stat which)

@@ -30,10 +30,17 @@ struct peer_client;
 
 struct peer_stats {
 	_Atomic uint64_t count[PEER_STATS];
+	_Atomic uint64_t *_Atomic mirror; /* the same, for others to read; NULL: none */
 };
+
+/* From now on the counters stand in to as well, which has PEER_STATS and was all 0. */
+void peer_stats_mirror(struct peer_stats *s, _Atomic uint64_t *to);
 
 /* Adds n.  From any thread. */
 void peer_count(struct peer_stats *s, enum peer_stat which, uint64_t n);
+
+/* All are 0 again, without a mirror; where nobody counts. */
+void peer_stats_reset(struct peer_stats *s);
 
 uint64_t peer_counted(const struct peer_stats *s, enum peer_stat which);
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "peermem/trace.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
 
 void peer_trace_begin(struct peer_trace *t)
 {
@@ -42,6 +45,15 @@ add(char *to, size_t size, size_t *at, const char *fmt, ...)
 	n = vsnprintf(to + *at, size - *at, fmt, args);
 	va_end(args);
 	*at = n < 0 || *at + n >= size ? size - 1 : *at + n;
+}
+
+void peer_trace_say(const struct peer_trace *t, uint64_t addr, uint64_t length)
+{
+	char text[PEER_TRACE_TEXT];
+
+	peer_trace_text(t, text, sizeof text);
+	log_line(LOG_LVL_WARN, "ibv_reg_mr of %#" PRIx64 "+%#" PRIx64 " failed: %s", addr, length,
+		text);
 }
 
 void peer_trace_text(const struct peer_trace *t, char *to, size_t size)

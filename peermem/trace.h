@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { PEER_TRACED = 8, PEER_TRACE_TEXT = 1024 };
 
@@ -25,6 +26,9 @@ void peer_trace_answer(struct peer_trace *t, const char *name, int answer);
 
 /* Notes that a step failed; only the first counts.  Strings are constants. */
 void peer_trace_fail(struct peer_trace *t, const char *step, const char *why, int error);
+
+/* The log: the registration of that range failed, and how. */
+void peer_trace_say(const struct peer_trace *t, uint64_t addr, uint64_t length);
 
 /* Writes it as one line without newline into to, of size bytes. */
 void peer_trace_text(const struct peer_trace *t, char *to, size_t size);

@@ -33,6 +33,21 @@ static const char *scif_name(const char *below_dev)
 	return rest || !mic ? rest : component(mic, "scif");
 }
 
+/* The files of peer clients, and what of the modules of such is looked for. */
+static const char *peers(const char *below_sys)
+{
+	const char *kernel = component(below_sys, "kernel"), *rest;
+	const char *mm = kernel ? component(kernel, "mm") : NULL;
+
+	if (mm)
+		return component(mm, "memory_peers");
+	rest = component(below_sys, "module");
+	if (!rest)
+		return NULL;
+	return component(rest, "nvidia_peermem") ? component(rest, "nvidia_peermem")
+						 : component(rest, "nv_peer_mem");
+}
+
 /* What follows the part of path that makes it ours, NULL if it is not. */
 static const char *below(const char *path, enum path_kind *kind)
 {
@@ -45,6 +60,10 @@ static const char *below(const char *path, enum path_kind *kind)
 	}
 	if (dev && (rest = scif_name(dev))) {
 		*kind = PATH_SCIF;
+		return rest;
+	}
+	if (sys && (rest = peers(sys))) {
+		*kind = PATH_PEERS;
 		return rest;
 	}
 	sys = sys ? component(sys, "class") : NULL;
@@ -131,6 +150,8 @@ int path_map(const char *path, struct path_mapped *out)
 	rc = path_map_to("", path, out);
 	if (!rc && out->kind != PATH_OTHER && out->kind != PATH_SCIF) {
 		tree_root(root);
+		if (out->kind == PATH_PEERS) /* counters are written when somebody looks */
+			tree_refresh_peers();
 		rc = path_map_to(root, path, out);
 	}
 	errno = saved;

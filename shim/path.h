@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which paths are ours, and where they lie in weftd's tree (fabric/sysfs.h).  Ours are
- * /dev/infiniband and /sys/class/infiniband{,_verbs,_mad,_cm} and all below, and /dev/scif and
+ * /dev/infiniband and /sys/class/infiniband{,_verbs,_mad,_cm} and all below; of peer clients
+ * /sys/kernel/mm/memory_peers and /sys/module/{nvidia_peermem,nv_peer_mem}; and /dev/scif and
  * /dev/mic/scif, which show as /dev/null does (scif.h opens them).  No function here allocates, or
  * takes a lock; all keep errno unless they say so.
  */
@@ -14,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum path_kind { PATH_OTHER, PATH_SYS, PATH_DEV_DIR, PATH_DEV_NODE, PATH_SCIF };
+enum path_kind { PATH_OTHER, PATH_SYS, PATH_PEERS, PATH_DEV_DIR, PATH_DEV_NODE, PATH_SCIF };
 
 /* What became of a path of ours. */
 struct path_mapped {
@@ -50,7 +51,7 @@ static inline bool path_ours(const char *path)
 static inline bool path_retry(const char *path)
 {
 	return errno == ENOENT && path[0] != '/' &&
-	       (strstr(path, "infiniband") || strstr(path, "scif"));
+	       (strstr(path, "infiniband") || strstr(path, "scif") || strstr(path, "peer"));
 }
 
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rdv/admin.h"
 #include "rdv/look.h"
 #include "rdv/paths.h"
 #include "shim/next.h"
@@ -53,4 +54,10 @@ void tree_root(char root[PATH_MAX])
 		strcpy(known, root);
 		atomic_store_explicit(&state, KNOWN, memory_order_release);
 	}
+}
+
+void tree_refresh_peers(void)
+{
+	if (environ)
+		rdv_ping(NULL, NULL);
 }

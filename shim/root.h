@@ -11,3 +11,9 @@
  * runtime directory, "/proc/self/no-weft-tree", which does not exist.
  */
 void tree_root(char root[PATH_MAX]);
+
+/*
+ * Has weftd write the files of peer clients, whose counters change without its doing, anew.  May
+ * block up to 5 s; does nothing if there is no weftd.
+ */
+void tree_refresh_peers(void);

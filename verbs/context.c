@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdv/rdv.h"
+#include "verbs/peer_clients.h"
 
 /* Fills slots that nobody has called since libibverbs 1.1; a NULL there would crash who does. */
 static void *unused_slot(void)
@@ -133,9 +134,11 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	const struct fabric_page *page;
 	struct ibv_context *context;
-	int rc = hca_open(&page);
-	int cmd_fd = rc ? rc : hca_cmd_fd();
+	int rc, cmd_fd;
 
+	peer_clients_load();
+	rc = hca_open(&page);
+	cmd_fd = rc ? rc : hca_cmd_fd();
 	/* A daemon closed it, or ulimit -f forbids it; nothing but an import needs it. */
 	if (cmd_fd == -EBADF || cmd_fd == -EFBIG)
 		cmd_fd = -1;

@@ -18,7 +18,7 @@ static int check_sge(const struct hca_pd *pd, const struct ibv_sge *s, bool writ
 	const struct hca_mr *mr = s->lkey ? table_mr(s->lkey >> KEY_VARIANT_BITS) : NULL;
 	uint64_t off;
 
-	if (!mr || mr->key != s->lkey)
+	if (!mr || mr->key != s->lkey) /* none also if its client took it away */
 		return -EFAULT;
 	off = s->addr - mr->iova;
 	if (s->addr < mr->iova || off > mr->length || s->length > mr->length - off)

@@ -383,12 +383,13 @@ int hca_dm_reg(struct hca_pd *pd, struct hca_dm *dm, uint64_t offset, uint64_t l
 	return 0;
 }
 
-void dm_drop(struct hca_mr *mr)
+int dm_drop(struct hca_mr *mr)
 {
 	struct hca_dm *dm = mr->of;
 
 	atomic_fetch_sub_explicit(&dm->regions, 1, memory_order_release);
 	hca_dm_put(dm);
+	return 0;
 }
 
 /* ---- the fd ---- */

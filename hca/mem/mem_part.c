@@ -5,8 +5,10 @@
 #include "hca/mem/import.h"
 #include "hca/mem/mr_null.h"
 #include "hca/mem/pd.h"
+#include "hca/mem/peer_show.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
+#include "peermem/registry.h"
 
 static void forked_child(void)
 {
@@ -15,6 +17,8 @@ static void forked_child(void)
 	dm_forked_child();
 	import_forked_child();
 	quarantine_forked_child();
+	peer_registry_forked_child();
+	peer_show_forked_child();
 }
 
 const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};

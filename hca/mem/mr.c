@@ -8,6 +8,8 @@
 #include "hca/api/hca.h"
 #include "hca/mem/crash_region.h"
 #include "hca/mem/mr_kinds.h"
+#include "hca/mem/mr_peer.h"
+#include "hca/mem/peer_show.h"
 #include "hca/mem/share.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/peer.h"
@@ -19,6 +21,7 @@
 #include "hca/run/mr_persist.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
+#include "peermem/registry.h"
 
 enum {
 	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -55,19 +58,42 @@ static int check_access(uint64_t addr, uint64_t length, unsigned access)
 	return 0;
 }
 
-static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned access)
+static int check_request(const struct mr_region *r)
 {
+	if (!r->length || r->addr + r->length < r->addr || r->iova + r->length < r->iova)
+		return refuse(-EINVAL, "the range is empty or wraps around", r->addr, r->length);
+	return check_access(r->addr, r->length, r->access);
+}
+
+static int check_pages(const struct mr_region *r)
+{
+	int rc = 0;
+
+	if (!(r->access & IBV_ACCESS_ON_DEMAND))
+		rc = mapped_check(r->addr, r->length, r->access & IBV_ACCESS_LOCAL_WRITE);
+	return rc ? refuse(rc, "a page is not mapped, or not with the rights asked for", r->addr,
+			    r->length)
+		  : 0;
+}
+
+/* Peer clients come first; memory of the program otherwise.  Not yet live if it is a client's. */
+static int find_kind(struct mr_region *r)
+{
+	const bool ask = peer_registry_any() && !is_implicit(r->addr, r->length, r->access);
+	struct peer_trace t;
 	int rc;
 
-	if (!length || addr + length < addr || iova + length < iova)
-		return refuse(-EINVAL, "the range is empty or wraps around", addr, length);
-	rc = check_access(addr, length, access);
-	if (rc || access & IBV_ACCESS_ON_DEMAND)
-		return rc;
-	rc = mapped_check(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
-	return rc ? refuse(rc, "a page is not mapped, or not with the rights asked for", addr,
-			    length)
-		  : 0;
+	r->of = NULL;
+	r->kind = r->access & IBV_ACCESS_ON_DEMAND ? &mr_on_demand : &mr_memory;
+	rc = ask ? mr_peer_claim(r, &t) : 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = check_pages(r);
+	if (rc && ask) {
+		peer_trace_fail(&t, "as memory of the program", NULL, rc);
+		peer_trace_say(&t, r->addr, r->length);
+	}
+	return rc;
 }
 
 /* ---- registering ---- */
@@ -101,7 +127,7 @@ static void end_durable(struct hca_mr *mr)
 	mr->durable = false;
 }
 
-/* Makes the region known to peers: the key is the last word to appear. */
+/* Makes the region known to peers: the key is the last word to appear, unless nobody may come. */
 static void publish(struct hca_mr *mr)
 {
 	const struct mr_kind *kind = mr->kind;
@@ -119,7 +145,8 @@ static void publish(struct hca_mr *mr)
 	atomic_store_explicit(&s->share, MR_COPY, memory_order_relaxed);
 	if (kind->shares)
 		share_reg(mr);
-	atomic_store_explicit(&s->key, mr->key, memory_order_release);
+	if (!mr->dead)
+		atomic_store_explicit(&s->key, mr->key, memory_order_release);
 	count_bytes(mr->length, true);
 }
 
@@ -177,10 +204,22 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	return 0;
 }
 
-/* Memory of the program, with such access. */
-static const struct mr_kind *kind_of(unsigned access)
+/* A region whose kind was found; if it is a client's it lives, or is gone. */
+static int add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 {
-	return access & IBV_ACCESS_ON_DEMAND ? &mr_on_demand : &mr_memory;
+	int rc = mr_add(pd, r, out);
+
+	if (!r->kind->client)
+		return rc;
+	peer_show();
+	if (rc) {
+		mr_peer_abandon(r);
+		return rc;
+	}
+	rc = mr_peer_live(*out);
+	if (rc)
+		hca_mr_dereg(*out);
+	return rc;
 }
 
 int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, unsigned access,
@@ -192,12 +231,13 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 
 	if (is_implicit(r.addr, length, access))
 		r.iova = 0;
-	r.kind = kind_of(access);
-	rc = check_request(r.addr, length, r.iova, access);
-	return rc ? rc : mr_add(pd, &r, out);
+	rc = check_request(&r);
+	if (!rc)
+		rc = find_kind(&r);
+	return rc ? rc : add_found(pd, &r, out);
 }
 
-/* ---- taking away, and changing ---- */
+/* ---- taking away ---- */
 
 static bool has_window(const struct hca_mr *mr)
 {
@@ -247,32 +287,68 @@ static bool withdraw_soon(struct hca_mr *mr)
 	return parted;
 }
 
+/* Nobody finds it any more; its entry stays taken. */
+static void hide(struct hca_mr *mr)
+{
+	mr->parted = withdraw_soon(mr);
+	mr->withdrawn = true;
+	if (!mr->parted)
+		table_hold_mr(mr->index);
+	pd_pass_landers(mr->pd);
+	peers_sweep();
+}
+
+static int end_region(struct hca_mr *mr)
+{
+	int rc;
+
+	if (!mr->withdrawn)
+		hide(mr);
+	rc = mr->kind->drop ? mr->kind->drop(mr) : 0;
+	if (rc)
+		return rc;
+	/* Not before: a client that takes its memory away looks at the entry. */
+	if (!mr->parted)
+		table_del_mr(mr->index);
+	mr->key = 0;
+	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
+	return 0;
+}
+
 int hca_mr_dereg(struct hca_mr *mr)
 {
-	if (mr->epoch == proc_epoch() && mr->key) {
-		if (has_window(mr))
-			return -EBUSY;
-		if (!withdraw_soon(mr))
-			table_del_mr(mr->index);
-		pd_pass_landers(mr->pd);
-		peers_sweep();
-		mr->key = 0;
-		if (mr->kind->drop)
-			mr->kind->drop(mr);
-		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
-		atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
-	}
-	hca_mr_put(mr);
-	return 0;
+	int rc = 0;
+
+	if (mr->epoch == proc_epoch() && mr->key)
+		rc = !mr->withdrawn && has_window(mr) ? -EBUSY : end_region(mr);
+	if (!rc)
+		hca_mr_put(mr);
+	return rc;
+}
+
+/* ---- changing ---- */
+
+static struct mr_region made_of(const struct hca_mr *mr)
+{
+	return (struct mr_region){.addr = mr->addr,
+		.length = mr->length,
+		.iova = mr->iova,
+		.access = mr->access,
+		.kind = mr->kind,
+		.of = mr->of};
 }
 
 /* What the region would be after the change. */
 static struct mr_region changed(
 	const struct hca_mr *mr, int flags, void *addr, uint64_t length, unsigned access)
 {
-	struct mr_region r = {.addr = mr->addr, .length = mr->length, .iova = mr->iova};
+	struct mr_region r = made_of(mr);
 
-	r.access = flags & IBV_REREG_MR_CHANGE_ACCESS ? access : mr->access;
+	if (mr->kind->client && flags != IBV_REREG_MR_CHANGE_PD)
+		r.addr = mr_peer_addr(mr);
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		r.access = access;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		r.addr = r.iova = (uintptr_t)addr;
 		r.length = length;
@@ -280,38 +356,85 @@ static struct mr_region changed(
 	return r;
 }
 
+/* Another PD alone is nothing that a client must know of. */
+static int find_anew(int flags, struct mr_region *r)
+{
+	int rc = check_request(r);
+
+	if (rc)
+		return rc;
+	if (flags != IBV_REREG_MR_CHANGE_PD)
+		return find_kind(r);
+	return r->kind->client ? 0 : check_pages(r);
+}
+
+/* It was withdrawn; if its client has not taken it away, it is there again, as r. */
+static void become(struct hca_mr *mr, const struct mr_region *r, struct hca_pd *pd)
+{
+	struct hca_pd *old = mr->pd;
+
+	lock_take(&mr->lock);
+	mr->pd = pd;
+	mr->addr = r->addr;
+	mr->length = r->length;
+	mr->iova = r->iova;
+	mr->access = r->access;
+	mr->kind = r->kind;
+	mr->of = r->of;
+	mr->dead = mr_peer_gone(r);
+	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&old->users, 1, memory_order_release);
+	begin_durable(mr);
+	if (!mr->dead)
+		table_return_mr(mr);
+	publish(mr);
+	lock_drop(&mr->lock);
+}
+
+static void take_off(struct hca_mr *mr)
+{
+	withdraw(mr);
+	table_hold_mr(mr->index);
+	pd_pass_landers(mr->pd);
+}
+
+static int exchange(struct hca_mr *mr, const struct mr_region *r, struct hca_pd *pd)
+{
+	const struct mr_region old = made_of(mr);
+	struct hca_pd *old_pd = mr->pd;
+	int rc = 0;
+
+	take_off(mr);
+	become(mr, r, pd);
+	if (r->kind->client && r->of != old.of)
+		rc = mr_peer_live(mr);
+	if (rc) {
+		take_off(mr);
+		become(mr, &old, old_pd);
+	} else {
+		mr_peer_drop_old(mr, &old);
+	}
+	return rc;
+}
+
 int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
 	unsigned access)
 {
-	struct mr_region r = changed(mr, flags, addr, length, access);
-	struct hca_pd *old = mr->pd;
+	struct mr_region r;
 	int rc;
 
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->key || !mr->kind->changeable)
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !mr->key || mr->withdrawn ||
+		!mr->kind->changeable || mr->epoch != proc_epoch())
 		return -EINVAL;
-	if (mr->epoch != proc_epoch())
+	if (!(flags & IBV_REREG_MR_CHANGE_PD))
+		pd = mr->pd;
+	if (!pd || pd->epoch != proc_epoch())
 		return -EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->epoch != proc_epoch()))
-		return -EINVAL;
-	rc = check_request(r.addr, r.length, r.iova, r.access);
-	if (!rc && has_window(mr))
-		rc = -EBUSY;
-	if (rc)
-		return rc;
-	withdraw(mr);
-	mr->addr = r.addr;
-	mr->length = r.length;
-	mr->iova = r.iova;
-	mr->access = r.access;
-	mr->kind = kind_of(r.access);
-	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
-		mr->pd = pd;
-		atomic_fetch_sub_explicit(&old->users, 1, memory_order_release);
-	}
-	begin_durable(mr);
-	publish(mr);
-	return 0;
+	if (has_window(mr))
+		return -EBUSY;
+	r = changed(mr, flags, addr, length, access);
+	rc = find_anew(flags, &r);
+	return rc ? rc : exchange(mr, &r, pd);
 }
 
 int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **out)

@@ -95,9 +95,10 @@ static int map_range(
 	return 0;
 }
 
-void mr_fd_drop(struct hca_mr *mr)
+int mr_fd_drop(struct hca_mr *mr)
 {
 	munmap(mr->of, mr->addr - (uintptr_t)mr->of + mr->length);
+	return 0;
 }
 
 int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,

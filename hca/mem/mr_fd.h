@@ -4,5 +4,5 @@
 
 struct hca_mr;
 
-/* Such a region is gone: unmaps what was mapped for it. */
-void mr_fd_drop(struct hca_mr *mr);
+/* Such a region is gone: unmaps what was mapped for it; 0. */
+int mr_fd_drop(struct hca_mr *mr);

@@ -3,6 +3,7 @@
 
 #include "hca/mem/dm.h"
 #include "hca/mem/mr_fd.h"
+#include "hca/mem/mr_peer.h"
 #include "hca/seg/seg_mr.h"
 
 const struct mr_kind mr_memory = {.shares = true, .changeable = true};
@@ -12,6 +13,12 @@ const struct mr_kind mr_on_demand = {.shares = true, .wanders = true, .changeabl
 const struct mr_kind mr_of_fd = {.shares = true, .drop = mr_fd_drop};
 
 const struct mr_kind mr_of_dm = {.drop = dm_drop};
+
+const struct mr_kind mr_peer = {
+	.shares = true, .changeable = true, .client = true, .drop = mr_peer_drop};
+
+/* Who maps pages cannot be held off while he is stopped. */
+const struct mr_kind mr_peer_lent = {.changeable = true, .client = true, .drop = mr_peer_drop};
 
 const struct mr_kind mr_null = {.flags = MR_NULL, .swallows = true};
 

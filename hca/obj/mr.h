@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/lock.h"
 #include "hca/obj/mr_kind.h"
 
 struct hca_pd;
@@ -31,6 +32,11 @@ struct hca_mr {
 	void *of;                   /* what the kind needs to know */
 	bool durable;               /* registered for persistent flushes, and counted */
 	uint8_t durability;         /* enum durability: what they can do */
+	bool withdrawn;             /* being deregistered: nobody uses it any more */
+	bool parted;                /* ... but its entry stays, in quarantine */
+	/* mr_peer.c: held while its client takes it away, or it becomes another */
+	struct lock lock;
+	bool dead; /* its client took it away: its key is not shown again */
 	/* share_state.c: the set of regions, by address; under its lock */
 	struct hca_mr *left, *right;
 	uint32_t prio;

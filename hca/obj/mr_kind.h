@@ -13,6 +13,12 @@ struct mr_kind {
 	bool wanders;    /* its addresses may lead to other pages at any time */
 	bool changeable; /* can be re-registered and advised */
 	bool swallows;   /* what is written to any address goes to hca_mr.of, and is never read */
-	/* What goes with the region, once nobody uses it.  NULL: nothing. */
-	void (*drop)(struct hca_mr *mr);
+	/* A peer client's: hca_mr.of is its struct peer_region, and it may go (hca/mem/mr_peer.h)
+	 */
+	bool client;
+	/*
+	 * What goes with the region, once nobody uses it.  NULL: nothing.  0; -errno: it did not
+	 * go, the region can be deregistered again.
+	 */
+	int (*drop)(struct hca_mr *mr);
 };

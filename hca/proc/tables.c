@@ -207,6 +207,11 @@ void table_hold_mr(uint32_t index)
 	atomic_store_explicit(&mrs.slot[index], &nothing, memory_order_release);
 }
 
+void table_return_mr(struct hca_mr *mr)
+{
+	atomic_store_explicit(&mrs.slot[mr->index], mr, memory_order_release);
+}
+
 void table_del_qp(uint32_t index)
 {
 	del(&qps, index);

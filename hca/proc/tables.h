@@ -35,6 +35,8 @@ void table_del_cq(uint32_t index);
 void table_del_mr(uint32_t index);
 /* The entry stays taken, with nothing in it, until table_del_mr(). */
 void table_hold_mr(uint32_t index);
+/* ... or until it is put back. */
+void table_return_mr(struct hca_mr *mr);
 void table_del_qp(uint32_t index);
 
 /*

@@ -14,6 +14,10 @@ void tree_root(char root[PATH_MAX])
 	strcpy(root, "/tree");
 }
 
+void tree_refresh_peers(void)
+{
+}
+
 static void takes_ours(void **state)
 {
 	static const char *const paths[] = {"/dev/infiniband", "/dev/infiniband/",
@@ -63,6 +67,15 @@ static void maps(void **state)
 			"/sys/class/infiniband_verbs/x", "/tree/sys/class/infiniband_verbs/x"},
 		{"/dev/infiniband/../../../../etc", PATH_OTHER, "/etc", "/etc"},
 		{"/dev/infiniband/../..", PATH_OTHER, "/", "//"},
+		{"/sys/kernel/mm/memory_peers/nv_mem/version", PATH_PEERS,
+			"/sys/kernel/mm/memory_peers/nv_mem/version",
+			"/tree/sys/kernel/mm/memory_peers/nv_mem/version"},
+		{"/sys/kernel/mm/memory_peers/..", PATH_OTHER, "/sys/kernel/mm", "/sys/kernel/mm/"},
+		{"/sys/module/nvidia_peermem/version", PATH_PEERS,
+			"/sys/module/nvidia_peermem/version",
+			"/tree/sys/module/nvidia_peermem/version"},
+		{"/sys/module/nv_peer_mem", PATH_PEERS, "/sys/module/nv_peer_mem",
+			"/tree/sys/module/nv_peer_mem"},
 		{"/dev/scif", PATH_SCIF, "/dev/scif", "/dev/null"},
 		{"/dev//mic/./scif", PATH_SCIF, "/dev/mic/scif", "/dev/null"},
 		{"/dev/scif/../mic/scif/", PATH_SCIF, "/dev/mic/scif", "/dev/null/"},

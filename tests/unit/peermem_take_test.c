@@ -63,10 +63,11 @@ static const struct peer_time fake_time = {read_fake, pass};
 
 /* ---- the stage ---- */
 
-static void count_revoked(struct peer_region *r)
+static int count_revoked(struct peer_region *r)
 {
 	assert_false(peer_region_is_live(r));
 	revoked++;
+	return 0;
 }
 
 static int make(struct peer_region **r)

@@ -29,9 +29,10 @@ static int begin(void **state)
 	return peer_generation_use('W');
 }
 
-static void revoke_nothing(struct peer_region *r)
+static int revoke_nothing(struct peer_region *r)
 {
 	(void)r;
+	return 0;
 }
 
 static int make(struct peer_region **r)

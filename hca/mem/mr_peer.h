@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Regions of peer clients' memory (docs/peermem.md), where that is memory at addresses of this
+ * process.  hca_mr.of is their struct peer_region.
+ */
+#pragma once
+
+#include "hca/obj/mr.h"
+#include "peermem/region.h"
+
+/*
+ * Asks the clients whose the range of r is; they may take their time.  1: r has address, kind and
+ * of; mr_peer_live() or mr_peer_abandon() must follow in this thread.  0: nobody's.  -errno, which
+ * is in the log: what the client answered; -EINVAL that was garbage, or access asks for pages on
+ * demand; -EFAULT there is no such memory; -EOPNOTSUPP it lies in several pieces; -ENOMEM.  Either
+ * way t has who was asked.
+ */
+int mr_peer_claim(struct mr_region *r, struct peer_trace *t);
+
+/*
+ * The region was added with what mr_peer_claim() found: from now on its client may take the memory
+ * away.  -EINVAL: it did already; the region is to be deregistered.
+ */
+int mr_peer_live(struct hca_mr *mr);
+
+/* Instead: gives back what was claimed. */
+void mr_peer_abandon(const struct mr_region *r);
+
+/* Where the program registered it. */
+uint64_t mr_peer_addr(const struct hca_mr *mr);
+
+/* Did its client take it away?  A guess, but for who holds mr->lock. */
+bool mr_peer_gone(const struct mr_region *r);
+
+/*
+ * Nobody uses the region any more: gives the memory back.  Waits for the client's callbacks.  0;
+ * -EDEADLK in a function of the client about this very region; -ETIMEDOUT: one did not end in 10 s.
+ */
+int mr_peer_drop(struct hca_mr *mr);
+
+/* The same of what it was before it became another; what does not go is left as it is. */
+void mr_peer_drop_old(struct hca_mr *mr, const struct mr_region *old);

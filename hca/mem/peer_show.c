@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/mem/peer_show.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "hca/proc/proc.h"
+#include "peermem/registry.h"
+
+_Static_assert((int)PEER_STATS <= (int)SEG_PEER_COUNTS, "all are shown");
+
+static struct lock lock;
+
+/* The counters of a new entry; NULL: there is no room. */
+static _Atomic uint64_t *place(const char *name, const char *version)
+{
+	struct seg_peer *p = proc_seg()->peer, *end = p + SEG_PEERS;
+
+	while (p < end && atomic_load_explicit(&p->shown, memory_order_relaxed))
+		p++;
+	if (p == end) {
+		log_line(LOG_LVL_WARN, "peer client %s is not shown: there is no room", name);
+		return NULL;
+	}
+	snprintf(p->name, sizeof p->name, "%s", name);
+	snprintf(p->version, sizeof p->version, "%s", version);
+	atomic_store_explicit(&p->shown, 1, memory_order_release);
+	return p->count;
+}
+
+void peer_show(void)
+{
+	if (!peer_registry_any())
+		return;
+	lock_take(&lock);
+	peer_registry_show(place);
+	lock_drop(&lock);
+}
+
+void peer_show_forked_child(void)
+{
+	const struct lock open = {.word = 0};
+
+	lock = open;
+}

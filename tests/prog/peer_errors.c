@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What peer clients and programs do wrong with registrations: the program gets the errno, the log
+ * names client, step and reason, and the client has back what it gave.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/peer_device.h"
+#include "tests/lib/verbs_pair.h"
+
+enum {
+	SIZE = 1 << 20,
+	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE
+};
+
+static char log_file[256];
+static struct ibv_pd *pd;
+
+static void check_balance(void)
+{
+	CHECK_EQ(peer_device.unmaps, peer_device.maps);
+	CHECK_EQ(peer_device.puts, peer_device.gets);
+	CHECK_EQ(peer_device.releases, peer_device.acquires);
+}
+
+/* ---- registrations that fail ---- */
+
+static const struct {
+	enum peer_fault fault;
+	int error;
+	const char *line; /* after "asked: device answered 1; " */
+} faults[] = {
+	{PEER_NO_PAGES, ENOMEM, "get_pages: Cannot allocate memory"},
+	{PEER_POSITIVE, EINVAL, "get_pages: Invalid argument (the answer is neither 0 nor"},
+	{PEER_NO_MAP, EIO, "dma_map: Input/output error"},
+	{PEER_NO_TABLE, EINVAL, "its table: Invalid argument ("},
+	{PEER_NO_NMAP, EINVAL, "its table: Invalid argument ("},
+	{PEER_SHORT, EINVAL, "its table: Invalid argument (the entries do not cover the range)"},
+	{PEER_MISALIGNED, EINVAL, "its table: Invalid argument ("},
+	{PEER_EMPTY, EINVAL, "its table: Invalid argument ("},
+	{PEER_PIECES, EOPNOTSUPP,
+		"ibv_reg_mr: Operation not supported (its memory lies in several"},
+	{PEER_NOWHERE, EFAULT, "ibv_reg_mr: Bad address (its addresses are not memory"},
+	{PEER_PAGE_SIZE, EINVAL, "get_page_size: Invalid argument (not a power of two"},
+	{PEER_TAKEN_INSIDE, EINVAL, "dma_map: Invalid argument (the client took the memory away)"},
+};
+
+static unsigned lines_of_failure(const char *line)
+{
+	char text[256];
+
+	snprintf(text, sizeof text, "peer clients asked: device answered 1; %s", line);
+	return lines_with(log_file, text);
+}
+
+static void registrations_that_fail(void)
+{
+	struct ibv_mr *mr;
+
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+		const unsigned before = lines_of_failure(faults[i].line);
+
+		check_case("fault %d: %s", faults[i].fault, faults[i].line);
+		peer_device.fault = faults[i].fault;
+		errno = 0;
+		CHECK(ibv_reg_mr(pd, peer_device.addr + 100, 300000, ALL) == NULL);
+		CHECK_EQ(errno, faults[i].error);
+		CHECK_EQ(lines_of_failure(faults[i].line), before + 1);
+		check_balance();
+	}
+	CHECK_EQ(peer_device.inside_answer, -EDEADLK);
+	check_case("afterwards all is well");
+	mr = ibv_reg_mr(pd, peer_device.addr + 100, 300000, ALL);
+	CHECK(mr != NULL);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	check_balance();
+}
+
+/* Not the client's, and nobody's. */
+static void beyond(void)
+{
+	check_case("ranges that are not the device's");
+	errno = 0;
+	CHECK(ibv_reg_mr(pd, peer_device.addr + SIZE - 100, 101, ALL) == NULL);
+	CHECK_EQ(errno, EFAULT);
+	CHECK_EQ(lines_with(log_file, "asked: device answered 0; as memory of the program: "), 1);
+	errno = 0;
+	CHECK(ibv_reg_mr(pd, peer_device.addr, 100, ALL | IBV_ACCESS_ON_DEMAND) == NULL);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(lines_with(log_file, "cannot be registered on demand"), 1);
+	CHECK(ibv_reg_mr(pd, peer_device.addr, 0, ALL) == NULL);
+	check_balance();
+}
+
+/* ---- registering in the wrong place ---- */
+
+static void *nested;
+
+static void register_in_acquire(void)
+{
+	struct peer_device saved = peer_device;
+
+	CHECK(!peer_device_open("inner", 65536, 0));
+	peer_device = saved;
+	CHECK(ibv_reg_mr(pd, &nested, sizeof nested, ALL) == NULL);
+	CHECK_EQ(errno, EDEADLK);
+	peer_device_close(); /* refused, too */
+	peer_device.handle = saved.handle;
+}
+
+static void inside_acquire(void)
+{
+	struct ibv_mr *mr;
+
+	check_case("calls inside acquire");
+	peer_device.in_acquire = register_in_acquire;
+	mr = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
+	CHECK(mr != NULL);
+	CHECK_EQ(lines_with(log_file, "it registers inside acquire of device"), 1);
+	CHECK_EQ(lines_with(log_file, "refused to unregister inside acquire of device"), 1);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	check_balance();
+}
+
+static struct ibv_mr *leaving;
+
+static void dereg_in_unmap(void)
+{
+	CHECK_EQ(ibv_dereg_mr(leaving), EDEADLK);
+}
+
+/* The client's own function deregisters what is being deregistered. */
+static void dereg_inside(void)
+{
+	check_case("ibv_dereg_mr inside dma_unmap");
+	leaving = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
+	CHECK(leaving != NULL);
+	peer_device.in_unmap = dereg_in_unmap;
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(ibv_dereg_mr(leaving), 0);
+	check_balance();
+}
+
+static void names(void)
+{
+	struct peer_device saved = peer_device;
+
+	check_case("a name that is taken");
+	CHECK(!peer_device_open("device", 65536, 0));
+	CHECK_EQ(lines_with(log_file, "peer client device refused: the name is taken"), 1);
+	peer_device = saved;
+}
+
+/* ---- ibv_rereg_mr ---- */
+
+static void rereg(void)
+{
+	void *own = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(pd, own, 65536, ALL);
+	const unsigned maps = peer_device.maps;
+	struct ibv_pd *other = ibv_alloc_pd(pd->context);
+	const int move = IBV_REREG_MR_CHANGE_TRANSLATION;
+
+	check_case("ibv_rereg_mr");
+	CHECK_EQ(ibv_rereg_mr(mr, move, NULL, peer_device.addr, 5000, ALL), 0);
+	CHECK_EQ(peer_device.maps, maps + 1);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
+	CHECK_EQ(peer_device.maps, maps + 1);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), 0);
+	CHECK_EQ(peer_device.maps, maps + 2);
+	CHECK_EQ(peer_device.unmaps, peer_device.maps - 1);
+	peer_device.fault = PEER_NO_MAP; /* it stays as it was */
+	CHECK_EQ(ibv_rereg_mr(mr, move, NULL, peer_device.addr + 4096, 5000, ALL),
+		IBV_REREG_MR_ERR_INPUT);
+	CHECK_EQ(errno, EIO);
+	CHECK_EQ(peer_device.unmaps, peer_device.maps - 1);
+	CHECK_EQ(ibv_rereg_mr(mr, move, NULL, own, 65536, ALL), 0);
+	check_balance();
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(ibv_dealloc_pd(other), 0);
+	munmap(own, 65536);
+}
+
+/* ---- the callback ---- */
+
+static void callback(void)
+{
+	struct ibv_mr *mr;
+	uint64_t context;
+
+	check_case("contexts that mean nothing");
+	CHECK_EQ(peer_device_take(0), 0);
+	CHECK_EQ(peer_device_take(123456789), 0);
+	mr = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
+	CHECK(mr != NULL);
+	context = peer_device.last;
+	check_case("taken away twice");
+	CHECK_EQ(peer_device_take(context), 0);
+	CHECK_EQ(peer_device.puts, peer_device.gets);
+	CHECK_EQ(peer_device.releases, peer_device.acquires - 1);
+	CHECK_EQ(peer_device_take(context), 0);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(peer_device_take(context), 0);
+	check_balance();
+}
+
+/* It waits a second for them, and then they are dead. */
+static void unregister_with_regions(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
+
+	check_case("a client that goes while it has a region");
+	CHECK(mr != NULL);
+	peer_device_close();
+	check_balance();
+	CHECK_EQ(lines_with(log_file, "device unregistered with 1 live regions: they are dead"), 1);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	check_balance();
+	CHECK(ibv_reg_mr(pd, peer_device.addr, 100, ALL) == NULL);
+	CHECK_EQ(errno, EFAULT);
+}
+
+int main(void)
+{
+	const char *dir = getenv("WEFT_RUNTIME_DIR");
+	char spec[sizeof log_file + 8];
+
+	snprintf(log_file, sizeof log_file, "%s/peer_errors.log", dir ? dir : "/tmp");
+	snprintf(spec, sizeof spec, "info:%s", log_file);
+	setenv("WEFT_LOG", spec, 1);
+	if (!peer_device_open("device", SIZE, 0))
+		die("the client was refused");
+	pd = ibv_alloc_pd(vp_open());
+	registrations_that_fail();
+	beyond();
+	inside_acquire();
+	dereg_inside();
+	names();
+	rereg();
+	callback();
+	unregister_with_regions();
+	return check_result();
+}

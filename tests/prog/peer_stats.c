@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What is counted of peer clients: the eight files, summed over processes, of which some have
+ * ended; the modules that libraries look for; weft status.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/peer_device.h"
+#include "tests/lib/verbs_pair.h"
+
+#define DIRECTORY "/sys/kernel/mm/memory_peers/"
+
+enum { SIZE = 1 << 20, LENGTH = 300000, PIECES = 2, REGIONS = 3 };
+
+/* The content of a file, without its newline; "" if it cannot be read. */
+static const char *content(const char *path)
+{
+	static char text[128];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void check_count(const char *file, long want)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, DIRECTORY "nv_mem/%s", file);
+	check_case("%s", file);
+	CHECK_EQ(atol(content(path)), want);
+	CHECK(*content(path));
+}
+
+static void check_counts(long regions, long gone, long taken)
+{
+	check_count("num_alloc_mrs", regions);
+	check_count("num_dealloc_mrs", gone);
+	check_count("num_reg_pages", PIECES * regions);
+	check_count("num_dereg_pages", PIECES * gone);
+	check_count("num_reg_bytes", LENGTH * regions);
+	check_count("num_dereg_bytes", LENGTH * gone);
+	check_count("num_free_callbacks", taken);
+}
+
+static void make_regions(struct ibv_mr **mr)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(vp_open());
+
+	for (int i = 0; i < REGIONS; i++)
+		CHECK((mr[i] = ibv_reg_mr(pd, peer_device.addr, LENGTH, 0)) != NULL);
+}
+
+/* Ends with two of three regions. */
+static void other(int fd, void *arg)
+{
+	struct ibv_mr *mr[REGIONS];
+
+	(void)arg;
+	if (!peer_device_open("nv_mem", SIZE, 0))
+		die("the client was refused");
+	make_regions(mr);
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(ibv_dereg_mr(mr[0]), 0);
+	vp_sync(fd);
+	vp_sync(fd);
+}
+
+static void check_files(void)
+{
+	DIR *dir = opendir(DIRECTORY "nv_mem");
+	int n = 0;
+
+	check_case("files");
+	CHECK(dir != NULL);
+	for (const struct dirent *d; dir && (d = readdir(dir));)
+		n += d->d_name[0] != '.';
+	CHECK_EQ(n, 8);
+	if (dir)
+		closedir(dir);
+	CHECK(!strcmp(content(DIRECTORY "nv_mem/version"), "2.5"));
+	CHECK(!strcmp(content("/sys/module/nvidia_peermem/version"), "2.5"));
+	CHECK(!strcmp(content("/sys/module/nv_peer_mem/version"), "2.5"));
+	CHECK_FAILS(access(DIRECTORY "other/version", F_OK), ENOENT);
+	CHECK_FAILS(open(DIRECTORY "nv_mem/version", O_WRONLY), EACCES);
+}
+
+static void check_status(void)
+{
+	const char *weftd = getenv("WEFT_DAEMON");
+	char command[512];
+	json_t *status, *peer;
+	FILE *f;
+
+	check_case("weft status");
+	if (!weftd || strlen(weftd) < 2)
+		die("WEFT_DAEMON is not set");
+	/* weft lies beside weftd. */
+	snprintf(command, sizeof command, "%.*s status --json", (int)strlen(weftd) - 1, weftd);
+	f = popen(command, "r");
+	status = f ? json_loadf(f, 0, NULL) : NULL;
+	if (f)
+		pclose(f);
+	peer = json_array_get(json_object_get(status, "peers"), 0);
+	CHECK(!strcmp("nv_mem", json_string_value(json_object_get(peer, "name")) ?: ""));
+	CHECK_EQ(json_integer_value(json_object_get(peer, "processes")), 1);
+	CHECK_EQ(json_integer_value(json_object_get(peer, "num_alloc_mrs")), 2 * REGIONS);
+	CHECK_EQ(json_integer_value(json_object_get(peer, "stale_callbacks")), 1);
+	json_decref(status);
+}
+
+int main(void)
+{
+	struct ibv_mr *mr[REGIONS];
+	struct vp_child c;
+
+	check_case("nobody yet");
+	CHECK_FAILS(access(DIRECTORY "nv_mem/version", F_OK), ENOENT);
+	CHECK_FAILS(access("/sys/module/nvidia_peermem/version", F_OK), ENOENT);
+	c = vp_fork(other, NULL);
+	vp_sync(c.fd);
+	check_counts(REGIONS, 2, 1);
+	vp_sync(c.fd);
+	vp_join(&c);
+	if (!peer_device_open("nv_mem", SIZE, 0))
+		die("the client was refused");
+	make_regions(mr);
+	check_counts(2 * REGIONS, 2, 1);
+	check_files();
+	for (int i = 0; i < REGIONS; i++)
+		CHECK_EQ(ibv_dereg_mr(mr[i]), 0);
+	check_counts(2 * REGIONS, 2 + REGIONS, 1);
+	CHECK_EQ(peer_device_take(12345), 0);
+	check_counts(2 * REGIONS, 2 + REGIONS, 2);
+	check_status();
+	return check_result();
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A client takes memory away that is registered: idle, under load, from another thread, while the
+ * other process is stopped or killed.  Once its callback has returned nobody touches the bytes, and
+ * requests end as documented.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
+#include "tests/lib/peer_device.h"
+#include "tests/lib/verbs_pair.h"
+
+enum {
+	SIZE = 4 << 20,
+	ROUNDS = 10000,
+	LOADED = 40,
+	STOPS = 10,
+	MARK = 0x5a,
+	STOP_MS = 20,
+	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+	      IBV_ACCESS_REMOTE_ATOMIC
+};
+
+static void use_device(struct vp_end *e)
+{
+	e->mr = ibv_reg_mr(e->pd, peer_device.addr, SIZE, ALL);
+	if (!e->mr)
+		die("ibv_reg_mr of the device");
+	e->buf = peer_device.addr;
+}
+
+static void drop_device(struct vp_end *e)
+{
+	CHECK_EQ(ibv_dereg_mr(e->mr), 0);
+	e->mr = NULL;
+	e->buf = NULL;
+	CHECK_EQ(peer_device.puts, peer_device.gets);
+	CHECK_EQ(peer_device.releases, peer_device.acquires);
+}
+
+static void *take(void *arg)
+{
+	CHECK_EQ(peer_device_take(*(uint64_t *)arg), 0);
+	return NULL;
+}
+
+static void take_in_thread(void)
+{
+	uint64_t context = peer_device.last;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, take, &context))
+		die("pthread_create");
+	pthread_join(t, NULL);
+}
+
+/* ---- what requests get ---- */
+
+static void want_error(struct ibv_cq *cq, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	CHECK(vp_poll(cq, &wc, VP_DEADLINE_MS));
+	CHECK_EQ(wc.status, status);
+}
+
+enum use { LOCAL_USE, REMOTE_USE, RECEIVE_USE, USES };
+
+/* b's memory is the device's, and dead. */
+static void use_dead(struct vp_end *a, struct vp_end *b, enum use use, size_t len)
+{
+	const struct vp_addr to_a = vp_addr(a), to_b = vp_addr(b);
+
+	check_case("use %d of %zu dead bytes", use, len);
+	if (use == LOCAL_USE) {
+		CHECK_EQ(vp_post_send(b, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, len, &to_a, 0),
+			0);
+		want_error(b->scq, IBV_WC_LOC_PROT_ERR);
+	} else if (use == REMOTE_USE) {
+		CHECK_EQ(vp_post_send(a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, len, &to_b, 0),
+			0);
+		want_error(a->scq, IBV_WC_REM_ACCESS_ERR);
+	} else {
+		CHECK_EQ(vp_post_send(a, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, len, NULL, 0), 0);
+		want_error(a->scq, IBV_WC_REM_OP_ERR);
+		want_error(b->rcq, IBV_WC_LOC_PROT_ERR);
+	}
+}
+
+static void completions(void)
+{
+	static const size_t lengths[] = {8, 100000};
+	struct vp_opts o = vp_defaults();
+	struct vp_end a, b;
+
+	o.len = 1 << 20;
+	vp_pair(&a, &b, &o);
+	CHECK_EQ(ibv_dereg_mr(b.mr), 0);
+	munmap(b.buf, b.len);
+	for (int i = 0; i < USES * 2; i++) {
+		use_device(&b);
+		memset(peer_device.store, MARK, SIZE);
+		vp_reconnect(&a, &b);
+		if (i / 2 == RECEIVE_USE)
+			CHECK_EQ(vp_post_recv(&b, 1, 0, lengths[i % 2]), 0);
+		CHECK_EQ(peer_device_take(peer_device.last), 0);
+		use_dead(&a, &b, i / 2, lengths[i % 2]);
+		CHECK(pattern_all(peer_device.store, SIZE, MARK));
+		drop_device(&b);
+	}
+	b.buf = NULL;
+	vp_pair_free(&a, &b);
+}
+
+/* A window is of no use once the region under it is dead. */
+static void window(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end a, b;
+	struct ibv_mw *mw;
+	struct ibv_mw_bind bind = {.wr_id = 7, .send_flags = IBV_SEND_SIGNALED};
+	struct vp_addr to;
+	struct ibv_wc wc;
+
+	check_case("a window");
+	vp_pair(&a, &b, &o);
+	CHECK_EQ(ibv_dereg_mr(b.mr), 0);
+	munmap(b.buf, b.len);
+	b.mr = ibv_reg_mr(b.pd, peer_device.addr, SIZE, ALL | IBV_ACCESS_MW_BIND);
+	b.buf = peer_device.addr;
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){.mr = b.mr,
+		.addr = (uintptr_t)b.buf,
+		.length = 4096,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	CHECK_EQ(ibv_bind_mw(b.qp, mw, &bind), 0);
+	CHECK(vp_want(b.scq, &wc, IBV_WC_SUCCESS, 7));
+	to = vp_addr(&b);
+	to.rkey = mw->rkey;
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to, 0), 0);
+	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1));
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(ibv_dereg_mr(b.mr), EBUSY);
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to, 0), 0);
+	want_error(a.scq, IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	drop_device(&b);
+	vp_pair_free(&a, &b);
+}
+
+/* ---- idle ---- */
+
+static void idle(void)
+{
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+
+	check_case("taken away idle");
+	for (int i = 0; i < ROUNDS && !check_failures(); i++) {
+		struct ibv_mr *mr = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
+
+		CHECK(mr != NULL);
+		CHECK_EQ(peer_device_take(peer_device.last), 0);
+		CHECK_EQ(peer_device.unmaps, peer_device.maps);
+		CHECK_EQ(ibv_dereg_mr(mr), 0);
+	}
+	CHECK_EQ(peer_device.releases, peer_device.acquires);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+/* Another thread takes it away before the registration has returned. */
+static void while_registering(void)
+{
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+
+	check_case("taken away while it is registered");
+	for (int i = 0; i < 50; i++) {
+		struct ibv_mr *mr;
+
+		peer_device.fault = PEER_TAKEN_EARLY;
+		mr = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
+		CHECK(mr != NULL);
+		while (__atomic_load_n(&peer_device.puts, __ATOMIC_RELAXED) < peer_device.gets)
+			usleep(100);
+		CHECK_EQ(ibv_dereg_mr(mr), 0);
+	}
+	CHECK_EQ(peer_device.releases, peer_device.acquires);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+/* ---- under load ---- */
+
+/* Writes into the other's memory until that fails; tells how. */
+static void write_on(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr peer;
+	struct vp_end e;
+	struct ibv_wc wc;
+
+	(void)arg;
+	o.len = SIZE;
+	vp_make(&e, vp_open(), &o);
+	memset(e.buf, 1, SIZE);
+	while (vp_hear(fd)) {
+		if (vp_get_state(&e) != IBV_QPS_RESET)
+			CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
+		peer = vp_meet(&e, fd);
+		vp_sync(fd);
+		do {
+			CHECK_EQ(vp_post_send(&e, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, SIZE,
+					 &peer, 0),
+				0);
+			if (!vp_poll(e.scq, &wc, VP_DEADLINE_MS))
+				die("a request never ended");
+		} while (wc.status == IBV_WC_SUCCESS);
+		vp_tell(fd, wc.status);
+	}
+	vp_free(&e);
+}
+
+/* The load runs. */
+static void begin(struct vp_end *e, int fd)
+{
+	use_device(e);
+	memset(peer_device.store, 0, SIZE);
+	if (vp_get_state(e) != IBV_QPS_RESET)
+		CHECK_EQ(vp_state(e, IBV_QPS_RESET), 0);
+	vp_tell(fd, 1);
+	vp_meet(e, fd);
+	vp_sync(fd);
+	while (!*(volatile uint8_t *)peer_device.store)
+		;
+}
+
+static void make_owner(struct vp_end *e)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.len = 0;
+	vp_make(e, vp_open(), &o);
+}
+
+static void under_load(void)
+{
+	struct vp_child c = vp_fork(write_on, NULL);
+	struct vp_end e;
+
+	check_case("taken away under load");
+	make_owner(&e);
+	for (int i = 0; i < LOADED; i++) {
+		begin(&e, c.fd);
+		if (i % 2)
+			take_in_thread();
+		else
+			CHECK_EQ(peer_device_take(peer_device.last), 0);
+		memset(peer_device.store, MARK, SIZE);
+		CHECK_EQ(vp_hear(c.fd), IBV_WC_REM_ACCESS_ERR);
+		CHECK(pattern_all(peer_device.store, SIZE, MARK));
+		drop_device(&e);
+	}
+	vp_tell(c.fd, 0);
+	vp_join(&c);
+	vp_free(&e);
+}
+
+static void *go_on_later(void *arg)
+{
+	const struct vp_child *c = arg;
+
+	usleep(STOP_MS * 1000);
+	kill(c->pid, SIGCONT);
+	return NULL;
+}
+
+/* A process that is stopped in the middle of a copy is waited for (docs/limits.md). */
+static void while_stopped(void)
+{
+	struct vp_child c = vp_fork(write_on, NULL);
+	struct vp_end e;
+	pthread_t t;
+
+	check_case("taken away while the other process is stopped");
+	make_owner(&e);
+	for (int i = 0; i < STOPS; i++) {
+		begin(&e, c.fd);
+		vp_stop(&c);
+		if (pthread_create(&t, NULL, go_on_later, &c))
+			die("pthread_create");
+		CHECK_EQ(peer_device_take(peer_device.last), 0);
+		memset(peer_device.store, MARK, SIZE);
+		pthread_join(t, NULL);
+		CHECK_EQ(vp_hear(c.fd), IBV_WC_REM_ACCESS_ERR);
+		CHECK(pattern_all(peer_device.store, SIZE, MARK));
+		drop_device(&e);
+	}
+	vp_tell(c.fd, 0);
+	vp_join(&c);
+	vp_free(&e);
+}
+
+static void while_killed(void)
+{
+	struct vp_end e;
+
+	check_case("taken away while the other process is killed");
+	make_owner(&e);
+	for (int i = 0; i < STOPS; i++) {
+		struct vp_child c = vp_fork(write_on, NULL);
+
+		begin(&e, c.fd);
+		if (i % 2)
+			vp_stop(&c);
+		kill(c.pid, SIGKILL);
+		CHECK_EQ(peer_device_take(peer_device.last), 0);
+		memset(peer_device.store, MARK, SIZE);
+		vp_kill_join(&c);
+		CHECK(pattern_all(peer_device.store, SIZE, MARK));
+		drop_device(&e);
+	}
+	vp_free(&e);
+}
+
+/* ---- a forked child ---- */
+
+static void child(struct ibv_mr *mr)
+{
+	const struct peer_device before = peer_device;
+	struct ibv_mr *own;
+	struct ibv_pd *pd;
+
+	CHECK_EQ(peer_device_take(before.last), 0);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(peer_device.unmaps, before.unmaps);
+	CHECK_EQ(peer_device.releases, before.releases);
+	pd = ibv_alloc_pd(vp_open());
+	own = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
+	CHECK(own != NULL);
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(peer_device.unmaps, before.unmaps + 1);
+	CHECK_EQ(ibv_dereg_mr(own), 0);
+	peer_device_close();
+}
+
+static void inherited(int fd, void *arg)
+{
+	(void)fd;
+	child(arg);
+}
+
+static void fork_with_region(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(vp_open());
+	struct ibv_mr *mr = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
+	struct vp_child c;
+
+	check_case("a forked child");
+	c = vp_fork(inherited, mr);
+	vp_join(&c);
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(peer_device.releases, peer_device.acquires);
+}
+
+static void all_of(unsigned flags)
+{
+	if (!peer_device_open("device", SIZE, flags))
+		die("the client was refused");
+	completions();
+	window();
+	idle();
+	while_registering();
+	under_load();
+	while_stopped();
+	while_killed();
+	fork_with_region();
+	peer_device_close();
+}
+
+int main(void)
+{
+	all_of(0);
+	return check_result();
+}

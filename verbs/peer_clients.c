@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "verbs/peer_clients.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "peermem/registry.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* A client that opens the device itself does not wait for that. */
+static __thread bool loading __attribute__((tls_model("initial-exec")));
+
+static int count_one(const struct peer_client *c, void *arg)
+{
+	(void)c;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static unsigned count_clients(void)
+{
+	unsigned n = 0;
+
+	peer_registry_each(count_one, &n);
+	return n;
+}
+
+/* Its own, not that of a library which it needs: libc has a function of that name. */
+static bool is_of(void *library, void *symbol)
+{
+	struct link_map *of = NULL, *has = NULL;
+	Dl_info info;
+
+	return symbol && dladdr1(symbol, &info, (void **)&of, RTLD_DL_LINKMAP) &&
+	       dlinfo(library, RTLD_DI_LINKMAP, &has) == 0 && of == has;
+}
+
+/* What module_init() of the kernel makes of a client's own name. */
+static int start(void *library)
+{
+	void *symbol = dlsym(library, "init_module");
+	int (*init)(void) = (int (*)(void))symbol;
+
+	return is_of(library, symbol) ? init() : 0;
+}
+
+static void load(const char *path)
+{
+	const unsigned before = count_clients();
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int rc;
+
+	if (!library) {
+		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: %s", dlerror());
+		return;
+	}
+	rc = start(library);
+	if (rc)
+		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: init_module of %s answered %d", path,
+			rc);
+	else if (count_clients() == before)
+		log_line(LOG_LVL_WARN, "WEFT_PEER_CLIENTS: %s registers no peer client", path);
+	else
+		log_line(LOG_LVL_INFO, "WEFT_PEER_CLIENTS: %s loaded", path);
+}
+
+static void load_all(void)
+{
+	const char *named = secure_getenv("WEFT_PEER_CLIENTS");
+	char *list = named && *named ? strdup(named) : NULL, *rest = list, *path;
+
+	loading = true;
+	while ((path = strsep(&rest, ":")))
+		if (*path)
+			load(path);
+	loading = false;
+	free(list);
+}
+
+void peer_clients_load(void)
+{
+	const int saved = errno;
+
+	if (!loading)
+		pthread_once(&once, load_all);
+	errno = saved;
+}
