@@ -45,7 +45,7 @@ static bool is_implicit(uint64_t addr, uint64_t length, unsigned access)
 	return access & IBV_ACCESS_ON_DEMAND && !addr && length == SIZE_MAX;
 }
 
-static int check_access(uint64_t addr, uint64_t length, unsigned access)
+int mr_check_access(uint64_t addr, uint64_t length, unsigned access)
 {
 	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_OPTIONAL))
 		return refuse(-EINVAL, "unknown access flags", addr, length);
@@ -61,7 +61,7 @@ static int check_request(uint64_t addr, uint64_t length, uint64_t iova, unsigned
 
 	if (!length || addr + length < addr || iova + length < iova)
 		return refuse(-EINVAL, "the range is empty or wraps around", addr, length);
-	rc = check_access(addr, length, access);
+	rc = mr_check_access(addr, length, access);
 	if (rc || access & IBV_ACCESS_ON_DEMAND)
 		return rc;
 	rc = mapped_check(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
@@ -88,7 +88,8 @@ static void count_bytes(uint64_t length, bool add)
 static void begin_durable(struct hca_mr *mr)
 {
 	mr->durable = mr->access & IBV_ACCESS_FLUSH_PERSISTENT;
-	mr->durability = persist_kind(mr->addr, mr->length, mr->access);
+	mr->durability =
+		mr->kind->io ? DURABLE_NEVER : persist_kind(mr->addr, mr->length, mr->access);
 	if (mr->durable)
 		persist_add(mr->durability);
 }
@@ -172,6 +173,8 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	begin_durable(mr);
+	if (mr->kind->io)
+		agent_hold(); /* peers' requests are its work */
 	publish(mr);
 	*out = mr;
 	return 0;
@@ -257,6 +260,8 @@ int hca_mr_dereg(struct hca_mr *mr)
 		pd_pass_landers(mr->pd);
 		peers_sweep();
 		mr->key = 0;
+		if (mr->kind->io)
+			agent_drop();
 		if (mr->kind->drop)
 			mr->kind->drop(mr);
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
