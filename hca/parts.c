@@ -5,9 +5,11 @@
 #include "hca/mem/mem_part.h"
 #include "hca/proc/parts.h"
 #include "hca/run/datagram.h"
+#include "hca/run/own_bytes.h"
 #include "hca/run/route.h"
 #include "hca/run/run_part.h"
 
 const struct proc_part *const proc_parts[] = {&run_part, &mem_part, NULL};
 
-const struct proc_calls proc_calls = {.datagram = datagram_send, .find_srq = route_srq};
+const struct proc_calls proc_calls = {
+	.datagram = datagram_send, .find_srq = route_srq, .owned = &own_bytes};

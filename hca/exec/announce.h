@@ -54,6 +54,7 @@ struct exec {
 	 * the requester can find it; others: it is not known yet.  NULL in weftd.
 	 */
 	int (*find_srq)(struct work *w, uint32_t srqn, const struct end **out);
+	const struct owned_calls *owned;      /* hca/exec/owned.h; NULL in weftd */
 	const _Atomic uint64_t *restarted_ns; /* of the fabric page; NULL: none */
 	struct late_event *late;              /* where to put off events of others; NULL: not now */
 };

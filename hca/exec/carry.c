@@ -113,7 +113,7 @@ enum move_result carry(
 {
 	const struct way *way = src->way->rank > dst->way->rank ? src->way : dst->way;
 
-	return held->busy ? carry_busy(w) : way->move(w, src, dst, held);
+	return held->what & HELD_CHANGES ? carry_busy(w) : way->move(w, src, dst, held);
 }
 
 /* What a way does with a move, one of whose lists is of far. */

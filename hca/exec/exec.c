@@ -222,6 +222,10 @@ static enum run_end leave_to_another(struct work *w)
 	/* A flush of our own memory, which blocks. */
 	if (w->op->kind == OP_FLUSH && !w->mem->view.pid)
 		return RUN_BUDGET;
+	if (w->for_worker) {
+		w->for_worker = false;
+		return RUN_BUDGET;
+	}
 	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
 	if (exec_agent_hand_back(w->req))
 		park_end(w->req->qp);

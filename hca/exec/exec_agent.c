@@ -105,6 +105,15 @@ bool exec_agent_later(const struct work *w)
 	return w->req->view.pid || !w->x->may_wait;
 }
 
+enum move_result exec_agent_lane(const struct work *w)
+{
+	const struct view *other = end_is_here(w->req) ? &w->resp->view : &w->req->view;
+
+	if (other->pid && other->path)
+		atomic_store_explicit(&other->path->blocks, 1, memory_order_relaxed);
+	return MOVE_LATER;
+}
+
 static enum move_result run(
 	struct work *w, struct move *m, struct agent_call *c, const struct held *held)
 {

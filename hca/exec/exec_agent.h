@@ -32,6 +32,9 @@ enum move_result exec_agent_persist(struct work *w, struct payload *range, const
 /* True if the requester itself must execute w, in a thread that may sleep. */
 bool exec_agent_later(const struct work *w);
 
+/* Leaves w, and what is left of this queue pair's work from now on, to its lane: MOVE_LATER. */
+enum move_result exec_agent_lane(const struct work *w);
+
 /*
  * cma to v's process was refused (MOVE_REFUSED) although both ends had allowed it.  True: from now
  * on its agent is asked, which it was told to start.

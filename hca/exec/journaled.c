@@ -10,12 +10,10 @@
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/word.h"
 
-bool journaled_covers(const struct payload *p, const struct held *held)
+/* Is what comes into it, memory of the responder, noted? */
+static bool is_covered(const struct payload *p, const struct held *held)
 {
-	for (unsigned i = p->held_at; i < held->n; i++)
-		if (held->mr[i].mr->flags & MR_JOURNALED)
-			return true;
-	return false;
+	return held_flagged(held, p->held_at, MR_JOURNALED);
 }
 
 static uint32_t pid_of(const struct view *v)
@@ -149,8 +147,7 @@ enum move_result journaled_move(
 		return carry(w, src, dst, held);
 	}
 	dst->way = dst->under;
-	return journaled_covers(dst, held) ? noted_move(w, src, dst, held)
-					   : carry(w, src, dst, held);
+	return is_covered(dst, held) ? noted_move(w, src, dst, held) : carry(w, src, dst, held);
 }
 
 enum move_result journaled_store(
@@ -159,7 +156,7 @@ enum move_result journaled_store(
 	struct payload here;
 
 	target->way = target->under;
-	if (!journaled_covers(target, held))
+	if (!is_covered(target, held))
 		return target->way->store(w, target, held, word);
 	payload_of_bytes(&here, &word, sizeof word);
 	return noted_move(w, &here, target, held);
@@ -225,7 +222,7 @@ enum move_result journaled_update(
 	enum move_result moved;
 
 	target->way = target->under;
-	if (!journaled_covers(target, held))
+	if (!is_covered(target, held))
 		return target->way->update(w, target, held, before);
 	if (crash_journal(&w->mem->view, &j))
 		return MOVE_REFUSED;

@@ -11,9 +11,6 @@
 
 #include "hca/exec/way.h"
 
-/* Are writes to some of p, under the regions held from p->held_at on, to be noted? */
-bool journaled_covers(const struct payload *p, const struct held *held);
-
 /* The row of ways; each goes on by the way that p->under says. */
 enum move_result journaled_move(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held);

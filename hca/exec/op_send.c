@@ -81,12 +81,12 @@ static enum move_result deliver(struct work *w, struct payload *src, struct payl
 }
 
 /* The payload of a SEND did not get into the receive. */
-static enum step send_failed(struct work *w, enum move_result moved, bool src_here)
+static enum step send_failed(struct work *w, enum move_result moved)
 {
 	enum step s;
 
 	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
-		if (!work_requester_fault(moved, src_here))
+		if (!work_requester_fault(moved, end_is_here(w->req)))
 			return receive_fail(w, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 		s = work_failed(w, IBV_WC_LOC_PROT_ERR);
 	} else {
@@ -110,7 +110,7 @@ bool op_send_place(
 	}
 	moved = deliver(w, src, &dst, r, held);
 	if (moved != MOVE_OK)
-		*s = send_failed(w, moved, src->way->here);
+		*s = send_failed(w, moved);
 	return moved == MOVE_OK;
 }
 

@@ -225,8 +225,7 @@ static bool read_source(
 {
 	uint64_t len = be32toh(h->rvh.len);
 
-	held->n = 0;
-	held->busy = false;
+	held_reset(held);
 	payload_begin(p, held);
 	if (len && (!(w->req->qp->access & IBV_ACCESS_REMOTE_READ) ||
 			   !resolve_remote(w->req, be32toh(h->rvh.rkey), be64toh(h->rvh.va), len,

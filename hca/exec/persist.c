@@ -60,27 +60,11 @@ static enum move_result write_back_here(
 	return MOVE_OK;
 }
 
-/* Work of this queue pair goes to its lane from now on. */
-static void want_lane(const struct work *w)
-{
-	const struct view *other = end_is_here(w->req) ? &w->resp->view : &w->req->view;
-
-	if (other->pid && other->path)
-		atomic_store_explicit(&other->path->blocks, 1, memory_order_relaxed);
-}
-
-/* Nobody here can: a thread that may block must. */
-static enum move_result leave_to_lane(const struct work *w)
-{
-	want_lane(w);
-	return MOVE_LATER;
-}
-
 enum move_result persist_here(
 	struct work *w, struct payload *range, const struct held *held, enum durability kind)
 {
 	if (kind != DURABLE_PMEM && !w->x->is_worker)
-		return leave_to_lane(w);
+		return exec_agent_lane(w);
 	return write_back_here(w, &range->l, kind, held);
 }
 
@@ -96,7 +80,7 @@ enum move_result persist_by_owner(
 	struct work *w, struct payload *range, const struct held *held, enum durability kind)
 {
 	(void)kind;
-	return exec_agent_later(w) ? leave_to_lane(w) : exec_agent_persist(w, range, held);
+	return exec_agent_later(w) ? exec_agent_lane(w) : exec_agent_persist(w, range, held);
 }
 
 enum move_result persist_range(struct work *w, struct payload *range, const struct held *held)
@@ -104,7 +88,7 @@ enum move_result persist_range(struct work *w, struct payload *range, const stru
 	enum durability kind = kind_of(range, held);
 	enum move_result r = MOVE_OK;
 
-	if (held->busy)
+	if (held->what & HELD_CHANGES)
 		return carry_busy(w);
 	if (!range->l.left)
 		return MOVE_OK;

@@ -20,8 +20,7 @@ static bool local_range(struct work *w, unsigned need, struct payload *p, struct
 
 bool range_source(struct work *w, struct payload *p, struct held *held)
 {
-	held->n = 0;
-	held->busy = false;
+	held_reset(held);
 	if (w->inline_data)
 		payload_of_bytes(p, (void *)w->inline_data, w->length);
 	else if (w->length && w->length <= SEG_PARK_BYTES &&
@@ -34,8 +33,7 @@ bool range_source(struct work *w, struct payload *p, struct held *held)
 
 bool range_sink(struct work *w, struct payload *p, struct held *held)
 {
-	held->n = 0;
-	held->busy = false;
+	held_reset(held);
 	return local_range(w, IBV_ACCESS_LOCAL_WRITE, p, held);
 }
 
@@ -58,7 +56,7 @@ void range_park_copy(struct work *w)
 	struct payload p;
 
 	if (w->op->kind != OP_SEND || w->inline_data || !w->length || w->length > SEG_PARK_BYTES ||
-		!end_is_here(w->req) || !range_source(w, &p, &held))
+		!end_is_here(w->req) || !range_source(w, &p, &held) || !p.way->here)
 		return;
 	sgl_gather(&p.l, w->req->park_buf);
 	atomic_store_explicit(&w->req->qp->parked_copy, w->pos + 1, memory_order_release);

@@ -146,8 +146,7 @@ enum ibv_wc_status receive_fits(
 
 	if (want > sge_total(sge, n))
 		return IBV_WC_LOC_LEN_ERR;
-	held.n = 0;
-	held.busy = false;
+	held_reset(&held);
 	sgl_reset(&l);
 	return resolve_sges(v, pd, sge, n, want, IBV_ACCESS_LOCAL_WRITE, &l, &held)
 		       ? IBV_WC_SUCCESS

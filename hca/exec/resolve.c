@@ -17,24 +17,36 @@ static void hold(struct held *h, struct seg_mr *mr, uint32_t key)
 
 	h->mr[h->n].mr = mr;
 	h->mr[h->n].share = share;
-	h->busy |= share == MR_BUSY;
+	h->what |= (share == MR_BUSY) * HELD_CHANGES;
 	h->mr[h->n++].key = key;
+}
+
+/* Memory that is not simply there; *at: where it is.  False: an lkey does not stand for it. */
+static __attribute__((noinline)) bool local_special(
+	const struct seg_mr *mr, unsigned need, uint64_t *at, struct held *h)
+{
+	if (mr->flags & MR_WINDOW)
+		return false;
+	if (mr->flags & MR_NULL)
+		*at = need & IBV_ACCESS_LOCAL_WRITE ? mr->sink : mr->addr;
+	if (mr->flags & MR_OWNED)
+		h->what |= HELD_OWNED;
+	return true;
 }
 
 static bool resolve_local(const struct view *v, uint32_t pd, uint32_t lkey, uint64_t addr,
 	uint64_t len, unsigned need, struct sgl *l, struct held *h)
 {
 	struct seg_mr *mr = seg_mr_of(v->seg, lkey);
-	uint64_t off;
+	uint64_t off, at;
 
 	if (!mr_has_key(mr, lkey) || !mr_covers(mr, pd, addr, len, need, &off))
 		return false;
-	if (mr->flags & MR_WINDOW)
+	at = mr->addr + off;
+	if (__builtin_expect(mr->flags & (MR_WINDOW | MR_NULL | MR_OWNED), 0) &&
+		!local_special(mr, need, &at, h))
 		return false;
-	if (mr->flags & MR_NULL)
-		sgl_add(l, need & IBV_ACCESS_LOCAL_WRITE ? mr->sink : mr->addr, len);
-	else
-		sgl_add(l, mr->addr + off, len);
+	sgl_add(l, at, len);
 	hold(h, mr, lkey);
 	return true;
 }
@@ -49,8 +61,21 @@ static bool window_holds(const struct end *e, const struct seg_mr *mr, uint32_t 
 	if (!mr_has_key(seg_mr_of(e->view.seg, under), under))
 		return false;
 	hold(h, seg_mr_of(e->view.seg, under), under);
+	if (seg_mr_of(e->view.seg, under)->flags & MR_OWNED)
+		h->what |= HELD_OWNED;
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&mr->key, memory_order_relaxed) == key;
+}
+
+/* Memory that is not simply there, and was noted: does an rkey stand for it? */
+static __attribute__((noinline)) bool remote_special(
+	const struct end *e, const struct seg_mr *mr, uint32_t key, struct held *h)
+{
+	if (mr->flags & MR_OWNED) {
+		h->what |= HELD_OWNED;
+		return true;
+	}
+	return mr->flags & MR_WINDOW && window_holds(e, mr, key, h);
 }
 
 bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t len, unsigned need,
@@ -63,9 +88,9 @@ bool resolve_remote(const struct end *e, uint32_t rkey, uint64_t addr, uint64_t 
 		return false;
 	sgl_add(l, mr->addr + off, len);
 	hold(h, mr, rkey);
-	if (!(mr->flags & (MR_WINDOW | MR_NULL)))
+	if (__builtin_expect(!(mr->flags & (MR_WINDOW | MR_NULL | MR_OWNED)), 1))
 		return true;
-	return mr->flags & MR_WINDOW && window_holds(e, mr, rkey, h);
+	return remote_special(e, mr, rkey, h);
 }
 
 bool resolve_whole(const struct end *e, uint32_t rkey, unsigned need, struct sgl *l, struct held *h)

@@ -10,16 +10,36 @@ enum { HELD_MAX = 72 };
 /* A window, which says nothing of pages: the region under it, which is held next, does. */
 #define HELD_NO_PAGES UINT32_MAX
 
+enum held_what {
+	HELD_CHANGES = 1 << 0, /* a region is changing over: nothing may be moved now */
+	HELD_OWNED = 1 << 1,   /* a region is MR_OWNED */
+};
+
 /* The regions that a transfer relies on, so that it can see whether they still hold. */
 struct held {
 	unsigned n;
-	bool busy; /* one of them is changing over: nothing may be moved now */
+	unsigned what; /* enum held_what, of any of them */
 	struct held_mr {
 		struct seg_mr *mr;
 		uint32_t key;
 		uint32_t share; /* enum mr_share, as it was found, or HELD_NO_PAGES */
 	} mr[HELD_MAX];
 };
+
+static inline void held_reset(struct held *h)
+{
+	h->n = 0;
+	h->what = 0;
+}
+
+/* Has a region of held->mr[first] and on one of these flags (enum seg_mr_flags)? */
+static inline bool held_flagged(const struct held *h, unsigned first, uint32_t flags)
+{
+	for (unsigned i = first; i < h->n; i++)
+		if (h->mr[i].mr->flags & flags)
+			return true;
+	return false;
+}
 
 /* Is memory in that state reached by loads and stores? */
 static inline bool share_is_mapped(uint32_t share)

@@ -27,6 +27,8 @@ struct way {
 	/* Makes range durable, as persist_range().  NULL: as the way beneath. */
 	enum move_result (*persist)(struct work *w, struct payload *range, const struct held *held,
 		enum durability kind);
+	/* Must another thread do it?  NULL: none must. */
+	bool (*later)(struct work *w);
 	/* w, a READ or FLUSH of it, was carried out.  NULL: nobody wants to know. */
 	void (*pushed)(struct work *w);
 };
@@ -37,6 +39,8 @@ extern const struct way way_here;
 extern const struct way way_mapped;
 /* Of another one, by a system call; by its agent. */
 extern const struct way way_cma, way_agent;
+/* Of this process, or of another one, where functions of its owner alone reach the bytes. */
+extern const struct way way_functions, way_owner;
 /* Of a process under the power-failure simulator: by one of those above, with a record of it. */
 extern const struct way way_journaled;
 
@@ -60,6 +64,14 @@ static inline void payload_begin(struct payload *p, const struct held *held)
 static inline const struct way *way_beneath(const struct payload *p)
 {
 	return p->way == &way_journaled ? p->under : p->way;
+}
+
+/* Must another thread carry w out, because of that memory?  Asked before anything is done. */
+static inline bool way_is_later(struct work *w, const struct payload *p)
+{
+	const struct way *way = way_beneath(p);
+
+	return way->later && way->later(w);
 }
 
 /* Is what happens at w's responder to be noted?  By a word that every request reads. */

@@ -4,6 +4,7 @@
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/journaled.h"
+#include "hca/exec/owned.h"
 #include "hca/exec/persist.h"
 #include "hca/exec/word.h"
 
@@ -50,8 +51,34 @@ const struct way way_journaled = {
 	.pushed = journaled_pushed,
 };
 
-static const struct way *choose(const struct end *e, struct payload *p, const struct held *held)
+const struct way way_functions = {
+	.rank = 5,
+	.move = owned_move,
+	.update = owned_update,
+	.store = owned_store,
+	.persist = owned_persist,
+	.later = owned_later,
+};
+
+const struct way way_owner = {
+	.rank = 4,
+	.move = owner_move,
+	.update = owner_update,
+	.store = owner_store,
+	.persist = persist_by_owner,
+	.later = owner_later,
+};
+
+static __attribute__((noinline)) bool is_owned(const struct payload *p, const struct held *held)
 {
+	return held_flagged(held, p->held_at, MR_OWNED);
+}
+
+static inline const struct way *choose(
+	const struct end *e, struct payload *p, const struct held *held)
+{
+	if (__builtin_expect(held->what & HELD_OWNED, 0) && is_owned(p, held))
+		return end_is_here(e) ? &way_functions : &way_owner;
 	if (end_is_here(e))
 		return &way_here;
 	if (resolve_mapped(&e->view, held, p->held_at, &p->l))
@@ -77,5 +104,6 @@ void way_of_responder(const struct work *w, struct payload *p, const struct held
 
 bool way_is_direct(const struct work *w, const struct payload *p, const struct held *held)
 {
-	return way_is_journaled(w) && journaled_covers(p, held);
+	return (held->what & HELD_OWNED && is_owned(p, held)) ||
+	       (way_is_journaled(w) && held_flagged(held, p->held_at, MR_JOURNALED));
 }

@@ -48,7 +48,7 @@ static bool is_implicit(uint64_t addr, uint64_t length, unsigned access)
 	return access & IBV_ACCESS_ON_DEMAND && !addr && length == SIZE_MAX;
 }
 
-static int check_access(uint64_t addr, uint64_t length, unsigned access)
+int mr_check_access(uint64_t addr, uint64_t length, unsigned access)
 {
 	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_OPTIONAL))
 		return refuse(-EINVAL, "unknown access flags", addr, length);
@@ -62,7 +62,7 @@ static int check_request(const struct mr_region *r)
 {
 	if (!r->length || r->addr + r->length < r->addr || r->iova + r->length < r->iova)
 		return refuse(-EINVAL, "the range is empty or wraps around", r->addr, r->length);
-	return check_access(r->addr, r->length, r->access);
+	return mr_check_access(r->addr, r->length, r->access);
 }
 
 static int check_pages(const struct mr_region *r)
@@ -114,7 +114,8 @@ static void count_bytes(uint64_t length, bool add)
 static void begin_durable(struct hca_mr *mr)
 {
 	mr->durable = mr->access & IBV_ACCESS_FLUSH_PERSISTENT;
-	mr->durability = persist_kind(mr->addr, mr->length, mr->access);
+	mr->durability =
+		mr->kind->io ? DURABLE_NEVER : persist_kind(mr->addr, mr->length, mr->access);
 	if (mr->durable)
 		persist_add(mr->durability);
 }
@@ -199,6 +200,8 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	begin_durable(mr);
+	if (mr->kind->io)
+		agent_hold(); /* peers' requests are its work */
 	publish(mr);
 	*out = mr;
 	return 0;
@@ -310,6 +313,8 @@ static int end_region(struct hca_mr *mr)
 	/* Not before: a client that takes its memory away looks at the entry. */
 	if (!mr->parted)
 		table_del_mr(mr->index);
+	if (mr->kind->io)
+		agent_drop();
 	mr->key = 0;
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);

@@ -7,6 +7,9 @@
 /* Adds a region that was checked; -ENOMEM, -EINVAL for a PD of the process we were forked from. */
 int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **mr);
 
+/* The access flags asked for with that range: 0, or -EINVAL, which the log explains. */
+int mr_check_access(uint64_t addr, uint64_t length, unsigned access);
+
 /* An empty one with an entry in the table, for mr_add() and exports; -ENOMEM. */
 int mr_new(struct hca_mr **mr);
 

@@ -11,7 +11,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
-#include "hca/queue/cq.h"
+#include "hca/queue/land.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
 

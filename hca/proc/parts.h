@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct end;
+struct owned_calls;
 struct peer;
 struct work;
 
@@ -28,6 +29,7 @@ extern const struct proc_part *const proc_parts[]; /* NULL ends it */
 struct proc_calls {
 	int (*datagram)(struct work *w);
 	int (*find_srq)(struct work *w, uint32_t srqn, const struct end **out);
+	const struct owned_calls *owned;
 };
 
 extern const struct proc_calls proc_calls;

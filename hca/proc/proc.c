@@ -180,6 +180,7 @@ static void fill_exec(struct exec *x, struct exec_slot *slot, uint32_t index)
 	x->fire = wake_fire;
 	x->timer = wake_timer;
 	x->datagram = proc_calls.datagram;
+	x->owned = proc_calls.owned;
 	x->find_srq = proc_calls.find_srq;
 	x->arg = NULL;
 	x->restarted_ns = &proc.at->fabric->restarted_ns;

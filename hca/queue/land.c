@@ -11,40 +11,54 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/rx.h"
 #include "hca/queue/tm.h"
+#include "hca/run/own_bytes.h"
 
 /*
- * Where the first len bytes of an SGE are; 0: it has no such memory.  Checked when the message
- * came; again, for a peer can scribble over our segment.
+ * The region of the first len bytes of an SGE; NULL: it has no such memory.  Checked when the
+ * message came; again, for a peer can scribble over our segment.
  */
-static uint64_t sge_at(const struct seg_sge *s, uint64_t len)
+static struct hca_mr *sge_region(const struct seg_sge *s, uint64_t len)
 {
-	const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
+	struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
 	uint64_t off;
 
 	if (!mr || mr->key != s->lkey)
-		return 0;
-	if (mr->kind->swallows)
-		return (uintptr_t)mr->of;
+		return NULL;
 	off = s->addr - mr->iova;
-	return off <= mr->length && len <= mr->length - off ? mr->addr + off : 0;
+	if (off <= mr->length && len <= mr->length - off)
+		return mr;
+	return mr->kind->swallows ? mr : NULL;
 }
 
-/* Where its first len bytes go; an SGE of no length needs no key.  False: a region has gone. */
-static bool recv_list(const struct seg_rqe *r, unsigned sge_max, uint64_t len, struct sgl *l)
+/* Puts len bytes where an SGE, whose region is mr, says.  False: that memory refused them. */
+static bool put_bytes(struct hca_mr *mr, const struct seg_sge *s, const uint8_t *from, uint64_t len)
+{
+	uint64_t off = s->addr - mr->iova;
+
+	if (__builtin_expect(mr->kind->io != NULL, 0))
+		return !len || !own_write(mr, mr->addr + off, from, len);
+	memcpy(mr->kind->swallows ? mr->of : (void *)(uintptr_t)(mr->addr + off), from, len);
+	return true;
+}
+
+/*
+ * Does all of that, for the first len bytes of a receive; from NULL: only looks whether its regions
+ * are there.  An SGE of no length needs no key.
+ */
+static bool put_list(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint64_t len)
 {
 	unsigned n = r->num_sge < sge_max ? r->num_sge : sge_max;
 
-	sgl_reset(l);
 	for (unsigned i = 0; i < n && i < HCA_MAX_SGE && len; i++) {
 		const struct seg_sge s = i < RQ_SGE_NEAR ? r->near[i] : r->far[i - RQ_SGE_NEAR];
-		uint64_t here = s.length < len ? s.length : len;
-		uint64_t at = here ? sge_at(&s, here) : 0;
+		uint64_t step = s.length < len ? s.length : len;
+		struct hca_mr *mr = step ? sge_region(&s, step) : NULL;
 
-		if (here && !at)
+		if (step && (!mr || (from && !put_bytes(mr, &s, from, step))))
 			return false;
-		if (here)
-			sgl_add(l, at, here);
-		len -= here;
+		if (from)
+			from += step;
+		len -= step;
 	}
 	return true;
 }
@@ -52,19 +66,13 @@ static bool recv_list(const struct seg_rqe *r, unsigned sge_max, uint64_t len, s
 bool recv_scatter(const struct seg_rqe *r, unsigned sge_max, const uint8_t *from, uint32_t len)
 {
 	const struct seg_sge s = r->near[0];
-	struct sgl l;
 
 	if (r->num_sge == 1 && sge_max && len <= s.length) {
-		void *at = (void *)(uintptr_t)sge_at(&s, len);
+		struct hca_mr *mr = sge_region(&s, len);
 
-		if (at)
-			memcpy(at, from, len);
-		return at || !len;
+		return mr ? put_bytes(mr, &s, from, len) : !len;
 	}
-	if (!recv_list(r, sge_max, len, &l))
-		return false;
-	sgl_scatter(&l, from, len);
-	return true;
+	return put_list(r, sge_max, NULL, len) && put_list(r, sge_max, from, len);
 }
 
 static void land_one(struct hca_qp *qp, uint32_t pos)

@@ -22,6 +22,7 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/own_bytes.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
 #include "include/weft/verbs_ext.h"
@@ -135,62 +136,83 @@ static bool covers(uint64_t base, uint64_t length, const struct agent_piece *p)
 }
 
 /* Our own table is asked, which nobody else can write. */
-static const struct hca_mr *region_of(uint32_t key, uint32_t pd)
+static struct hca_mr *region_of(uint32_t key, uint32_t pd)
 {
-	const struct hca_mr *mr = table_mr(key >> 8 & (SEG_MRS - 1));
+	struct hca_mr *mr = table_mr(key >> 8 & (SEG_MRS - 1));
 
 	return mr && key && mr->key == key && mr->pd->handle == pd ? mr : NULL;
 }
 
 /* A window is bound by whoever executes, in the segment; its region bounds what that can mean. */
-static bool window_allows(
+static struct hca_mr *window_allows(
 	const struct seg_mr *s, const struct agent_piece *p, uint32_t pd, unsigned right)
 {
-	const struct hca_mr *mr = region_of(s->under, pd);
+	struct hca_mr *mr = region_of(s->under, pd);
+	bool ok = s->flags & MR_WINDOW && mr && mr->access & IBV_ACCESS_MW_BIND &&
+		  s->access & right && covers(s->addr, s->length, p) &&
+		  covers(mr->addr, mr->length, p);
 
-	return s->flags & MR_WINDOW && mr && mr->access & IBV_ACCESS_MW_BIND && s->access & right &&
-	       covers(s->addr, s->length, p) && covers(mr->addr, mr->length, p);
+	return ok ? mr : NULL;
 }
 
 /*
- * Does a region of ours cover the piece, or a window?  Its key is looked at first: while that
- * stands, who deregisters waits for this step before the region is freed; else it may be gone.
+ * The region of ours that covers the piece, or of which a window does; NULL: none.  Its key is
+ * looked at first: while that stands, who deregisters waits for this step before the region is
+ * freed; else it may be gone.
  */
-static bool mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
+static struct hca_mr *mr_allows(const struct agent_piece *p, uint32_t pd, unsigned right)
 {
 	const struct seg_mr *s = seg_mr_of(proc_seg(), p->key);
-	const struct hca_mr *mr;
+	struct hca_mr *mr;
+	bool ok;
 
 	if (!p->key || atomic_load_explicit(&s->key, memory_order_acquire) != p->key)
-		return false;
+		return NULL;
 	mr = region_of(p->key, pd);
 	if (!mr)
 		return window_allows(s, p, pd, right);
-	if (mr->kind->swallows)
-		return mr->access & right && covers((uintptr_t)mr->of, 1ull << HCA_MAX_MSG_LOG, p);
-	return mr->access & right && covers(mr->addr, mr->length, p);
+	ok = mr->access & right &&
+	     (mr->kind->swallows ? covers((uintptr_t)mr->of, 1ull << HCA_MAX_MSG_LOG, p)
+				 : covers(mr->addr, mr->length, p));
+	return ok ? mr : NULL;
 }
 
-static void copy_pieces(const struct request *r, uint8_t *bounce)
+/* Makes the pages present; what functions reach has none. */
+static bool populate_pieces(const struct request *r, struct hca_mr *const *mr)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (!mr[i]->kind->io &&
+			!mapped_populate(r->piece[i].addr, r->piece[i].len, r->op != AGENT_GET))
+			return false;
+	return true;
+}
+
+static int copy_piece(const struct agent_piece *p, struct hca_mr *mr, uint8_t *bounce, bool is_read)
+{
+	void *mine = (void *)(uintptr_t)p->addr;
+
+	if (mr->kind->io)
+		return is_read ? own_read(mr, p->addr, bounce, p->len)
+			       : own_write(mr, p->addr, bounce, p->len);
+	copy_ordered(is_read ? bounce : mine, is_read ? mine : bounce, p->len);
+	return 0;
+}
+
+static enum move_result copy_pieces(
+	const struct request *r, struct hca_mr *const *mr, uint8_t *bounce)
 {
 	for (unsigned i = 0; i < r->n; i++) {
-		void *mine = (void *)(uintptr_t)r->piece[i].addr;
-
-		if (r->op == AGENT_GET)
-			copy_ordered(bounce, mine, r->piece[i].len);
-		else
-			copy_ordered(mine, bounce, r->piece[i].len);
+		if (copy_piece(&r->piece[i], mr[i], bounce, r->op == AGENT_GET))
+			return MOVE_FAULT_LOCAL;
 		bounce += r->piece[i].len;
 	}
+	return MOVE_OK;
 }
 
-/* Peers that use cma update words of ours under our atomic word: so does the agent. */
-static enum move_result update(struct exec *x, const struct request *r, uint64_t *before)
+static void update_word(const struct request *r, uint64_t *before)
 {
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(uintptr_t)r->piece[0].addr;
 
-	if (!word_lock(x, proc_seg()))
-		return MOVE_BUSY;
 	if (r->op == AGENT_ADD) {
 		*before = atomic_fetch_add_explicit(word, r->operand[0], memory_order_seq_cst);
 	} else {
@@ -198,8 +220,23 @@ static enum move_result update(struct exec *x, const struct request *r, uint64_t
 		atomic_compare_exchange_strong_explicit(
 			word, before, r->operand[1], memory_order_seq_cst, memory_order_seq_cst);
 	}
+}
+
+/* Peers that use cma update words of ours under our atomic word: so does the agent. */
+static enum move_result update(
+	struct exec *x, const struct request *r, struct hca_mr *mr, uint64_t *before)
+{
+	int rc = 0;
+
+	if (!word_lock(x, proc_seg()))
+		return MOVE_BUSY;
+	if (mr->kind->io)
+		rc = own_update(mr, r->piece[0].addr, r->op == AGENT_ADD, r->operand[0],
+			r->operand[1], before);
+	else
+		update_word(r, before);
 	word_unlock(x, proc_seg());
-	return MOVE_OK;
+	return rc ? MOVE_FAULT_LOCAL : MOVE_OK;
 }
 
 /* Windows give no right to flushes: the keys are those of regions. */
@@ -219,22 +256,21 @@ static enum move_result persist_pieces(const struct request *r)
 static enum move_result perform(
 	struct exec *x, const struct request *r, uint32_t attach, uint8_t *bounce, uint64_t *before)
 {
+	struct hca_mr *mr[AGENT_PIECES];
 	uint32_t pd;
 
 	if (!qp_allows(r, attach, &pd))
 		return MOVE_STOPPED;
-	for (unsigned i = 0; i < r->n; i++)
-		if (!mr_allows(&r->piece[i], pd, right_of(r->op)))
+	for (unsigned i = 0; i < r->n; i++) {
+		mr[i] = mr_allows(&r->piece[i], pd, right_of(r->op));
+		if (!mr[i])
 			return MOVE_STOPPED;
+	}
 	if (r->op == AGENT_PERSIST)
 		return persist_pieces(r);
-	for (unsigned i = 0; i < r->n; i++)
-		if (!mapped_populate(r->piece[i].addr, r->piece[i].len, r->op != AGENT_GET))
-			return MOVE_FAULT_REMOTE;
-	if (is_atomic(r->op))
-		return update(x, r, before);
-	copy_pieces(r, bounce);
-	return MOVE_OK;
+	if (!populate_pieces(r, mr))
+		return MOVE_FAULT_REMOTE;
+	return is_atomic(r->op) ? update(x, r, mr[0], before) : copy_pieces(r, mr, bounce);
 }
 
 /*
@@ -283,7 +319,9 @@ static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t
 			nanosleep(&nap, NULL);
 	}
 	count_add(x, result == MOVE_STOPPED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
-	h->result = result;
+	/* (What functions refused was not tried again, and is a fault of the peer's all the same.)
+	 */
+	h->result = result == MOVE_FAULT_LOCAL ? MOVE_FAULT_REMOTE : result;
 	h->before = before;
 }
 

@@ -9,6 +9,7 @@
 #include "hca/exec/exec_rxq.h"
 #include "hca/exec/fail.h"
 #include "hca/exec/flush.h"
+#include "hca/exec/owned.h"
 #include "hca/exec/range.h"
 #include "hca/exec/receive.h"
 #include "hca/obj/qp.h"
@@ -271,21 +272,39 @@ static void deliver_to_group(const struct datagram *d)
 			count_add(d->w->x, CTR_DROP_NO_RECV, 1);
 }
 
-/* The payload, where it is.  False: an lkey does not cover it. */
-static bool find_payload(struct datagram *d, struct held *held)
+/* The payload of owned memory is read by a worker, to where a datagram never parks. */
+static enum step fetch_payload(struct datagram *d, const struct held *held)
 {
 	struct work *w = d->w;
 
+	if (way_is_later(w, &d->payload))
+		return STEP_LATER;
+	if (owned_gather(w, &d->payload, held, w->req->park_buf) != MOVE_OK)
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	d->bytes = w->req->park_buf;
+	return STEP_DONE;
+}
+
+/* The payload, where it is.  An lkey may not cover it. */
+static enum step find_payload(struct datagram *d)
+{
+	struct work *w = d->w;
+	struct held held;
+
 	/* Of an empty payload no byte is read: any pointer that is not NULL will do. */
 	d->bytes = w->length ? range_source_plain(w) : w;
-	return d->bytes || range_source(w, &d->payload, held);
+	if (d->bytes)
+		return STEP_DONE;
+	if (!range_source(w, &d->payload, &held))
+		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	return d->payload.way->here ? STEP_DONE : fetch_payload(d, &held);
 }
 
 int datagram_send(struct work *w)
 {
 	const struct seg_wqe *slot = end_wqe(w->req, w->pos);
 	struct datagram d;
-	struct held held;
+	enum step s;
 
 	d.w = w;
 	d.from = table_qp(w->req->index);
@@ -295,8 +314,9 @@ int datagram_send(struct work *w)
 	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||
 		w->length > SEG_RING_MSG_MAX)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
-	if (!find_payload(&d, &held))
-		return work_failed(w, IBV_WC_LOC_PROT_ERR);
+	s = find_payload(&d);
+	if (s != STEP_DONE)
+		return s;
 	d.qkey = slot->av.qkey & QKEY_OF_QP ? w->req->qp->qkey : slot->av.qkey;
 	if (!find_path(&d.from->path, slot))
 		count_add(w->x, CTR_DROP_NO_QP, 1);

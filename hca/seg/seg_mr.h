@@ -56,6 +56,7 @@ enum seg_mr_flags {
 	MR_FILE = 1 << 5,
 	MR_JOURNALED = 1 << 6, /* what comes into it is noted first (hca/exec/crash_journal.h) */
 	MR_OBJECT = 1 << 7,    /* MR_EXPORT: of an object, seg_mr.backing and .offset say which */
+	MR_OWNED = 1 << 8,     /* only functions of its owner reach it: addr leads nowhere */
 };
 
 /* seg_mr.share: how a peer reaches a region's memory. */

@@ -12,6 +12,7 @@
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/flush.h"
 #include "hca/exec/journaled.h"
+#include "hca/exec/owned.h"
 #include "hca/exec/persist.h"
 #include "hca/exec/recover.h"
 #include "hca/exec/word.h"
@@ -135,6 +136,8 @@ __typeof__(word_update_here) word_update_shared __attribute__((alias("word_updat
 __typeof__(word_update_here) word_update_cma __attribute__((alias("word_update_here")));
 __typeof__(word_update_here) word_update_agent __attribute__((alias("word_update_here")));
 __typeof__(word_update_here) journaled_update __attribute__((alias("word_update_here")));
+__typeof__(word_update_here) owned_update __attribute__((alias("word_update_here")));
+__typeof__(word_update_here) owner_update __attribute__((alias("word_update_here")));
 
 enum move_result word_store_here(
 	struct work *work, struct payload *target, const struct held *held, uint64_t word)
@@ -147,6 +150,8 @@ __typeof__(word_store_here) word_store_shared __attribute__((alias("word_store_h
 __typeof__(word_store_here) word_store_cma __attribute__((alias("word_store_here")));
 __typeof__(word_store_here) word_store_agent __attribute__((alias("word_store_here")));
 __typeof__(word_store_here) journaled_store __attribute__((alias("word_store_here")));
+__typeof__(word_store_here) owned_store __attribute__((alias("word_store_here")));
+__typeof__(word_store_here) owner_store __attribute__((alias("word_store_here")));
 
 enum move_result persist_here(
 	struct work *work, struct payload *range, const struct held *held, enum durability kind)
@@ -157,6 +162,7 @@ enum move_result persist_here(
 
 __typeof__(persist_here) persist_shared __attribute__((alias("persist_here")));
 __typeof__(persist_here) persist_by_owner __attribute__((alias("persist_here")));
+__typeof__(persist_here) owned_persist __attribute__((alias("persist_here")));
 
 enum move_result persist_range(struct work *work, struct payload *range, const struct held *held)
 {
@@ -171,17 +177,22 @@ enum move_result journaled_move(
 	abort();
 }
 
-bool journaled_covers(const struct payload *p, const struct held *held)
-{
-	(void)p, (void)held;
-	abort();
-}
+__typeof__(journaled_move) owned_move __attribute__((alias("journaled_move")));
+__typeof__(journaled_move) owner_move __attribute__((alias("journaled_move")));
 
 void journaled_pushed(struct work *work)
 {
 	(void)work;
 	abort();
 }
+
+bool owned_later(struct work *work)
+{
+	(void)work;
+	return false;
+}
+
+__typeof__(owned_later) owner_later __attribute__((alias("owned_later")));
 
 bool exec_agent_later(const struct work *work)
 {

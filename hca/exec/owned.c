@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/exec/owned.h"
+
+#include "hca/exec/carry.h"
+#include "hca/exec/exec_agent.h"
+#include "hca/exec/word.h"
+#include "pages/copy.h"
+
+/* Of the buffer through which the bytes go, on a stack of which the functions want some, too. */
+enum { STEP_BYTES = 32 * 1024 };
+
+bool owned_later(struct work *w)
+{
+	if (w->x->is_worker)
+		return false;
+	w->for_worker = true;
+	return true;
+}
+
+/* The region of a piece: a window stands before the one under it. */
+static const struct held_mr *region_of(
+	const struct payload *p, const struct held *held, unsigned piece)
+{
+	unsigned i = p->held_at;
+
+	for (; i < held->n; i++)
+		if (held->mr[i].share != HELD_NO_PAGES && !piece--)
+			break;
+	return i < held->n ? &held->mr[i] : NULL;
+}
+
+/* Where the functions say no, the memory is not there. */
+static enum move_result fault(const struct work *w, const struct payload *p)
+{
+	return (p->at == w->req) == end_is_here(w->req) ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE;
+}
+
+/* n bytes of p's first piece, to or from buf.  (Others of its pieces may be plain memory.) */
+static enum move_result piece(struct work *w, struct payload *p, const struct held *held,
+	uint8_t *buf, uint64_t n, bool in)
+{
+	void *at = p->l.v[p->l.at].iov_base;
+	const struct held_mr *mr = region_of(p, held, p->l.at);
+	int rc = 0;
+
+	if (!mr)
+		return fault(w, p);
+	if (!(mr->mr->flags & MR_OWNED))
+		copy_ordered(in ? buf : at, in ? at : buf, n);
+	else if (in)
+		rc = w->x->owned->read(mr->key, (uintptr_t)at, buf, n);
+	else
+		rc = w->x->owned->write(mr->key, (uintptr_t)at, buf, n);
+	return rc ? fault(w, p) : MOVE_OK;
+}
+
+/* The next n bytes of p, which is consumed, to or from buf. */
+static enum move_result pieces(struct work *w, struct payload *p, const struct held *held,
+	uint8_t *buf, uint64_t n, bool in)
+{
+	enum move_result r = MOVE_OK;
+
+	while (n && r == MOVE_OK) {
+		uint64_t left = p->l.v[p->l.at].iov_len, step = left < n ? left : n;
+
+		r = piece(w, p, held, buf, step, in);
+		sgl_consume(&p->l, step);
+		buf += step;
+		n -= step;
+	}
+	return r;
+}
+
+enum move_result owned_gather(
+	struct work *w, struct payload *p, const struct held *held, uint8_t *to)
+{
+	return pieces(w, p, held, to, p->l.left, true);
+}
+
+/* The same for the other end of a transfer, whichever way leads there. */
+static enum move_result by_its_way(struct work *w, struct payload *p, const struct held *held,
+	uint8_t *buf, uint64_t n, bool in)
+{
+	struct payload part = *p, here;
+	enum move_result r;
+
+	sgl_head(&p->l, n, &part.l);
+	/* (Where it is mapped, pieces were cut, and nobody asks for their regions.) */
+	if (!way_beneath(p)->here)
+		part.held_at += p->l.at;
+	payload_of_bytes(&here, buf, n);
+	r = in ? carry(w, &part, &here, held) : carry(w, &here, &part, held);
+	sgl_consume(&p->l, n);
+	return r;
+}
+
+static enum move_result step(struct work *w, struct payload *p, const struct held *held,
+	uint8_t *buf, uint64_t n, bool in)
+{
+	return (p->way == &way_functions ? pieces : by_its_way)(w, p, held, buf, n, in);
+}
+
+/* Between two steps: may it go on? */
+static bool goes_on(struct work *w, const struct held *held)
+{
+	if (!w->shared)
+		work_step(w);
+	return carry_goes_on(w, held);
+}
+
+enum move_result owned_move(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	uint8_t buf[STEP_BYTES];
+
+	if (owned_later(w) || way_is_later(w, src) || way_is_later(w, dst))
+		return MOVE_LATER;
+	while (src->l.left) {
+		uint64_t n = src->l.left < STEP_BYTES ? src->l.left : STEP_BYTES;
+		enum move_result r = step(w, src, held, buf, n, true);
+
+		if (r == MOVE_OK)
+			r = step(w, dst, held, buf, n, false);
+		if (r != MOVE_OK)
+			return r;
+		if (src->l.left && !goes_on(w, held))
+			return MOVE_STOPPED;
+	}
+	return MOVE_OK;
+}
+
+enum move_result owned_update(
+	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
+{
+	const struct held_mr *mr = region_of(target, held, 0);
+	int rc;
+
+	if (owned_later(w))
+		return MOVE_LATER;
+	if (!mr)
+		return fault(w, target);
+	if (!word_lock(w->x, w->mem->view.seg))
+		return MOVE_BUSY;
+	rc = w->x->owned->update(mr->key, (uintptr_t)target->l.v[0].iov_base, w->fetch_add,
+		w->compare_add, w->swap, before);
+	word_unlock(w->x, w->mem->view.seg);
+	return rc ? fault(w, target) : MOVE_OK;
+}
+
+enum move_result owned_store(
+	struct work *w, struct payload *target, const struct held *held, uint64_t word)
+{
+	enum move_result r;
+
+	if (owned_later(w))
+		return MOVE_LATER;
+	if (!word_lock(w->x, w->mem->view.seg))
+		return MOVE_BUSY;
+	r = pieces(w, target, held, (uint8_t *)&word, sizeof word, false);
+	word_unlock(w->x, w->mem->view.seg);
+	return r;
+}
+
+enum move_result owned_persist(
+	struct work *w, struct payload *range, const struct held *held, enum durability kind)
+{
+	(void)w;
+	(void)range;
+	(void)held;
+	(void)kind; /* it is volatile, whatever a peer wrote into its entry */
+	return MOVE_OK;
+}
+
+/* ---- that of another process ---- */
+
+/* No lane leads there: a shared receive queue of another process behind a target of our own. */
+static bool is_out_of_reach(const struct work *w)
+{
+	return end_is_here(w->req) && end_is_here(w->resp);
+}
+
+bool owner_later(struct work *w)
+{
+	if (!exec_agent_later(w) || is_out_of_reach(w))
+		return false;
+	exec_agent_lane(w);
+	return true;
+}
+
+enum move_result owner_move(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	if (is_out_of_reach(w))
+		return MOVE_REFUSED;
+	return owner_later(w) ? MOVE_LATER : carry_agent(w, src, dst, held);
+}
+
+enum move_result owner_update(
+	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
+{
+	if (is_out_of_reach(w))
+		return MOVE_REFUSED;
+	return owner_later(w) ? MOVE_LATER : word_update_agent(w, target, held, before);
+}
+
+enum move_result owner_store(
+	struct work *w, struct payload *target, const struct held *held, uint64_t word)
+{
+	struct payload here;
+
+	payload_of_bytes(&here, &word, sizeof word);
+	return carry(w, &here, target, held);
+}
