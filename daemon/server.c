@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/umad.h"
 
 static const char *const refusal_names[REF_COUNT] = {
 	[REF_OTHER_USER] = "other_user",
@@ -97,7 +98,7 @@ static int idle_timeout(const struct server *s)
 {
 	uint64_t end = s->idle_since + s->idle_ns, now = clock_ns();
 
-	if (s->stay || s->n_processes)
+	if (s->stay || s->n_processes || umads_count(s))
 		return -1;
 	return end > now ? (end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
 }

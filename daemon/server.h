@@ -18,6 +18,7 @@
 struct process;
 struct session;
 struct connections;
+struct umads;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -81,6 +82,7 @@ struct server {
 	struct members members;
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
+	struct umads *umads;             /* daemon/umad_file.h */
 	uint64_t refusals[REF_COUNT];
 };
 

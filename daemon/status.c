@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "daemon/connections.h"
 #include "daemon/session.h"
+#include "daemon/umad.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
 
@@ -268,6 +269,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
+	json_object_set_new(o, "umad", umads_status(s));
 	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }
