@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * System calls on file descriptors of the SCIF device.  Until a program has opened it, each is a
- * load and a branch more than without the shim.
+ * System calls on file descriptors of the SCIF device, and those of umad files that are not
+ * reading and writing (io.c).  Until a program has opened one, each is a few loads and branches
+ * more than without the shim.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,9 +16,11 @@
 
 #include "scif/face/device.h"
 #include "scif/face/device_abi.h"
+#include "shim/mark.h"
 #include "shim/next.h"
 #include "shim/scif.h"
 #include "shim/shim.h"
+#include "shim/umad.h"
 
 typedef void *(*mmap_fn)(void *, size_t, int, int, int, off_t);
 
@@ -52,9 +55,13 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	if (of_any_file(request))
+		return real(fd, request, arg);
+	if (marked(fd) && umad_ioctl(fd, request, arg, &ret))
+		return ret;
 	if (!device && _IOC_TYPE((uint32_t)request) == DEV_TYPE)
 		device = scif_look();
-	if (!device || of_any_file(request))
+	if (!device)
 		return real(fd, request, arg);
 	ret = device->ioctl(fd, request, (uintptr_t)arg);
 	return passed_on(ret) ? real(fd, request, arg) : answer(ret);
@@ -138,7 +145,21 @@ EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 	int (*real)(struct pollfd *, nfds_t, int) = next(NEXT_POLL);
 	int ret = device && n <= UINT32_MAX ? device->poll(fds, n, timeout) : -ENOTTY;
 
-	return passed_on(ret) ? real(fds, n, timeout) : answer(ret);
+	ret = passed_on(ret) ? real(fds, n, timeout) : answer(ret);
+	if (ret > 0)
+		umad_polled(fds, n);
+	return ret;
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *) =
+		next(NEXT_PPOLL);
+	int ret = real(fds, n, timeout, mask);
+
+	if (ret > 0)
+		umad_polled(fds, n);
+	return ret;
 }
 
 /* What _FORTIFY_SOURCE calls.  With too small an array, the real one ends the program. */
@@ -149,4 +170,17 @@ EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
 	int (*real)(struct pollfd *, nfds_t, int, size_t) = next(NEXT_POLL_CHK);
 
 	return size / sizeof *fds < n ? real(fds, n, timeout, size) : poll(fds, n, timeout);
+}
+
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+	size_t size);
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+	const sigset_t *mask, size_t size)
+{
+	int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t) =
+		next(NEXT_PPOLL_CHK);
+
+	return size / sizeof *fds < n ? real(fds, n, timeout, mask, size)
+				      : ppoll(fds, n, timeout, mask);
 }
