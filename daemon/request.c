@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/issm.h"
 #include "daemon/status.h"
 #include "daemon/umad.h"
 #include "pages/piece.h"
@@ -369,6 +370,7 @@ static const struct request {
 	[OP_UMAD_PKEY] = {umads_request, false},
 	[OP_UMAD_SEND] = {umads_request, false},
 	[OP_UMAD_FETCH] = {umads_request, false},
+	[OP_ISSM_OPEN] = {issm_request, false},
 };
 
 /* What no sane client sends, by name; 0 or 1. */

@@ -98,7 +98,7 @@ static int idle_timeout(const struct server *s)
 {
 	uint64_t end = s->idle_since + s->idle_ns, now = clock_ns();
 
-	if (s->stay || s->n_processes || umads_count(s))
+	if (s->stay || s->n_processes || umads_count(s) || s->issms)
 		return -1;
 	return end > now ? (end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
 }

@@ -19,6 +19,7 @@ struct process;
 struct session;
 struct connections;
 struct umads;
+struct issm;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -83,6 +84,7 @@ struct server {
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
 	struct umads *umads;             /* daemon/umad_file.h */
+	struct issm *issms;              /* daemon/issm.h; in the order of opening */
 	uint64_t refusals[REF_COUNT];
 };
 

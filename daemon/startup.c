@@ -24,6 +24,7 @@
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/guid.h"
+#include "daemon/issm.h"
 #include "daemon/session.h"
 #include "daemon/umad.h"
 #include "rdv/conn.h"
@@ -358,6 +359,7 @@ void server_end(struct server *s)
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
 	unlinkat(s->paths.dir_fd, name, 0);
 	umads_end(s);
+	issm_end(s);
 	connections_end(s);
 	/* Who finds us gone need not start another. */
 	atomic_store_explicit(&s->node->page->left, 1, memory_order_release);

@@ -34,15 +34,14 @@ void umads_end(struct server *s)
 
 /* ---- opening ---- */
 
-static int find_port(
-	const struct server *s, const struct proto_umad_open *call, const struct node **node)
+struct node *umads_find_node(const struct server *s, const struct proto_umad_open *call)
 {
-	*node = nodes_find(&s->nodes, call->node);
-	if (!*node || !memchr(call->device, 0, sizeof call->device) ||
-		strcmp(call->device, (*node)->page->device) ||
-		!fabric_port((*node)->page, call->port))
-		return -ENODEV;
-	return 0;
+	struct node *node = nodes_find(&s->nodes, call->node);
+
+	if (!node || !memchr(call->device, 0, sizeof call->device) ||
+		strcmp(call->device, node->page->device) || !fabric_port(node->page, call->port))
+		return NULL;
+	return node;
 }
 
 /* A lane of the file for who asks, and what it needs to map. */
@@ -64,12 +63,13 @@ static int give_lane(struct ufile *f, struct session *c, struct reply *r)
 static int do_open(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	const struct proto_umad_open *call = &in->payload.umad_open;
-	const struct node *node;
+	const struct node *node = umads_find_node(s, call);
 	struct ufile *f;
-	int end, ret = find_port(s, call, &node);
+	int end, ret;
 
-	if (!ret)
-		ret = ufile_make(s->umads, node, call->port, s->umads->port, &f, &end);
+	if (!node)
+		return -ENODEV;
+	ret = ufile_make(s->umads, node, call->port, s->umads->port, &f, &end);
 	if (ret)
 		return ret;
 	r->fds[r->n_fds++] = reply_owns(r, end);

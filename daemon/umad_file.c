@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,7 +17,7 @@
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
 #include "mad/agents.h"
-#include "rdv/umad_line.h"
+#include "rdv/file_name.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
@@ -49,17 +47,14 @@ static void send_byte(void *arg)
 	(void)!send(f->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Programs that were handed the file know it by the name of our end (rdv/umad_line.h). */
-static void name_socket(const struct ufile *f)
+/* Without a name programs do not know the file unless they opened it. */
+static void name_socket(int end)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int n = snprintf(addr.sun_path + 1, sizeof addr.sun_path - 1, "%s%d-%llu", UMAD_SOCKET_NAME,
-		(int)getpid(), (unsigned long long)f->ino);
-	socklen_t len = offsetof(struct sockaddr_un, sun_path) + 1 + n;
+	int ret = file_name_set(end, FILE_UMAD);
 
-	if (bind(f->sock.fd, (struct sockaddr *)&addr, len) < 0)
+	if (ret)
 		log_line(LOG_LVL_WARN, "cannot name a umad file: %s; only who opened it uses it",
-			strerror(errno));
+			strerror(-ret));
 }
 
 static void on_socket(struct server *s, struct watch *w, uint32_t events)
@@ -88,7 +83,7 @@ static int make_socket(struct ufile *f, int *end)
 		return ret;
 	}
 	f->ino = st.st_ino;
-	name_socket(f);
+	name_socket(pair[1]);
 	return 0;
 }
 

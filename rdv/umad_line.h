@@ -9,12 +9,6 @@
 #include "rdv/proto.h"
 
 /*
- * Of the abstract name of weftd's end of a umad file's socket, which getpeername(2) shows to who
- * was handed the other one.
- */
-#define UMAD_SOCKET_NAME "weft-umad-"
-
-/*
  * Makes a call, and waits up to 5 s for its reply in *in, whose fds the caller takes or closes.
  * start: connects first, where there is no connection, and starts weftd if need be; else only
  * connects to one that runs.  -EPIPE: the connection was lost, or there is none and weftd does not

@@ -93,13 +93,6 @@ static int call_plain(uint32_t op, const void *payload)
 	return ret;
 }
 
-static int set_flags(int fd, int flags)
-{
-	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) < 0)
-		return -errno;
-	return flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
 int umad_file_open(const char *device, int port, int flags)
 {
 	int cancel, fd, ret = 0;
@@ -107,7 +100,7 @@ int umad_file_open(const char *device, int port, int flags)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	fd = part_open(device, port);
 	if (fd >= 0)
-		ret = set_flags(fd, flags);
+		ret = part_set_flags(fd, flags);
 	if (ret)
 		close(fd);
 	pthread_setcancelstate(cancel, NULL);

@@ -6,6 +6,7 @@
 
 #include "umad/attr.h"
 #include "umad/file.h"
+#include "umad/issm.h"
 #include "umad/root.h"
 
 int open_numbered(bool issm, unsigned number, int flags)
@@ -17,5 +18,6 @@ int open_numbered(bool issm, unsigned number, int flags)
 		attr_text(dir, SYS_IB_MAD_DEV, device, sizeof device) ||
 		attr_number(dir, SYS_IB_MAD_PORT, &port))
 		return -ENXIO;
-	return issm ? -EOPNOTSUPP : umad_file_open(device, (int)port, flags);
+	return issm ? umad_issm_open(device, (int)port, flags)
+		    : umad_file_open(device, (int)port, flags);
 }

@@ -4,18 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/log.h"
 #include "fabric/page.h"
+#include "rdv/file_name.h"
 #include "rdv/umad_line.h"
 
 enum {
@@ -151,7 +149,7 @@ static void in_child(void)
 	lock = (struct lock){0};
 }
 
-static int watch_forks(void)
+int part_watch_forks(void)
 {
 	static bool done;
 	int ret = 0;
@@ -179,26 +177,15 @@ static int adopt(struct proto_in *in, int first_fd, struct part **out)
 	return ret;
 }
 
-/* Weftd's end bears a name that says what it is, also when weftd has died. */
-static bool looks_like_one(int fd)
-{
-	struct sockaddr_un addr = {0};
-	socklen_t len = sizeof addr;
-
-	return !getpeername(fd, (struct sockaddr *)&addr, &len) && addr.sun_family == AF_UNIX &&
-	       len > offsetof(struct sockaddr_un, sun_path) + sizeof UMAD_SOCKET_NAME &&
-	       !memcmp(addr.sun_path + 1, UMAD_SOCKET_NAME, sizeof UMAD_SOCKET_NAME - 1);
-}
-
 static int join(int fd, struct part **out)
 {
 	struct proto_out call = proto_call(OP_UMAD_JOIN, NULL);
 	struct proto_in in;
 	int ret;
 
-	if (!looks_like_one(fd))
+	if (file_name_kind(fd) != FILE_UMAD)
 		return -EBADF;
-	ret = watch_forks();
+	ret = part_watch_forks();
 	if (ret)
 		return ret;
 	call.fds = &fd;
@@ -226,6 +213,13 @@ static void drop_gone(void)
 		}
 }
 
+int part_set_flags(int fd, int flags)
+{
+	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) < 0)
+		return -errno;
+	return flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
 int part_open(const char *device, int port)
 {
 	struct proto_umad_open what = {.port = (uint32_t)port};
@@ -237,7 +231,7 @@ int part_open(const char *device, int port)
 	if (strlen(device) >= sizeof what.device || port < 1)
 		return -ENODEV;
 	strcpy(what.device, device);
-	ret = watch_forks();
+	ret = part_watch_forks();
 	if (!ret)
 		ret = umad_line_call(&call, &in, true);
 	if (ret)

@@ -38,6 +38,12 @@ void part_put(struct part *p);
  */
 int part_open(const char *device, int port);
 
+/* O_CLOEXEC and O_NONBLOCK of open(2) for an fd that came CLOEXEC and blocking.  -errno. */
+int part_set_flags(int fd, int flags);
+
+/* Before the first call to weftd: a child starts without its parent's connection.  -ENOMEM. */
+int part_watch_forks(void);
+
 static inline struct ring_ref part_recv_ring(const struct part *p)
 {
 	return (struct ring_ref){&p->page->recv, p->page->recv_slot, UMAD_RECV_LOG_SIZE};

@@ -164,6 +164,25 @@ int64_t umad_drops(const char *name)
 	return n;
 }
 
+static int64_t issm_files(void)
+{
+	json_t *o = status();
+	int64_t n = json_integer_value(json_object_get(o, "issm_files"));
+
+	json_decref(o);
+	return n;
+}
+
+static bool issm_is(void *arg)
+{
+	return issm_files() == *(int64_t *)arg;
+}
+
+void await_issm(int64_t n)
+{
+	T_CHECK(t_until(issm_is, &n, LONG_MS));
+}
+
 struct number {
 	const char *name;
 	int64_t n;
@@ -186,16 +205,17 @@ void await_status(const char *name, int64_t n)
 
 static bool has_gone(void *arg)
 {
-	return kill(*(pid_t *)arg, 0) < 0;
+	int32_t pid;
+
+	(void)arg;
+	return rdv_ping(NULL, &pid) < 0;
 }
 
 void kill_weftd(void)
 {
-	int32_t found;
-	pid_t pid;
+	int32_t pid;
 
-	T_OK(rdv_ping(NULL, &found));
-	pid = found;
-	T_CHECK(!kill(pid, SIGKILL));
-	T_CHECK(t_until(has_gone, &pid, LONG_MS));
+	T_OK(rdv_ping(NULL, &pid));
+	T_SYS(kill(pid, SIGKILL));
+	T_CHECK(t_until(has_gone, NULL, LONG_MS));
 }

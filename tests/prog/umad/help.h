@@ -58,6 +58,9 @@ int64_t umad_drops(const char *name);
 /* Waits until that number is n. */
 void await_status(const char *name, int64_t n);
 
+/* Waits until so many issm files are open, those that wait included. */
+void await_issm(int64_t n);
+
 /* Ends weftd by SIGKILL and waits until it is gone. */
 void kill_weftd(void);
 
@@ -67,4 +70,5 @@ struct test_case {
 	void (*run)(void);
 };
 
-extern const struct test_case rule_cases[], traffic_cases[];
+extern const struct test_case rule_cases[], traffic_cases[], hand_on_cases[], loss_cases[],
+	message_cases[], issm_cases[];
