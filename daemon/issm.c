@@ -99,6 +99,16 @@ static void enlist(struct server *s, struct issm *i)
 	grant(i);
 }
 
+/* Whether another has the bit, of those whose last fd is not closed. */
+static bool is_taken(struct server *s, const struct node *node, uint32_t port)
+{
+	struct issm *i;
+
+	while ((i = first_of(s, node, port)) && server_hung_up(&i->sock))
+		close_one(s, i);
+	return i;
+}
+
 int issm_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	const struct proto_umad_open *call = &in->payload.umad_open;
@@ -109,7 +119,7 @@ int issm_request(struct server *s, struct session *c, struct proto_in *in, struc
 	(void)c;
 	if (!node)
 		return -ENODEV;
-	if (!(call->flags & PROTO_WAIT) && first_of(s, node, call->port))
+	if (!(call->flags & PROTO_WAIT) && is_taken(s, node, call->port))
 		return -EAGAIN;
 	i = malloc(sizeof *i);
 	if (!i)

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -61,6 +62,13 @@ int server_watch(struct server *s, struct watch *w)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(s->epfd, EPOLL_CTL_ADD, w->fd, &ev) < 0 ? -errno : 0;
+}
+
+bool server_hung_up(const struct watch *w)
+{
+	struct pollfd p = {.fd = w->fd};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
 void server_unwatch(struct server *s, struct watch *w)

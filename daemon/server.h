@@ -100,6 +100,9 @@ int server_watch(struct server *s, struct watch *w);
  */
 void server_unwatch(struct server *s, struct watch *w);
 
+/* Whether nobody has the other end of a socket any more, whatever still lies in it. */
+bool server_hung_up(const struct watch *w);
+
 /* Arms the timerfd for the earliest timer. */
 void server_arm(struct server *s);
 

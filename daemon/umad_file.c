@@ -182,6 +182,26 @@ static int refused(const char *why, int error)
 	return error;
 }
 
+/*
+ * Ends the files whose last fd is closed, which the loop is about to hear: whoever closed one has
+ * its methods free at once.  False: there are none.
+ */
+static bool end_closed(const struct ufile *asking)
+{
+	struct umads *all = asking->all;
+	struct ufile *f, *next;
+	bool any = false;
+
+	for (f = all->files; f; f = next) {
+		next = f->next;
+		if (f == asking || !server_hung_up(&f->sock) || usend_turn(f))
+			continue;
+		ufile_end(f);
+		any = true;
+	}
+	return any;
+}
+
 static int take_slot(struct ufile *f, const struct mad_registration *reg, uint32_t id, bool by_req2)
 {
 	struct uslot *slot = calloc(1, sizeof *slot);
@@ -197,6 +217,8 @@ static int take_slot(struct ufile *f, const struct mad_registration *reg, uint32
 		.file = f,
 		.arg = slot};
 	ret = mad_register(f->port, &slot->agent);
+	if (ret == -EINVAL && end_closed(f))
+		ret = mad_register(f->port, &slot->agent);
 	if (ret) {
 		free(slot);
 		return refused("another agent of the port has such a method", ret);
