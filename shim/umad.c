@@ -47,23 +47,27 @@ static enum file_kind kind_of(const char *name)
 
 bool umad_path(const struct path_mapped *m)
 {
+	int (*real_fstatat)(int, const char *, struct stat *, int) = next(NEXT_FSTATAT);
 	const char *name = strrchr(m->virt, '/') + 1;
+	int saved = errno;
+	struct stat st;
+	bool there;
 
-	return m->kind == PATH_DEV_NODE && strlen(name) > 4 && kind_of(name) != FILE_OTHER &&
-	       m->real[strlen(m->real) - 1] != '/';
+	if (m->kind != PATH_DEV_NODE || strlen(name) <= 4 || kind_of(name) == FILE_OTHER ||
+		m->real[strlen(m->real) - 1] == '/')
+		return false;
+	there = !real_fstatat(AT_FDCWD, m->real, &st, AT_SYMLINK_NOFOLLOW);
+	errno = saved;
+	return there;
 }
 
 int umad_open_device(const struct path_mapped *m, int flags)
 {
-	int (*real_fstatat)(int, const char *, struct stat *, int) = next(NEXT_FSTATAT);
 	int (*real_close)(int) = next(NEXT_CLOSE);
 	const char *name = strrchr(m->virt, '/') + 1;
 	enum file_kind kind = kind_of(name);
 	int saved = errno, fd;
-	struct stat st;
 
-	if (real_fstatat(AT_FDCWD, m->real, &st, AT_SYMLINK_NOFOLLOW))
-		return -1;
 	if (flags & O_DIRECTORY)
 		return fail(ENOTDIR);
 	if (!device())
@@ -156,27 +160,42 @@ bool umad_ioctl(int fd, unsigned long request, void *arg, int *ret)
 	return true;
 }
 
+static bool is_empty(int fd, uint8_t mark)
+{
+	int rc = device() ? device()->wait(fd, 0) : 0;
+
+	if (rc == -EBADF)
+		mark_stale(fd, mark);
+	return rc == -ETIMEDOUT;
+}
+
 /* What poll(2) is to show of a marked fd, of which it showed revents. */
-static short shown(int fd, uint8_t mark, short revents)
+static short shown(int fd, short revents)
 {
 	const short in = POLLIN | POLLRDNORM;
+	uint8_t mark = mark_of(fd);
 
-	if (mark_kind(mark) != FILE_UMAD || !(revents & (in | POLLHUP)) || !is_still(fd, mark))
+	if (mark_kind(mark) != FILE_UMAD)
 		return revents;
 	if (revents & POLLHUP)
-		return POLLERR;
-	return device() && device()->wait(fd, 0) == -ETIMEDOUT ? revents & ~in : revents;
+		return is_still(fd, mark) ? POLLERR : revents;
+	return revents & in && is_empty(fd, mark) ? revents & ~in : revents;
 }
 
 int umad_polled(struct pollfd *fds, nfds_t n, int ready)
 {
-	if (!mark_any())
+	/* The library polls the fd, too. */
+	static __thread bool inside __attribute__((tls_model("initial-exec")));
+
+	if (inside || !mark_any())
 		return ready;
+	inside = true;
 	for (nfds_t i = 0; i < n; i++) {
 		if (!fds[i].revents || !marked(fds[i].fd))
 			continue;
-		fds[i].revents = shown(fds[i].fd, mark_of(fds[i].fd), fds[i].revents);
+		fds[i].revents = shown(fds[i].fd, fds[i].revents);
 		ready -= !fds[i].revents;
 	}
+	inside = false;
 	return ready;
 }

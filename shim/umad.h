@@ -12,7 +12,7 @@
 
 #include "shim/path.h"
 
-/* Whether a mapped path is that of a umad or issm file, which need not be there. */
+/* Whether a mapped path is that of a umad or issm file that is there.  Keeps errno. */
 bool umad_path(const struct path_mapped *m);
 
 /* open(2) of such a path; -1 with errno. */
