@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * System calls on file descriptors of the SCIF device, and those of umad files that are not
- * reading and writing (io.c).  Until a program has opened one, each is a few loads and branches
- * more than without the shim.
+ * System calls on file descriptors of the SCIF device, and commands of umad files.  Until a program
+ * has opened one, each is a few loads and branches more than without the shim.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -137,50 +135,4 @@ EXPORT int close(int fd)
 	ret = device->close(fd);
 	inside = false;
 	return passed_on(ret) ? real(fd) : answer(ret);
-}
-
-EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
-{
-	const struct scif_device *device = scif_known();
-	int (*real)(struct pollfd *, nfds_t, int) = next(NEXT_POLL);
-	int ret = device && n <= UINT32_MAX ? device->poll(fds, n, timeout) : -ENOTTY;
-
-	ret = passed_on(ret) ? real(fds, n, timeout) : answer(ret);
-	if (ret > 0)
-		umad_polled(fds, n);
-	return ret;
-}
-
-EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
-{
-	int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *) =
-		next(NEXT_PPOLL);
-	int ret = real(fds, n, timeout, mask);
-
-	if (ret > 0)
-		umad_polled(fds, n);
-	return ret;
-}
-
-/* What _FORTIFY_SOURCE calls.  With too small an array, the real one ends the program. */
-int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
-
-EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
-{
-	int (*real)(struct pollfd *, nfds_t, int, size_t) = next(NEXT_POLL_CHK);
-
-	return size / sizeof *fds < n ? real(fds, n, timeout, size) : poll(fds, n, timeout);
-}
-
-int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
-	size_t size);
-
-EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-	const sigset_t *mask, size_t size)
-{
-	int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t) =
-		next(NEXT_PPOLL_CHK);
-
-	return size / sizeof *fds < n ? real(fds, n, timeout, mask, size)
-				      : ppoll(fds, n, timeout, mask);
 }

@@ -29,6 +29,11 @@ uint8_t mark_of(int fd)
 	return (unsigned)fd < MARKS ? atomic_load_explicit(&marks[fd], memory_order_relaxed) : 0;
 }
 
+bool mark_any(void)
+{
+	return atomic_load_explicit(&owner, memory_order_relaxed);
+}
+
 /* The count tells a new mark from an old one of the same file. */
 static void put(int fd, uint8_t low)
 {

@@ -24,6 +24,9 @@ enum { MARKS = 1 << 20 };
 /* Kind, access mode, and in the upper half a count of how often it was set; see mark.c. */
 extern _Atomic uint8_t marks[MARKS];
 
+/* Whether any fd was ever marked. */
+bool mark_any(void);
+
 /* Whether fd may be a umad or issm file. */
 static inline bool marked(int fd)
 {

@@ -74,6 +74,7 @@ static const char *const names[NEXT_COUNT] = {
 	[NEXT_RECVMMSG] = "recvmmsg",
 	[NEXT_PPOLL] = "ppoll",
 	[NEXT_PPOLL_CHK] = "__ppoll_chk",
+	[NEXT_CHDIR] = "chdir",
 };
 
 static long lacks_number(void)

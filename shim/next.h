@@ -74,6 +74,7 @@ enum next_fn {
 	NEXT_RECVMMSG,
 	NEXT_PPOLL,
 	NEXT_PPOLL_CHK,
+	NEXT_CHDIR,
 	NEXT_COUNT
 };
 

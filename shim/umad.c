@@ -156,12 +156,27 @@ bool umad_ioctl(int fd, unsigned long request, void *arg, int *ret)
 	return true;
 }
 
-void umad_polled(struct pollfd *fds, nfds_t n)
+/* What poll(2) is to show of a marked fd, of which it showed revents. */
+static short shown(int fd, uint8_t mark, short revents)
 {
-	for (nfds_t i = 0; i < n; i++) {
-		uint8_t mark = fds[i].revents & POLLHUP ? mark_of(fds[i].fd) : 0;
+	const short in = POLLIN | POLLRDNORM;
 
-		if (mark_kind(mark) == FILE_UMAD && is_still(fds[i].fd, mark))
-			fds[i].revents = POLLERR;
+	if (mark_kind(mark) != FILE_UMAD || !(revents & (in | POLLHUP)) || !is_still(fd, mark))
+		return revents;
+	if (revents & POLLHUP)
+		return POLLERR;
+	return device() && device()->wait(fd, 0) == -ETIMEDOUT ? revents & ~in : revents;
+}
+
+int umad_polled(struct pollfd *fds, nfds_t n, int ready)
+{
+	if (!mark_any())
+		return ready;
+	for (nfds_t i = 0; i < n; i++) {
+		if (!fds[i].revents || !marked(fds[i].fd))
+			continue;
+		fds[i].revents = shown(fds[i].fd, mark_of(fds[i].fd), fds[i].revents);
+		ready -= !fds[i].revents;
 	}
+	return ready;
 }

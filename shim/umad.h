@@ -26,5 +26,8 @@ bool umad_read(int fd, void *buf, size_t len, ssize_t *ret);
 bool umad_write(int fd, const void *buf, size_t len, ssize_t *ret);
 bool umad_ioctl(int fd, unsigned long request, void *arg, int *ret);
 
-/* After poll(2): a device that was removed shows POLLERR and nothing else. */
-void umad_polled(struct pollfd *fds, nfds_t n);
+/*
+ * After poll(2) showed something of ready fds: how many remain.  POLLIN goes where no MAD is to be
+ * read; a device that was removed shows POLLERR and nothing else.
+ */
+int umad_polled(struct pollfd *fds, nfds_t n, int ready);

@@ -96,6 +96,7 @@ __attribute__((visibility("default"))) const struct umad_device *weft_umad_devic
 		.ioctl = device_ioctl,
 		.read = umad_file_read,
 		.write = umad_file_write,
+		.wait = umad_file_wait,
 	};
 
 	return &device;

@@ -79,6 +79,9 @@ same 'find' 3 "$(weft find $hca/ports/1/gids -name '[012]' | wc -l)"
 same 'find of a name' "$hca/ports/1/pkeys/0" "$(weft find $hca/ports/1/pkeys -type f)"
 same 'relative from /sys/class' weft0 "$(cd /sys/class && weft ls infiniband)"
 same 'relative from /sys' '1: CA' "$(cd /sys && weft cat class/infiniband/weft0/node_type)"
+same 'cd' weft0 "$(weft sh -c 'cd /sys/class/infiniband && echo *')"
+same 'cd, relative' '1: CA' "$(cd /sys/class && weft sh -c 'cd infiniband && cat weft0/node_type')"
+rc 'cd to none' 2 weft sh -c 'cd /sys/class/infiniband/none'
 if command -v bash >/dev/null; then
 	same 'globbing in bash' "$hca/ports/1/gids/0" "$(weft bash -c "echo $hca/ports/*/gids/0")"
 fi
