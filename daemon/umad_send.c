@@ -277,18 +277,22 @@ static int copy_memory(int memory, size_t length, uint8_t **msg)
 
 int usend_message(struct ulane *l, const struct umad_record *rec, int memory)
 {
+	struct umad_record copy = *rec;
 	struct umad_send out;
 	uint8_t *msg;
 	int ret;
 
 	(void)usend_lane(l, 1u << UMAD_SEND_LOG_SIZE);
-	if (!check(l->file, rec, &out) || out.length <= MAD_SIZE ||
-		out.length > (size_t)RMPP_SEGMENTS_MAX * MAD_SIZE)
+	if (rec->length <= MAD_SIZE || rec->length > (uint32_t)RMPP_SEGMENTS_MAX * MAD_SIZE)
 		return -EINVAL;
-	ret = copy_memory(memory, out.length, &msg);
+	ret = copy_memory(memory, rec->length, &msg);
 	if (ret)
 		return ret;
-	send_out(l, &out, msg);
+	memcpy(copy.mad, msg, MAD_SIZE); /* what is sent is what is checked */
+	if (check(l->file, &copy, &out))
+		send_out(l, &out, msg);
+	else
+		ret = -EINVAL;
 	free(msg);
-	return 0;
+	return ret;
 }

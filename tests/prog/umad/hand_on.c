@@ -11,7 +11,7 @@
 
 #include "tests/prog/umad/help.h"
 
-enum { SHARED_MADS = 2000 };
+enum { SHARED_MADS = 2000, FDS = 1 << 16 };
 
 /* A file that sends to itself: an agent that sends, and one that gets it. */
 struct both {
@@ -162,6 +162,24 @@ static void read_after_exec(void)
 	quiet(b.fd);
 }
 
+/* What a daemon does to fds that it does not know of: weftd hears of it, and is asked again. */
+static void closed_behind(void)
+{
+	struct both b = open_both(O_NONBLOCK);
+	int mine = T_SYS(fcntl(b.fd, F_DUPFD, 3));
+
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+	for (int fd = 3; fd < (int)sysconf(_SC_OPEN_MAX) && fd < FDS; fd++)
+		if (fd != b.fd && fd != mine)
+			close(fd);
+	await_status("lanes", 0);
+	send_tid(&b, 2);
+	get_tid(mine, 2);
+	T_EQUAL(umad_status("lanes"), 1);
+	T_EQUAL(add_sender(mine, 0), 2);
+}
+
 /* ---- SCM_RIGHTS ---- */
 
 union control {
@@ -288,6 +306,7 @@ const struct test_case hand_on_cases[] = {
 	{"forked", forked},
 	{"shared_readers", shared_readers},
 	{"read_after_exec", read_after_exec},
+	{"closed_behind", closed_behind},
 	{"passed", passed},
 	{"killed", killed},
 	{"killed_readers", killed_readers},

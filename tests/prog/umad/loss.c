@@ -4,10 +4,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rdv/admin.h"
 #include "tests/prog/umad/help.h"
+#include "umad/part.h"
 
 /* ---- weftd goes ---- */
 
@@ -159,10 +161,87 @@ static void rings_go_round(void)
 	quiet(fd);
 }
 
+/* ---- scribbling ---- */
+
+enum { FILES = 30, SCRIBBLES = 200 };
+
+static void scribble(void *at, size_t size, unsigned *seed)
+{
+	for (int i = 0; i < SCRIBBLES; i++) {
+		size_t word = (size_t)rand_r(seed) % (size / sizeof(uint64_t));
+		uint64_t v = (uint64_t)rand_r(seed) << (rand_r(seed) % 40);
+
+		atomic_store_explicit((_Atomic uint64_t *)at + word, v, memory_order_relaxed);
+	}
+}
+
+/* Writes over all that it shares with weftd, positions and bells more than the rest. */
+static void ruin(int fd, unsigned *seed)
+{
+	struct part *p;
+
+	T_OK(part_get(fd, &p));
+	for (int round = 0; round < 20; round++) {
+		scribble(p->page, sizeof *p->page, seed);
+		scribble(p->page, offsetof(struct umad_page, tids), seed);
+		scribble(p->lane, offsetof(struct umad_lane, send_slot) + 4096, seed);
+		(void)!send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	part_put(p);
+}
+
+static void hostile(int in, int out, void *arg)
+{
+	unsigned seed = 1;
+
+	(void)in;
+	(void)out;
+	(void)arg;
+	for (int i = 0; i < FILES; i++) {
+		int fd = open_file(O_NONBLOCK);
+		uint32_t sender = add_sender(fd, 1);
+		struct packet p = request(sender, CLASS + 1, (uint32_t)i);
+
+		(void)add_agent(fd, CLASS + 2, 0);
+		for (int n = 0; n < 100; n++)
+			(void)umad_file_write(fd, &p, sizeof p);
+		ruin(fd, &seed);
+		p = request(0, CLASS + 2, 0);
+		(void)umad_file_write(fd, &p, sizeof p);
+		T_SYS(close(fd));
+	}
+}
+
+/* Whoever has a file can break it, and nothing else. */
+static void scribbled(void)
+{
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(fd, 0);
+	struct t_child child;
+	struct packet p, in;
+
+	(void)add_agent(fd, CLASS, 0);
+	t_fork(&child, hostile, NULL);
+	for (uint32_t tid = 0; tid < 1000; tid++) {
+		p = request(sender, CLASS, tid);
+		put(fd, &p);
+		get(fd, &in);
+		T_EQUAL(low_tid(&in), tid);
+	}
+	T_EQUAL(t_wait(&child), 0);
+	await_status("files", 1);
+	await_status("lanes", 1);
+	await_status("bytes_kept", 0);
+	p = request(sender, CLASS, 1);
+	put(fd, &p);
+	get(fd, &in);
+}
+
 const struct test_case loss_cases[] = {
 	{"weftd_killed", weftd_killed},
 	{"weftd_leaves", weftd_leaves},
 	{"flood", flood},
 	{"rings_go_round", rings_go_round},
+	{"scribbled", scribbled},
 	{0},
 };
