@@ -13,6 +13,7 @@
 #include "daemon/cm_requests.h"
 #include "daemon/mad_service.h"
 #include "daemon/process.h"
+#include "daemon/umad.h"
 
 enum { MADS_AT_A_TIME = 64 };
 enum { STUCK_NS = 10 * NSEC_PER_MSEC };
@@ -62,6 +63,7 @@ static void run(struct connections *k)
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
+	when = earlier(when, umads_run(k->server));
 	if (k->channels.stuck)
 		when = earlier(when, clock_ns() + STUCK_NS);
 	arm(k, when);
@@ -133,6 +135,16 @@ int connections_start(struct server *s)
 	k->cms.mads = &k->mads;
 	ret = cm_requests_start(&k->cms, s, &k->mads.port);
 	return ret ? ret : server_watch(s, &k->timer);
+}
+
+void connections_run(struct server *s)
+{
+	run(of(s));
+}
+
+struct mad_port *connections_mad_port(const struct server *s)
+{
+	return &of(s)->mads.port;
 }
 
 void connections_process_gone(struct server *s, uint32_t attach_id)

@@ -65,13 +65,13 @@ void events_timer(struct server *s, struct watch *w, uint32_t events)
 	server_arm(s);
 }
 
-/* Device files that fail to be written cost programs that look at them, and no others. */
-static void write_files(struct server *s)
+void events_write_files(struct server *s)
 {
 	char name[sizeof s->paths.name + 8];
 	int ret;
 
 	snprintf(name, sizeof name, "%s.tree", s->paths.name);
+	/* If it fails that costs programs that look at them, and no others. */
 	ret = sysfs_write(s->paths.dir_fd, name, s->node->page);
 	if (ret)
 		log_line(
@@ -116,6 +116,6 @@ void events_addrs(struct server *s, struct watch *w, uint32_t events)
 	news = identity_update(s->node->page, addrs, n, uplinks || !s->had_uplink);
 	if (news.lost)
 		server_refuse(s, REF_GIDS_FULL);
-	write_files(s);
+	events_write_files(s);
 	tell(s, &news);
 }

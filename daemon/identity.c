@@ -110,3 +110,14 @@ struct identity_news identity_update(
 	news.went_down = changed && !port_up;
 	return news;
 }
+
+void identity_set_cap(struct fabric_page *page, uint32_t port, uint32_t bits, bool on)
+{
+	uint32_t seq = atomic_load_explicit(&page->seq, memory_order_relaxed);
+	uint32_t *mask = &page->port[port - 1].cap_mask;
+
+	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	*mask = on ? *mask | bits : *mask & ~bits;
+	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
+}

@@ -26,3 +26,6 @@ struct identity_news {
 /* Publishes the host's addresses as GIDs of port 1, and the state and MTU of that port. */
 struct identity_news identity_update(
 	struct fabric_page *page, const struct gid_addr *addrs, size_t n, bool port_up);
+
+/* Sets or clears PORT_CAP_* bits of a port that the page has. */
+void identity_set_cap(struct fabric_page *page, uint32_t port, uint32_t bits, bool on);

@@ -13,8 +13,10 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/issm.h"
 #include "daemon/peer_stats.h"
 #include "daemon/status.h"
+#include "daemon/umad.h"
 #include "pages/piece.h"
 
 #ifndef SO_PEERPIDFD
@@ -310,8 +312,7 @@ static int do_status(struct server *s, struct session *c, struct proto_in *in, s
 	(void)in;
 	if (fd < 0)
 		return refused(s, fd == -EMFILE ? REF_NO_FDS : REF_NO_MEMORY, fd);
-	r->own_fd = fd;
-	r->fds[r->n_fds++] = fd;
+	r->fds[r->n_fds++] = reply_owns(r, fd);
 	return 0;
 }
 
@@ -364,6 +365,14 @@ static const struct request {
 	[OP_CM_DESTROY] = {connections_request, true},
 	[OP_CM_PUBLISH] = {connections_request, true},
 	[OP_CM_LEND] = {connections_request, true},
+	[OP_UMAD_OPEN] = {umads_request, false},
+	[OP_UMAD_JOIN] = {umads_request, false},
+	[OP_UMAD_REGISTER] = {umads_request, false},
+	[OP_UMAD_UNREGISTER] = {umads_request, false},
+	[OP_UMAD_PKEY] = {umads_request, false},
+	[OP_UMAD_SEND] = {umads_request, false},
+	[OP_UMAD_FETCH] = {umads_request, false},
+	[OP_ISSM_OPEN] = {issm_request, false},
 };
 
 /* What no sane client sends, by name; 0 or 1. */

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/umad.h"
 
 static const char *const refusal_names[REF_COUNT] = {
 	[REF_OTHER_USER] = "other_user",
@@ -62,6 +64,13 @@ int server_watch(struct server *s, struct watch *w)
 	return epoll_ctl(s->epfd, EPOLL_CTL_ADD, w->fd, &ev) < 0 ? -errno : 0;
 }
 
+bool server_hung_up(const struct watch *w)
+{
+	struct pollfd p = {.fd = w->fd};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
 void server_unwatch(struct server *s, struct watch *w)
 {
 	epoll_ctl(s->epfd, EPOLL_CTL_DEL, w->fd, NULL);
@@ -97,7 +106,7 @@ static int idle_timeout(const struct server *s)
 {
 	uint64_t end = s->idle_since + s->idle_ns, now = clock_ns();
 
-	if (s->stay || s->n_processes)
+	if (s->stay || s->n_processes || umads_count(s) || s->issms)
 		return -1;
 	return end > now ? (end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
 }

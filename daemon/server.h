@@ -19,6 +19,8 @@ struct process;
 struct session;
 struct connections;
 struct peer_total;
+struct umads;
+struct issm;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -83,6 +85,8 @@ struct server {
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
 	struct peer_total *ended_peers; /* daemon/peer_stats.c: of processes that have gone */
+	struct umads *umads;             /* daemon/umad_file.h */
+	struct issm *issms;              /* daemon/issm.h; in the order of opening */
 	uint64_t refusals[REF_COUNT];
 };
 
@@ -97,6 +101,9 @@ int server_watch(struct server *s, struct watch *w);
  * duplicate keeps the fd's registration alive, and its events would name what was freed.
  */
 void server_unwatch(struct server *s, struct watch *w);
+
+/* Whether nobody has the other end of a socket any more, whatever still lies in it. */
+bool server_hung_up(const struct watch *w);
 
 /* Arms the timerfd for the earliest timer. */
 void server_arm(struct server *s);

@@ -9,11 +9,13 @@
 
 #include "base/log.h"
 #include "daemon/request.h"
+#include "daemon/umad.h"
 
 enum { MESSAGES_AT_A_TIME = 16 };
 
 void session_close(struct server *s, struct session *c)
 {
+	umads_session_gone(s, c);
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -52,8 +54,8 @@ static bool answer(struct server *s, struct session *c, const struct proto_head 
 		out.n_fds = r->n_fds;
 	}
 	ret = proto_send(c->sock.fd, &out);
-	if (r->own_fd >= 0)
-		close(r->own_fd);
+	for (int i = 0; i < r->n_own; i++)
+		close(r->own[i]);
 	if (ret == -EAGAIN || ret == -ENOBUFS)
 		server_refuse(s, REF_NOT_READING);
 	return ret == 0;
@@ -62,7 +64,7 @@ static bool answer(struct server *s, struct session *c, const struct proto_head 
 /* True if the connection goes on. */
 static bool handle(struct server *s, struct session *c, struct proto_in *in)
 {
-	struct reply r = {.own_fd = -1};
+	struct reply r = {0};
 	int status = request_handle(s, c, in, &r);
 
 	proto_close(in);
@@ -76,7 +78,7 @@ static bool handle(struct server *s, struct session *c, struct proto_in *in)
 /* What could not be received as a message. */
 static bool reject(struct server *s, struct session *c, struct proto_in *in, int err)
 {
-	struct reply r = {.own_fd = -1};
+	struct reply r = {0};
 
 	switch (err) {
 	case -EAGAIN:

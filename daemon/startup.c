@@ -24,7 +24,9 @@
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/guid.h"
+#include "daemon/issm.h"
 #include "daemon/session.h"
+#include "daemon/umad.h"
 #include "rdv/conn.h"
 
 enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
@@ -343,6 +345,8 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 		ret = make_events(s, &f);
 	if (!ret)
 		ret = connections_start(s);
+	if (!ret)
+		ret = umads_start(s, connections_mad_port(s), connections_run);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;
@@ -354,6 +358,8 @@ void server_end(struct server *s)
 
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
 	unlinkat(s->paths.dir_fd, name, 0);
+	umads_end(s);
+	issm_end(s);
 	connections_end(s);
 	/* Who finds us gone need not start another. */
 	atomic_store_explicit(&s->node->page->left, 1, memory_order_release);

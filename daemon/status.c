@@ -14,8 +14,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/connections.h"
+#include "daemon/issm.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
+#include "daemon/umad.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
 
@@ -270,6 +272,8 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
+	json_object_set_new(o, "umad", umads_status(s));
+	set_int(o, "issm_files", issm_count(s));
 	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }

@@ -14,7 +14,7 @@
 enum { FABRIC_MAX_PORTS = 2, FABRIC_MAX_GIDS = 256, FABRIC_MAX_PKEYS = 128 };
 
 /* The bits of a port's capability mask that are ours: PortInfo:CapabilityMask. */
-enum { PORT_CAP_CM = 1 << 16 };
+enum { PORT_CAP_IS_SM = 1 << 1, PORT_CAP_CM = 1 << 16 };
 
 struct fabric_gid {
 	uint8_t raw[16];  /* network order; all zero: no entry */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "fabric/sysfs_hca.h"
+#include "fabric/sysfs_mad.h"
 #include "fabric/tree.h"
 
 enum { REMOVE_FDS = 8 };
@@ -16,7 +17,7 @@ static void put_uverbs(struct tree *t, const struct fabric_page *page)
 	tree_put(t, "sys/class/infiniband_verbs/abi_version", "6\n");
 	tree_put(t, "sys/class/infiniband_verbs/uverbs0/abi_version", "1\n");
 	tree_put(t, "sys/class/infiniband_verbs/uverbs0/ibdev", "%.63s\n", page->device);
-	tree_put(t, "sys/class/infiniband_verbs/uverbs0/dev", "%d:%d\n", SYSFS_UVERBS_MAJOR,
+	tree_put(t, "sys/class/infiniband_verbs/uverbs0/dev", "%d:%d\n", SYSFS_MAJOR,
 		SYSFS_UVERBS_MINOR);
 	tree_link(t, "sys/class/infiniband_verbs/uverbs0/device",
 		tree_path("../../infiniband/%.63s/device", page->device).s);
@@ -36,6 +37,7 @@ int sysfs_write(int at, const char *dir, const struct fabric_page *page)
 		tree_dir(&t, top[i]);
 	sysfs_put_hca(&t, page);
 	put_uverbs(&t, page);
+	sysfs_put_mad(&t, page);
 	return tree_close(&t);
 }
 

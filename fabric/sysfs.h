@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The device files of a node as a directory tree: what the kernel shows of an HCA below
- * /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband.  weftd keeps the tree
- * up to date in its runtime directory, since it knows when a value changes; the path shim
- * (shim/) leads programs to it.
+ * /sys/class/infiniband, /sys/class/infiniband_verbs, /sys/class/infiniband_mad and
+ * /dev/infiniband.  weftd keeps the tree up to date in its runtime directory, since it knows when
+ * a value changes; the path shim (shim/) leads programs to it.
  *
- * The tree has sys/class/infiniband/<device>, sys/class/infiniband_verbs/uverbs0 and
- * dev/infiniband/uverbs0, a symbolic link to /dev/null that the shim shows as a character
- * device.  Unlike in the kernel, class entries are directories, not links; gid_attrs has no
- * files for unused GIDs (the kernel's answer EINVAL when read).
+ * The tree has sys/class/infiniband/<device>, sys/class/infiniband_verbs/uverbs0, and
+ * sys/class/infiniband_mad/umadN and issmN for each port.  What has a device node has one in
+ * dev/infiniband: a symbolic link to /dev/null that the shim shows as a character device.  Unlike
+ * in the kernel, class entries are directories, not links; gid_attrs has no files for unused GIDs
+ * (the kernel's answer EINVAL when read).
  */
 #pragma once
 
 #include "fabric/page.h"
 
-/* Device number of /dev/infiniband/uverbs0, as sysfs and the shim give it. */
-enum { SYSFS_UVERBS_MAJOR = 231, SYSFS_UVERBS_MINOR = 192 };
+/* Device numbers of /dev/infiniband/umad0, issm0 and uverbs0, as sysfs and the shim give them. */
+enum { SYSFS_MAJOR = 231, SYSFS_UMAD_MINOR = 0, SYSFS_ISSM_MINOR = 64, SYSFS_UVERBS_MINOR = 192 };
 
 /*
  * Brings the tree in directory dir, relative to directory fd at (or AT_FDCWD) and made if need be,

@@ -108,7 +108,7 @@ void umad_registered(struct umad_file *f, uint32_t slot, bool by_req2)
 	f->used = true;
 }
 
-int umad_unregister(struct umad_file *f, uint32_t slot)
+int umad_unregistered(struct umad_file *f, uint32_t slot)
 {
 	if (slot >= UMAD_AGENTS || !(f->slots >> slot & 1))
 		return -EINVAL;

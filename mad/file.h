@@ -48,7 +48,7 @@ int umad_check_req2(const struct umad_file *f, const struct umad_port *port,
 void umad_registered(struct umad_file *f, uint32_t slot, bool by_req2);
 
 /* UNREGISTER_AGENT: the slot is free again.  -EINVAL: it was, or there is none of that number. */
-int umad_unregister(struct umad_file *f, uint32_t slot);
+int umad_unregistered(struct umad_file *f, uint32_t slot);
 
 /* ENABLE_PKEY.  -EINVAL: something was registered before. */
 int umad_enable_pkey(struct umad_file *f);

@@ -42,7 +42,7 @@ struct mad_addr umad_addr_of(const struct umad_hdr *h, const uint8_t local_gid[M
 	return a;
 }
 
-void umad_set_addr(struct umad_hdr *h, const struct mad_addr *from, uint8_t gid_index)
+void umad_tell_addr(struct umad_hdr *h, const struct mad_addr *from, uint8_t gid_index)
 {
 	h->be_qpn = htobe32(from->qpn);
 	h->be_lid = htobe16(from->lid);
@@ -172,7 +172,7 @@ void umad_make_received(uint32_t slot, const struct mad_addr *from, uint8_t gid_
 {
 	*rec = (struct umad_record){
 		.hdr = {.id = slot, .length = (uint32_t)umad_hdr_size(pkey) + length}};
-	umad_set_addr(&rec->hdr, from, gid_index);
+	umad_tell_addr(&rec->hdr, from, gid_index);
 	set_mad(rec, mad, length, message);
 }
 

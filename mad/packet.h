@@ -125,4 +125,4 @@ void umad_copy_out(const struct umad_record *rec, bool pkey, void *buf, size_t b
 struct mad_addr umad_addr_of(const struct umad_hdr *h, const uint8_t local_gid[MAD_GID]);
 
 /* Fills in the members of a header that say where a MAD came from. */
-void umad_set_addr(struct umad_hdr *h, const struct mad_addr *from, uint8_t gid_index);
+void umad_tell_addr(struct umad_hdr *h, const struct mad_addr *from, uint8_t gid_index);

@@ -11,7 +11,9 @@
 
 enum umad_page_state {
 	UMAD_PAGE_PKEY = 1, /* headers have the new layout */
-	UMAD_PAGE_GONE = 2, /* the device was removed */
+	UMAD_PAGE_GONE = 2, /* the device was removed, or all have closed the file */
+	UMAD_PAGE_USED = 8, /* something was registered: the layout stays what it is */
+	UMAD_PAGE_GRH = 4,  /* an Ethernet port: no address is good without a GRH */
 };
 
 /* Of a file; weftd alone writes what stands before the bell. */
@@ -25,10 +27,11 @@ struct umad_page {
 	struct ring_slot recv_slot[1 << UMAD_RECV_LOG_SIZE];
 };
 
-/* Of a process; weftd writes the head and silences the bell, the process the rest. */
+/* Of a process; weftd writes head and end and silences the bell, the process the rest. */
 struct umad_lane {
 	_Alignas(CACHE_LINE) _Atomic uint64_t bell; /* of the send ring */
 	_Atomic uint32_t settled; /* claims on the page's bell that were overridden: mad/bell.h */
+	_Atomic uint32_t ended;   /* weftd looks at it no more: join the file again */
 	struct ring_ends send;
 	struct ring_slot send_slot[1 << UMAD_SEND_LOG_SIZE];
 };

@@ -57,6 +57,15 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_CM_DESTROY] = {"cm_destroy", CM_CALL, NOTHING},
 	[OP_CM_PUBLISH] = {"cm_publish", CM_CALL, NOTHING},
 	[OP_CM_LEND] = {"cm_lend", NOTHING, JUST(proto_cm_loan)},
+	[OP_UMAD_OPEN] = {"umad_open", JUST(proto_umad_open), WITH_FDS(proto_umad_opened, 4, 4)},
+	[OP_UMAD_JOIN] = {"umad_join", {0, 0, 1, 1}, WITH_FDS(proto_umad_opened, 3, 3)},
+	[OP_UMAD_REGISTER] = {"umad_register", JUST(proto_umad_register),
+		JUST(proto_umad_registered)},
+	[OP_UMAD_UNREGISTER] = {"umad_unregister", JUST(proto_umad_agent), NOTHING},
+	[OP_UMAD_PKEY] = {"umad_pkey", JUST(proto_umad_file), NOTHING},
+	[OP_UMAD_SEND] = {"umad_send", WITH_FDS(proto_umad_send, 1, 1), NOTHING},
+	[OP_UMAD_FETCH] = {"umad_fetch", JUST(proto_umad_fetch), {0, 0, 1, 1}},
+	[OP_ISSM_OPEN] = {"issm_open", JUST(proto_umad_open), {0, 0, 1, 1}},
 };
 
 const struct proto_op *proto_op(uint32_t op)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 5,
+	PROTO_VERSION = 6,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -69,12 +69,45 @@ enum proto_op_number {
 	OP_CM_DESTROY,
 	OP_CM_PUBLISH,
 	OP_CM_LEND, /* ; proto_cm_loan */
+	/*
+	 * Files of management datagrams (mad/umad_page.h), also for a connection that is not
+	 * attached, whose end ends its lanes.
+	 *
+	 * proto_umad_open; proto_umad_opened, fds {the program's end, page, lane, fabric page}.
+	 * -ENODEV: no such device or port.
+	 */
+	OP_UMAD_OPEN,
+	/*
+	 * , fds {the program's end}; proto_umad_opened, fds {page, lane, fabric page}: for a
+	 * process that was handed the file.  -EBADF: it is none.
+	 */
+	OP_UMAD_JOIN,
+	OP_UMAD_REGISTER,   /* proto_umad_register; proto_umad_registered */
+	OP_UMAD_UNREGISTER, /* proto_umad_agent */
+	OP_UMAD_PKEY,       /* proto_umad_file */
+	/*
+	 * proto_umad_send, fds {memfd with the whole message, sealed}: of what is longer than a
+	 * record.  It goes out behind all that is in the lane.
+	 */
+	OP_UMAD_SEND,
+	/*
+	 * proto_umad_fetch; , fds {memfd with the whole message}: of a record that is in the
+	 * receive ring.  -ENOENT: it is not, any more.
+	 */
+	OP_UMAD_FETCH,
+	/*
+	 * proto_umad_open; , fds {the program's end}.  It is readable once the port's IsSM bit is
+	 * that file's; -EAGAIN: another one has it, and the call did not want to wait.
+	 */
+	OP_ISSM_OPEN,
 	OP_COUNT
 };
 
 enum proto_flags {
 	PROTO_AGAIN = 1 << 0, /* proto_attach: publishes again */
 	PROTO_ARENA = 1 << 1, /* replies: an arena is among the fds */
+	PROTO_WAIT = 1 << 2,  /* proto_umad_open, of OP_ISSM_OPEN */
+	PROTO_REQ2 = 1 << 3,  /* proto_umad_register: it is REGISTER_AGENT2 */
 };
 
 /*
@@ -175,6 +208,59 @@ struct proto_cm_loan {
 	uint32_t count;
 };
 
+enum { PROTO_DEVICE_NAME = 64, PROTO_UMAD_REQ = 40, PROTO_UMAD_RECORD = 336 };
+
+struct proto_umad_open {
+	char device[PROTO_DEVICE_NAME]; /* ends in a NUL */
+	uint32_t node;
+	uint32_t port;  /* from 1 */
+	uint32_t flags; /* PROTO_WAIT */
+	uint32_t pad;
+};
+
+struct proto_umad_opened {
+	uint64_t file; /* inode of the program's end */
+	uint32_t lane; /* the number of the process's, from 1 */
+	uint32_t port; /* from 1, in the fabric page */
+};
+
+struct proto_umad_file {
+	uint64_t file;
+};
+
+struct proto_umad_register {
+	uint64_t file;
+	uint32_t flags; /* PROTO_REQ2 */
+	uint32_t pad;
+	uint8_t req[PROTO_UMAD_REQ]; /* struct umad_reg_req or _req2 of mad/umad_abi.h */
+};
+
+/* Also of a registration that was refused. */
+struct proto_umad_registered {
+	int32_t result; /* 0 or a negative errno */
+	uint32_t id;
+	uint32_t flags; /* as REGISTER_AGENT2 gives them back */
+	uint32_t pad;
+};
+
+struct proto_umad_agent {
+	uint64_t file;
+	uint32_t id;
+	uint32_t pad;
+};
+
+struct proto_umad_send {
+	uint64_t file;
+	uint32_t lane;
+	uint32_t pad;
+	uint8_t record[PROTO_UMAD_RECORD]; /* struct umad_record of mad/ring.h */
+};
+
+struct proto_umad_fetch {
+	uint64_t file;
+	uint64_t message; /* of the record */
+};
+
 union proto_payload {
 	struct proto_attach attach;
 	struct proto_attached attached;
@@ -190,6 +276,14 @@ union proto_payload {
 	struct proto_cm_bound cm_bound;
 	struct proto_cm_connecting cm_connecting;
 	struct proto_cm_loan cm_loan;
+	struct proto_umad_open umad_open;
+	struct proto_umad_opened umad_opened;
+	struct proto_umad_file umad_file;
+	struct proto_umad_register umad_register;
+	struct proto_umad_registered umad_registered;
+	struct proto_umad_agent umad_agent;
+	struct proto_umad_send umad_send;
+	struct proto_umad_fetch umad_fetch;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * System calls on file descriptors of the SCIF device.  Until a program has opened it, each is a
- * load and a branch more than without the shim.
+ * System calls on file descriptors of the SCIF device, and commands of umad files.  Until a program
+ * has opened one, each is a few loads and branches more than without the shim.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +14,11 @@
 
 #include "scif/face/device.h"
 #include "scif/face/device_abi.h"
+#include "shim/mark.h"
 #include "shim/next.h"
 #include "shim/scif.h"
 #include "shim/shim.h"
+#include "shim/umad.h"
 
 typedef void *(*mmap_fn)(void *, size_t, int, int, int, off_t);
 
@@ -52,9 +53,13 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	if (of_any_file(request))
+		return real(fd, request, arg);
+	if (marked(fd) && umad_ioctl(fd, request, arg, &ret))
+		return ret;
 	if (!device && _IOC_TYPE((uint32_t)request) == DEV_TYPE)
 		device = scif_look();
-	if (!device || of_any_file(request))
+	if (!device)
 		return real(fd, request, arg);
 	ret = device->ioctl(fd, request, (uintptr_t)arg);
 	return passed_on(ret) ? real(fd, request, arg) : answer(ret);
@@ -130,23 +135,4 @@ EXPORT int close(int fd)
 	ret = device->close(fd);
 	inside = false;
 	return passed_on(ret) ? real(fd) : answer(ret);
-}
-
-EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
-{
-	const struct scif_device *device = scif_known();
-	int (*real)(struct pollfd *, nfds_t, int) = next(NEXT_POLL);
-	int ret = device && n <= UINT32_MAX ? device->poll(fds, n, timeout) : -ENOTTY;
-
-	return passed_on(ret) ? real(fds, n, timeout) : answer(ret);
-}
-
-/* What _FORTIFY_SOURCE calls.  With too small an array, the real one ends the program. */
-int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
-
-EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
-{
-	int (*real)(struct pollfd *, nfds_t, int, size_t) = next(NEXT_POLL_CHK);
-
-	return size / sizeof *fds < n ? real(fds, n, timeout, size) : poll(fds, n, timeout);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Reading directories.  Once open, a directory of ours is one of the file system, so readdir(),
- * fdopendir() and the like need no help.
+ * Reading directories, and going there.  Once open, a directory of ours is one of the file system,
+ * so readdir(), fdopendir() and the like need no help; nor do paths relative to one, but for those
+ * that lead out of it by "..".
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "shim/next.h"
 #include "shim/shim.h"
@@ -93,4 +95,28 @@ EXPORT int scandirat64(
 	if (path_ours(path))
 		return scandir64_ours(path, list, filter, order);
 	return ((scandirat64_fn)next(NEXT_SCANDIRAT64))(dirfd, path, list, filter, order);
+}
+
+SLOW static int chdir_ours(const char *path)
+{
+	struct path_mapped m;
+
+	return map_or_errno(path, &m) ? -1 : ((int (*)(const char *))next(NEXT_CHDIR))(m.real);
+}
+
+SLOW static int chdir_again(const char *path)
+{
+	char abs[PATH_MAX];
+
+	return path_from(AT_FDCWD, path, abs) ? chdir_ours(abs) : -1;
+}
+
+EXPORT int chdir(const char *path)
+{
+	int rc;
+
+	if (path_ours(path))
+		return chdir_ours(path);
+	rc = ((int (*)(const char *))next(NEXT_CHDIR))(path);
+	return rc && path_retry(path) ? chdir_again(path) : rc;
 }

@@ -60,6 +60,21 @@ static const char *const names[NEXT_COUNT] = {
 	[NEXT_CLOSE] = "close",
 	[NEXT_POLL] = "poll",
 	[NEXT_POLL_CHK] = "__poll_chk",
+	[NEXT_READ] = "read",
+	[NEXT_READ_CHK] = "__read_chk",
+	[NEXT_WRITE] = "write",
+	[NEXT_READV] = "readv",
+	[NEXT_WRITEV] = "writev",
+	[NEXT_DUP] = "dup",
+	[NEXT_DUP2] = "dup2",
+	[NEXT_DUP3] = "dup3",
+	[NEXT_FCNTL] = "fcntl",
+	[NEXT_FCNTL64] = "fcntl64",
+	[NEXT_RECVMSG] = "recvmsg",
+	[NEXT_RECVMMSG] = "recvmmsg",
+	[NEXT_PPOLL] = "ppoll",
+	[NEXT_PPOLL_CHK] = "__ppoll_chk",
+	[NEXT_CHDIR] = "chdir",
 };
 
 static long lacks_number(void)

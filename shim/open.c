@@ -10,6 +10,7 @@
 #include "shim/next.h"
 #include "shim/scif.h"
 #include "shim/shim.h"
+#include "shim/umad.h"
 
 typedef int (*open_fn)(const char *, int, ...);
 typedef int (*openat_fn)(int, const char *, int, ...);
@@ -77,6 +78,8 @@ SLOW static int open_ours(const char *path, int flags, mode_t mode)
 		return -1;
 	if (opens_scif(&m) && !(flags & O_PATH))
 		return scif_open_device(flags);
+	if (umad_path(&m) && !(flags & O_PATH))
+		return umad_open_device(&m, flags);
 	return real(AT_FDCWD, m.real, flags, mode);
 }
 
@@ -156,6 +159,16 @@ EXPORT int openat64(int dirfd, const char *path, int flags, ...)
 	return openat_by(NEXT_OPENAT64, dirfd, path, flags, mode);
 }
 
+EXPORT int creat(const char *path, mode_t mode)
+{
+	return open_by(NEXT_OPEN, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+	return open_by(NEXT_OPEN64, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
 /* What _FORTIFY_SOURCE calls.  With flags that need a mode, the real one ends the program. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
@@ -219,6 +232,7 @@ static FILE *fopen_scif(const char *mode)
 	return file;
 }
 
+/* A stream reads its fd by itself, which for a umad file is not the way: refused. */
 SLOW static FILE *fopen_ours(enum next_fn fn, const char *path, const char *mode)
 {
 	struct path_mapped m;
@@ -226,6 +240,10 @@ SLOW static FILE *fopen_ours(enum next_fn fn, const char *path, const char *mode
 
 	if (prepare(path, &flags, &m))
 		return NULL;
+	if (umad_path(&m)) {
+		errno = ENXIO;
+		return NULL;
+	}
 	return opens_scif(&m) ? fopen_scif(mode) : ((fopen_fn)next(fn))(m.real, mode);
 }
 
@@ -258,7 +276,7 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 
 /*
  * A refused one closes the stream all the same, as freopen() does when it fails.  The SCIF
- * device is refused: a stream's file description cannot become an endpoint.
+ * device is refused: a stream's file description cannot become an endpoint, or a umad file.
  */
 SLOW static FILE *freopen_ours(enum next_fn fn, const char *path, const char *mode, FILE *file)
 {
@@ -267,7 +285,7 @@ SLOW static FILE *freopen_ours(enum next_fn fn, const char *path, const char *mo
 	int flags = mode_flags(mode), refused;
 
 	if (!prepare(path, &flags, &m)) {
-		if (!opens_scif(&m))
+		if (!opens_scif(&m) && !umad_path(&m))
 			return real(m.real, mode, file);
 		errno = ENXIO;
 	}

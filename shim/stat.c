@@ -2,6 +2,7 @@
 /* The stat family. */
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -10,7 +11,7 @@
 #include "shim/next.h"
 #include "shim/shim.h"
 
-enum { STAT_VER_MAX = 1, DEV_MODE = S_IFCHR | 0666 };
+enum { STAT_VER_MAX = 1 };
 /* Of /dev/scif, whose minor number the kernel chose as it came. */
 enum { MISC_MAJOR = 10, SCIF_MINOR = 119 };
 
@@ -22,27 +23,47 @@ typedef int (*fstatat_fn)(int, const char *, struct stat *, int);
 typedef int (*fxstatat_fn)(int, int, const char *, struct stat *, int);
 typedef int (*statx_fn)(int, const char *, int, unsigned, struct statx *);
 
-/* The made-up minor number of a device node: that of uverbs0, plus the number in its name. */
-static unsigned node_minor(const char *virt)
-{
-	unsigned n = 0;
+/* The devices in /dev/infiniband: the minor number of the first, and who may open it. */
+static const struct {
+	const char *name;
+	unsigned minor;
+	mode_t mode;
+} nodes[] = {
+	{"uverbs", SYSFS_UVERBS_MINOR, 0666},
+	{"umad", SYSFS_UMAD_MINOR, 0600},
+	{"issm", SYSFS_ISSM_MINOR, 0600},
+};
 
-	for (const char *p = strrchr(virt, '/'); *p; p++)
-		if (*p >= '0' && *p <= '9')
-			n = n * 10 + *p - '0';
-	return SYSFS_UVERBS_MINOR + n;
+/* What stat(2) shows of a device. */
+struct shown {
+	mode_t mode;
+	dev_t dev;
+};
+
+/* False: there is no device of that name. */
+static bool node_shown(const char *virt, struct shown *as)
+{
+	const char *name = strrchr(virt, '/') + 1;
+
+	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+		size_t len = strlen(nodes[i].name);
+
+		if (strncmp(name, nodes[i].name, len))
+			continue;
+		as->mode = S_IFCHR | nodes[i].mode;
+		as->dev = makedev(SYSFS_MAJOR, nodes[i].minor + strtoul(name + len, NULL, 10));
+		return true;
+	}
+	return false;
 }
 
-/* The number that a device shows, if it is one of ours. */
-static bool shown_as(const struct path_mapped *m, mode_t mode, dev_t *dev)
+/* True: it is a device of ours, whose file in the tree has that mode. */
+static bool shown_as(const struct path_mapped *m, mode_t mode, struct shown *as)
 {
-	if (m->kind == PATH_DEV_NODE && S_ISLNK(mode))
-		*dev = makedev(SYSFS_UVERBS_MAJOR, node_minor(m->virt));
-	else if (m->kind == PATH_SCIF)
-		*dev = makedev(MISC_MAJOR, SCIF_MINOR);
-	else
-		return false;
-	return true;
+	if (m->kind == PATH_DEV_NODE)
+		return S_ISLNK(mode) && node_shown(m->virt, as);
+	*as = (struct shown){S_IFCHR | 0666, makedev(MISC_MAJOR, SCIF_MINOR)};
+	return m->kind == PATH_SCIF;
 }
 
 /* A device node is a link in the tree: it is looked at itself, and shown as what it means. */
@@ -50,7 +71,7 @@ SLOW static int stat_ours(const char *path, struct stat *st, int flags)
 {
 	fstatat_fn real = (fstatat_fn)next(NEXT_FSTATAT);
 	struct path_mapped m;
-	dev_t dev;
+	struct shown as;
 	int rc;
 
 	if (map_or_errno(path, &m))
@@ -58,9 +79,9 @@ SLOW static int stat_ours(const char *path, struct stat *st, int flags)
 	if (m.kind == PATH_DEV_NODE)
 		flags |= AT_SYMLINK_NOFOLLOW;
 	rc = real(AT_FDCWD, m.real, st, flags);
-	if (!rc && shown_as(&m, st->st_mode, &dev)) {
-		st->st_mode = DEV_MODE;
-		st->st_rdev = dev;
+	if (!rc && shown_as(&m, st->st_mode, &as)) {
+		st->st_mode = as.mode;
+		st->st_rdev = as.dev;
 		st->st_size = 0;
 	}
 	return rc;
@@ -187,7 +208,7 @@ SLOW static int statx_ours(const char *path, int flags, unsigned mask, struct st
 {
 	statx_fn real = (statx_fn)next(NEXT_STATX);
 	struct path_mapped m;
-	dev_t dev;
+	struct shown as;
 	int rc;
 
 	if (map_or_errno(path, &m))
@@ -195,10 +216,10 @@ SLOW static int statx_ours(const char *path, int flags, unsigned mask, struct st
 	if (m.kind == PATH_DEV_NODE)
 		flags |= AT_SYMLINK_NOFOLLOW;
 	rc = real(AT_FDCWD, m.real, flags, mask, stx);
-	if (!rc && shown_as(&m, stx->stx_mode, &dev)) {
-		stx->stx_mode = DEV_MODE;
-		stx->stx_rdev_major = major(dev);
-		stx->stx_rdev_minor = minor(dev);
+	if (!rc && shown_as(&m, stx->stx_mode, &as)) {
+		stx->stx_mode = as.mode;
+		stx->stx_rdev_major = major(as.dev);
+		stx->stx_rdev_minor = minor(as.dev);
 		stx->stx_size = 0;
 	}
 	return rc;

@@ -1,67 +1,567 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// There are no umad files yet: nothing can be opened, so that no fd is one.
 #include "umad/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "fabric/page.h"
+#include "mad/packet.h"
+#include "rdv/umad_line.h"
+#include "umad/part.h"
+
+enum {
+	ROOM_MS = 5000,   /* a write waits so long for room */
+	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
+};
+
+/* From enter() to leave() no thread is cancelled. */
+static int enter(int fd, int *cancel, struct part **p)
+{
+	int ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+	ret = part_get(fd, p);
+	if (ret)
+		pthread_setcancelstate(*cancel, NULL);
+	return ret;
+}
+
+static void leave(int cancel, struct part *p)
+{
+	part_put(p);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* ---- the socket ---- */
+
+/* The fd by which a call came, for functions that bells call. */
+struct way {
+	struct part *p;
+	int fd;
+};
+
+static void send_byte(void *arg)
+{
+	const struct way *w = arg;
+
+	if (send(w->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+		atomic_store_explicit(&w->p->dead, true, memory_order_relaxed);
+}
+
+static bool take_byte(void *arg)
+{
+	const struct way *w = arg;
+	char byte;
+
+	return recv(w->fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+/* Looks whether weftd is still there. */
+static void probe(const struct way *w)
+{
+	char byte;
+
+	if (!recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+		atomic_store_explicit(&w->p->dead, true, memory_order_relaxed);
+}
+
+/* ---- calls to weftd ---- */
+
+static int call_weftd(struct proto_out *out, struct proto_in *in)
+{
+	int ret = umad_line_call(out, in, false);
+
+	return ret == -EPIPE || ret == -EBADF ? -EIO : ret;
+}
+
+static int call_plain(uint32_t op, const void *payload)
+{
+	struct proto_out out = proto_call(op, payload);
+	struct proto_in in;
+	int ret = call_weftd(&out, &in);
+
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
 
 int umad_file_open(const char *device, int port, int flags)
 {
-	(void)flags;
-	log_line(LOG_LVL_WARN,
-		"%s port %d: programs cannot send MADs yet, there are no umad files; see "
-		"docs/status.md",
-		device, port);
-	return -EOPNOTSUPP;
+	int cancel, fd, ret = 0;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = part_open(device, port);
+	if (fd >= 0)
+		ret = part_set_flags(fd, flags);
+	if (ret)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	return ret ? ret : fd;
 }
 
 int umad_file_enable_pkey(int fd)
 {
-	(void)fd;
-	return -EBADF;
+	struct proto_umad_file what;
+	struct part *p;
+	uint32_t state;
+	int cancel, ret = enter(fd, &cancel, &p);
+
+	if (ret)
+		return ret;
+	what.file = p->file;
+	state = part_state(p);
+	if (state & UMAD_PAGE_GONE)
+		ret = state & UMAD_PAGE_USED ? -EINVAL : 0;
+	else
+		ret = call_plain(OP_UMAD_PKEY, &what);
+	leave(cancel, p);
+	return ret;
+}
+
+/* What is gone is -EPIPE to who registers. */
+static int call_register(struct proto_umad_register *what, int fd, struct umad_agent *agent)
+{
+	struct proto_out out = proto_call(OP_UMAD_REGISTER, what);
+	struct proto_umad_registered *reply;
+	struct proto_in in;
+	struct part *p;
+	int cancel, ret = enter(fd, &cancel, &p);
+
+	if (ret)
+		return ret == -EIO ? -EPIPE : ret;
+	what->file = p->file;
+	ret = umad_line_call(&out, &in, false);
+	if (!ret) {
+		reply = &in.payload.umad_registered;
+		ret = reply->result;
+		if (!ret)
+			agent->id = reply->id;
+		if (what->flags & PROTO_REQ2)
+			agent->flags = reply->flags;
+		proto_close(&in);
+	}
+	leave(cancel, p);
+	return ret == -EIO || ret == -EBADF ? -EPIPE : ret;
 }
 
 int umad_file_register(int fd, struct umad_agent *agent)
 {
-	(void)fd;
-	(void)agent;
-	return -EBADF;
+	struct umad_reg_req req = {
+		.mgmt_class = agent->mgmt_class,
+		.class_version = agent->class_version,
+		.oui = {(uint8_t)(agent->oui >> 16), (uint8_t)(agent->oui >> 8),
+			(uint8_t)agent->oui},
+		.rmpp_version = agent->rmpp_version,
+	};
+	struct proto_umad_register what = {0};
+
+	if (agent->qpn > UINT8_MAX)
+		return -EINVAL;
+	req.qpn = (uint8_t)agent->qpn;
+	memcpy(req.method_mask, agent->method_mask, sizeof req.method_mask);
+	memcpy(what.req, &req, sizeof req);
+	return call_register(&what, fd, agent);
 }
 
 int umad_file_register2(int fd, struct umad_agent *agent)
 {
-	(void)fd;
-	(void)agent;
-	return -EBADF;
+	const struct umad_reg_req2 req = {
+		.qpn = agent->qpn,
+		.mgmt_class = agent->mgmt_class,
+		.class_version = agent->class_version,
+		.flags = agent->flags,
+		.method_mask = {agent->method_mask[0], agent->method_mask[1]},
+		.oui = agent->oui,
+		.rmpp_version = agent->rmpp_version,
+	};
+	struct proto_umad_register what = {.flags = PROTO_REQ2};
+
+	memcpy(what.req, &req, sizeof req);
+	return call_register(&what, fd, agent);
 }
 
 int umad_file_unregister(int fd, uint32_t id)
 {
-	(void)fd;
-	(void)id;
-	return -EBADF;
+	struct proto_umad_agent what = {.id = id};
+	struct part *p;
+	int cancel, ret = enter(fd, &cancel, &p);
+
+	/* Of what is gone nothing is registered. */
+	if (ret)
+		return ret == -EIO ? -EINVAL : ret;
+	what.file = p->file;
+	ret = call_plain(OP_UMAD_UNREGISTER, &what);
+	leave(cancel, p);
+	return ret == -EIO ? -EINVAL : ret;
+}
+
+/* ---- write ---- */
+
+static struct umad_sender sender_of(struct part *p)
+{
+	uint32_t state = part_state(p);
+
+	return (struct umad_sender){
+		.agents = p->page->agent,
+		.pkey = state & UMAD_PAGE_PKEY,
+		.gone = state & UMAD_PAGE_GONE,
+		.needs_grh = state & UMAD_PAGE_GRH,
+		.n_gids = fabric_port(p->fabric, p->port)->n_gids,
+	};
+}
+
+/* The program's message: what it passed, and the first bytes of it as they were checked. */
+struct message {
+	const void *msg;
+	size_t len;
+	size_t hdr_size;
+	uint8_t head[UMAD_HDR_SIZE + MAD_SIZE];
+};
+
+static int memory_of(const struct message *m, size_t length)
+{
+	enum { ALL_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
+	const char *mad = (const char *)m->msg + m->hdr_size;
+	int fd = memfd_create("weft-mad", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+
+	if (fd < 0)
+		return -errno;
+	errno = EIO;
+	if (pwrite(fd, mad, length, 0) == (ssize_t)length && !fcntl(fd, F_ADD_SEALS, ALL_SEALS))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int send_long(const struct part *p, const struct message *m, const struct umad_record *rec)
+{
+	struct proto_umad_send what = {.file = p->file, .lane = p->number};
+	struct proto_out out = proto_call(OP_UMAD_SEND, &what);
+	int fd = memory_of(m, rec->length), ret;
+	struct proto_in in;
+
+	if (fd < 0)
+		return fd;
+	memcpy(what.record, rec, sizeof *rec);
+	out.fds = &fd;
+	out.n_fds = 1;
+	ret = call_weftd(&out, &in);
+	if (!ret)
+		proto_close(&in);
+	close(fd);
+	return ret;
+}
+
+/* There is room, and nobody else of this process writes. */
+static int push(const struct way *w, const struct umad_record *rec)
+{
+	const struct ring_ref ring = part_send_ring(w->p);
+
+	if (ring_push(&ring, &w->p->tail, rec) != RING_OK)
+		return -EIO;
+	w->p->bell.send = send_byte;
+	w->p->bell.arg = (void *)w;
+	(void)bell_ring(&w->p->bell);
+	if (w->p->tail % PROBE_EVERY == 0)
+		probe(w);
+	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : 0;
+}
+
+static bool has_room(const struct part *p)
+{
+	const struct ring_ref ring = part_send_ring(p);
+
+	return p->tail - atomic_load_explicit(&ring.ends->head, memory_order_acquire) <
+	       ring_size(&ring);
+}
+
+/* Under the lock of writers: the transaction first, so that nothing is sent twice. */
+static int enter_and_send(
+	const struct way *w, const struct message *m, const struct umad_send *send)
+{
+	struct tids *tids = &w->p->page->tids;
+	uint16_t lane = (uint16_t)w->p->number;
+	struct umad_record rec;
+	int ret;
+
+	if (!has_room(w->p))
+		return -EAGAIN;
+	if (send->listed && tids_enter(tids, send->hash, lane) == TIDS_DUPLICATE)
+		return -EINVAL;
+	umad_make_record(send, m->head + m->hdr_size, 0, &rec);
+	ret = send->length > MAD_SIZE ? send_long(w->p, m, &rec) : push(w, &rec);
+	if (ret && send->listed)
+		tids_strike(tids, send->hash, lane);
+	return ret;
+}
+
+static void tell(const char *what, const char *why)
+{
+	log_line(LOG_LVL_DEBUG, "umad %s: %s", what, why);
+}
+
+static int write_once(const struct way *w, struct message *m)
+{
+	const struct umad_sender sender = sender_of(w->p);
+	struct umad_send send;
+	const char *why;
+	int ret;
+
+	m->hdr_size = umad_hdr_size(sender.pkey);
+	ret = umad_check_write(&sender, m->head, m->len, &send, &why);
+	if (ret) {
+		tell("write", why);
+		return ret;
+	}
+	lock_take(&w->p->writing);
+	ret = enter_and_send(w, m, &send);
+	lock_drop(&w->p->writing);
+	return ret;
+}
+
+/* Waits a moment for room in the ring.  -EIO: too long already, or weftd has died. */
+static int wait_room(int fd, uint64_t until)
+{
+	struct pollfd pfd = {.fd = fd};
+
+	if (clock_ns() > until)
+		return -EIO;
+	return poll(&pfd, 1, 1) > 0 ? -EIO : 0;
 }
 
 ssize_t umad_file_write(int fd, const void *msg, size_t len)
 {
-	(void)fd;
-	(void)msg;
-	(void)len;
-	return -EBADF;
+	const uint64_t until = clock_ns() + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
+	struct message m = {.msg = msg, .len = len};
+	struct way w = {.fd = fd};
+	int cancel, ret;
+
+	pthread_testcancel();
+	memcpy(m.head, msg, len < sizeof m.head ? len : sizeof m.head);
+	do {
+		ret = enter(fd, &cancel, &w.p);
+		if (ret)
+			return ret;
+		ret = write_once(&w, &m);
+		leave(cancel, w.p);
+	} while (ret == -EAGAIN && !(ret = wait_room(fd, until)));
+	return ret ? ret : (ssize_t)len;
+}
+
+/* ---- read ---- */
+
+/* A read that looks for its record. */
+struct want {
+	const struct way *w;
+	size_t len, copy;
+	bool pkey;
+	ssize_t result;
+	int memory; /* of a long message, or -1 */
+};
+
+static int fetch(struct want *want, uint64_t message)
+{
+	const struct proto_umad_fetch what = {.file = want->w->p->file, .message = message};
+	struct proto_out out = proto_call(OP_UMAD_FETCH, &what);
+	struct proto_in in;
+	int ret = call_weftd(&out, &in);
+
+	if (want->memory >= 0)
+		close(want->memory);
+	want->memory = -1;
+	if (ret)
+		return ret == -ENOENT ? -EIO : ret;
+	want->memory = proto_take_fd(&in, 0);
+	return 0;
+}
+
+/* Before it is taken: who dies meanwhile takes nothing away. */
+static bool fits(void *arg, const struct umad_record *rec)
+{
+	struct want *want = arg;
+	int ret = 0;
+
+	want->result = umad_read_result(rec, want->pkey, want->len, &want->copy);
+	if (want->result >= 0 && rec->flags & UMAD_RECORD_LONG)
+		ret = fetch(want, rec->message);
+	if (ret) {
+		want->result = ret;
+		want->copy = 0;
+	}
+	return want->result >= 0;
+}
+
+/* The bytes of a long message behind the header.  They are there: weftd sealed them. */
+static void copy_long(const struct want *want, const struct umad_record *rec, char *buf)
+{
+	size_t hdr_size = umad_hdr_size(want->pkey);
+
+	(void)!pread(want->memory, buf + hdr_size, rec->length, 0);
+	send_byte((void *)want->w); /* weftd need not keep it */
+}
+
+static bool more(void *arg)
+{
+	const struct way *w = arg;
+	const struct ring_ref ring = part_recv_ring(w->p);
+
+	return !ring_is_empty(&ring);
+}
+
+/* After something was taken, or nothing was there. */
+static void see_to_socket(const struct way *w)
+{
+	const struct ring_ref ring = part_recv_ring(w->p);
+	const struct bell_consumer me = {
+		.who = w->p->number,
+		.settled = &w->p->lane->settled,
+		.more = more,
+		.take = take_byte,
+		.arg = (void *)w,
+	};
+
+	if (ring_tells(&ring, &w->p->page->held))
+		send_byte((void *)w);
+	if (ring_is_empty(&ring))
+		bell_quiet(&w->p->page->bell, &me);
+}
+
+static ssize_t take(struct want *want, char *buf)
+{
+	const struct ring_ref ring = part_recv_ring(want->w->p);
+	struct umad_record rec;
+
+	switch (ring_take(&ring, fits, want, &rec)) {
+	case RING_OK:
+		umad_copy_out(&rec, want->pkey, buf, want->copy);
+		if (rec.flags & UMAD_RECORD_LONG)
+			copy_long(want, &rec, buf);
+		see_to_socket(want->w);
+		return want->result;
+	case RING_UNFIT:
+		umad_copy_out(&rec, want->pkey, buf, want->copy);
+		return want->result;
+	case RING_EMPTY:
+		see_to_socket(want->w);
+		probe(want->w);
+		return part_state(want->w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
+	case RING_LOST:
+		return -EAGAIN;
+	default:
+		return -EIO;
+	}
+}
+
+static ssize_t read_once(const struct way *w, void *buf, size_t len)
+{
+	uint32_t state = part_state(w->p);
+	struct want want = {.w = w, .len = len, .pkey = state & UMAD_PAGE_PKEY, .memory = -1};
+	ssize_t n;
+
+	if (!umad_may_read(want.pkey, len))
+		return -EINVAL;
+	if (state & UMAD_PAGE_GONE)
+		return -EIO;
+	n = take(&want, buf);
+	if (want.memory >= 0)
+		close(want.memory);
+	return n;
+}
+
+/*
+ * By recv(2), which goes on after a signal where read(2) would.  A byte is there although nothing
+ * is to be read: another reader takes it away in a moment, or was stopped before it could.
+ */
+static int wait_byte(int fd, bool in_vain)
+{
+	char byte;
+
+	if (in_vain)
+		(void)poll(NULL, 0, 1);
+	if (recv(fd, &byte, 1, MSG_PEEK) >= 0 || errno == EAGAIN)
+		return 0;
+	return errno == EINTR ? -EINTR : -EIO;
 }
 
 ssize_t umad_file_read(int fd, void *buf, size_t len)
 {
-	(void)fd;
-	(void)buf;
-	(void)len;
-	return -EBADF;
+	struct way w = {.fd = fd};
+	bool waited = false;
+	int cancel, ret;
+	ssize_t n;
+
+	pthread_testcancel();
+	for (;;) {
+		ret = enter(fd, &cancel, &w.p);
+		if (ret)
+			return ret;
+		n = read_once(&w, buf, len);
+		leave(cancel, w.p);
+		if (n != -EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK)
+			return n;
+		ret = wait_byte(fd, waited);
+		if (ret)
+			return ret;
+		waited = true;
+	}
+}
+
+/* ---- wait ---- */
+
+/* Is something to be read, or the device gone? */
+static int look(int fd)
+{
+	struct way w = {.fd = fd};
+	int cancel, ret = enter(fd, &cancel, &w.p);
+	bool ready;
+
+	if (ret)
+		return ret == -EIO ? 1 : ret;
+	ready = more(&w);
+	if (!ready) {
+		see_to_socket(&w);
+		probe(&w);
+		ready = part_state(w.p) & UMAD_PAGE_GONE;
+	}
+	leave(cancel, w.p);
+	return ready;
+}
+
+/* Milliseconds until then, rounded up; -1: for ever. */
+static int left_ms(uint64_t until)
+{
+	uint64_t now = clock_ns();
+
+	if (!until)
+		return -1;
+	return until > now ? (int)((until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC) : 0;
 }
 
 int umad_file_wait(int fd, int timeout_ms)
 {
-	(void)fd;
-	(void)timeout_ms;
-	return -EBADF;
+	uint64_t until = timeout_ms < 0 ? 0 : clock_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int ret;
+
+	for (bool waited = false;; waited = true) {
+		ret = look(fd);
+		if (ret)
+			return ret < 0 ? ret : 0;
+		if (waited)
+			(void)poll(NULL, 0, 1); /* as wait_byte() */
+		ret = poll(&pfd, 1, left_ms(until));
+		if (ret < 0)
+			return -errno;
+		if (!ret)
+			return -ETIMEDOUT;
+	}
 }

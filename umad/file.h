@@ -36,7 +36,7 @@ struct umad_agent {
 /*
  * Opens the file of that port; flags: O_NONBLOCK or 0, as for open(2).  Returns an fd, CLOEXEC only
  * if flags has O_CLOEXEC, as the kernel's: programs hand it on.  -ENODEV no such device or port;
- * -EOPNOTSUPP: there are no umad files yet (logged); -EMFILE, -ENOMEM; those of rdv/rdv.h.
+ * -EMFILE, -ENOMEM; those of rdv/rdv.h.
  */
 int umad_file_open(const char *device, int port, int flags);
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/user_mem.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
 #include "scif/face/device_abi.h"
 #include "scif/face/let_go.h"
-#include "scif/face/user_mem.h"
 #include "scif/link/half.h"
 #include "scif/win/map.h"
 

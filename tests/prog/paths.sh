@@ -59,6 +59,12 @@ same 'ls' weft0 "$(weft ls /sys/class/infiniband)"
 same 'ls -l of a node' 'crw-rw-rw- 231, 192' \
 	"$(weft ls -l /dev/infiniband/uverbs0 | awk '{print $1, $5, $6}')"
 same 'ls -l of the directory' 'crw-rw-rw-' "$(weft ls -l /dev/infiniband | awk '/uverbs0/ {print $1}')"
+same 'umad0' 'crw------- 231, 0' "$(weft ls -l /dev/infiniband/umad0 | awk '{print $1, $5, $6}')"
+same 'issm0' 'crw------- 231, 64' "$(weft ls -l /dev/infiniband/issm0 | awk '{print $1, $5, $6}')"
+same 'the directory' 'issm0 umad0 uverbs0' "$(weft ls /dev/infiniband | sort | xargs)"
+same 'umad0 of which device' 'weft0 1' \
+	"$(weft cat /sys/class/infiniband_mad/umad0/ibdev /sys/class/infiniband_mad/umad0/port | xargs)"
+same 'the ABI of umad' 5 "$(weft cat /sys/class/infiniband_mad/abi_version)"
 same 'interface address' "$(cat /sys/class/net/lo/address)" "$(weft cat $hca/device/net/lo/address)"
 same realpath $hca "$(weft realpath $hca)"
 same 'realpath of a node' /dev/infiniband/uverbs0 "$(weft realpath /dev/infiniband/uverbs0)"
@@ -73,6 +79,9 @@ same 'find' 3 "$(weft find $hca/ports/1/gids -name '[012]' | wc -l)"
 same 'find of a name' "$hca/ports/1/pkeys/0" "$(weft find $hca/ports/1/pkeys -type f)"
 same 'relative from /sys/class' weft0 "$(cd /sys/class && weft ls infiniband)"
 same 'relative from /sys' '1: CA' "$(cd /sys && weft cat class/infiniband/weft0/node_type)"
+same 'cd' weft0 "$(weft sh -c 'cd /sys/class/infiniband && echo *')"
+same 'cd, relative' '1: CA' "$(cd /sys/class && weft sh -c 'cd infiniband && cat weft0/node_type')"
+rc 'cd to none' 2 weft sh -c 'cd /sys/class/infiniband/none'
 if command -v bash >/dev/null; then
 	same 'globbing in bash' "$hca/ports/1/gids/0" "$(weft bash -c "echo $hca/ports/*/gids/0")"
 fi

@@ -100,9 +100,30 @@ def check_devinfo(args, run):
            "complains in its output")
 
 
+def check_ibstat(args, run):
+    """What libibumad reads of weft0; with -p the GUID of its port alone."""
+    if "-p" in args:
+        expect(re.search(r"^0x(?!0{16})[0-9a-f]{16}$", run.output, re.M), "no GUID")
+        return
+    wanted = [r"CA:? 'weft0'", r"Port 1:", r"State: Active", r"Physical state: LinkUp",
+              r"Rate: [1-9]", r"Capability mask: 0x00010000", r"Link layer: Ethernet"]
+    for pattern in wanted:
+        expect(re.search(pattern, run.output, re.M), f"no line like: {pattern}")
+
+
+def check_ibstatus(args, run):
+    """A shell script that reads sysfs."""
+    wanted = [r"Infiniband device 'weft0' port 1 status:", r"default gid:\s+fe80:",
+              r"base lid:\s+0x0$", r"state:\s+4: ACTIVE", r"phys state:\s+5: LinkUp",
+              r"rate:\s+[1-9]\d* Gb/sec", r"link_layer:\s+Ethernet"]
+    for pattern in wanted:
+        expect(re.search(pattern, run.output, re.M), f"no line like: {pattern}")
+
+
 def check_alone(program, args, run):
     expect(run.status == 0, "exit status is not 0")
-    {"ibv_devices": check_devices, "ibv_devinfo": check_devinfo}[program](args, run)
+    {"ibv_devices": check_devices, "ibv_devinfo": check_devinfo, "ibstat": check_ibstat,
+     "ibstatus": check_ibstatus}[program](args, run)
 
 
 def check_rping(args, server, client):

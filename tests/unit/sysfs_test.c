@@ -180,6 +180,35 @@ static void gids_come_and_go(void **state)
 	inode("sys/class/infiniband/weft0/device/net/lo");
 }
 
+/* What a file of the tree says, NULL: there is none. */
+static const char *says(const char *rel)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "../../../%s", rel);
+	return get(path);
+}
+
+/* A umad and an issm for each port, numbered in their order. */
+static void mad_files(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_string_equal(says("class/infiniband_mad/abi_version"), "5\n");
+	assert_string_equal(says("class/infiniband_mad/umad0/ibdev"), "weft0\n");
+	assert_string_equal(says("class/infiniband_mad/umad0/port"), "1\n");
+	assert_string_equal(says("class/infiniband_mad/umad0/dev"), "231:0\n");
+	assert_string_equal(says("class/infiniband_mad/umad0/device/vendor"), "0xffffff\n");
+	assert_string_equal(says("class/infiniband_mad/issm0/ibdev"), "weft0\n");
+	assert_string_equal(says("class/infiniband_mad/issm0/port"), "1\n");
+	assert_string_equal(says("class/infiniband_mad/issm0/dev"), "231:64\n");
+	assert_int_equal(stat(at("dev/infiniband/umad0"), &st), 0);
+	assert_int_equal(stat(at("dev/infiniband/issm0"), &st), 0);
+	assert_null(says("class/infiniband_mad/umad1/port"));
+	assert_int_equal(stat(at("dev/infiniband/umad1"), &st), -1);
+}
+
 /* A second port has a tree of its own, with what its own tables say. */
 static void two_ports(void **state)
 {
@@ -213,6 +242,11 @@ static void two_ports(void **state)
 	assert_string_equal(get("ports/2/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0008\n");
 	inode("sys/class/infiniband/weft0/device/net/lo");
 	inode("sys/class/infiniband/weft0/device/net/ib1");
+	assert_string_equal(says("class/infiniband_mad/umad0/port"), "1\n");
+	assert_string_equal(says("class/infiniband_mad/umad1/port"), "2\n");
+	assert_string_equal(says("class/infiniband_mad/umad1/dev"), "231:1\n");
+	assert_string_equal(says("class/infiniband_mad/issm1/dev"), "231:65\n");
+	inode("dev/infiniband/issm1");
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
 }
 
@@ -284,6 +318,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(only_changes_are_written),
 		cmocka_unit_test(gids_come_and_go),
+		cmocka_unit_test(mad_files),
 		cmocka_unit_test(two_ports),
 		cmocka_unit_test(page_ports),
 		cmocka_unit_test(hostile_page),

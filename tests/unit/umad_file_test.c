@@ -268,12 +268,12 @@ static void lowest_slot_first(void **state)
 		assert_int_equal(next_slot(&f), i);
 		umad_registered(&f, i, false);
 	}
-	assert_int_equal(umad_unregister(&f, 7), 0);
-	assert_int_equal(umad_unregister(&f, 31), 0);
-	assert_int_equal(umad_unregister(&f, 1), 0);
-	assert_int_equal(umad_unregister(&f, 1), -EINVAL);
-	assert_int_equal(umad_unregister(&f, 32), -EINVAL);
-	assert_int_equal(umad_unregister(&f, UINT32_MAX), -EINVAL);
+	assert_int_equal(umad_unregistered(&f, 7), 0);
+	assert_int_equal(umad_unregistered(&f, 31), 0);
+	assert_int_equal(umad_unregistered(&f, 1), 0);
+	assert_int_equal(umad_unregistered(&f, 1), -EINVAL);
+	assert_int_equal(umad_unregistered(&f, 32), -EINVAL);
+	assert_int_equal(umad_unregistered(&f, UINT32_MAX), -EINVAL);
 	assert_int_equal(next_slot(&f), 1);
 	umad_registered(&f, 1, false);
 	assert_int_equal(next_slot(&f), 7);
@@ -300,7 +300,7 @@ static void layout_is_chosen_first(void **state)
 	umad_registered(&f, 0, false);
 	assert_int_equal(umad_hdr_size(f.pkey), 64);
 	assert_int_equal(umad_enable_pkey(&f), -EINVAL);
-	assert_int_equal(umad_unregister(&f, 0), 0);
+	assert_int_equal(umad_unregistered(&f, 0), 0);
 	assert_int_equal(umad_enable_pkey(&f), -EINVAL);
 
 	f = (struct umad_file){0};

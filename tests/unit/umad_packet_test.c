@@ -397,7 +397,7 @@ static void addresses_both_ways(void **state)
 	assert_int_equal(a.grh.flow_label, 0x12345);
 	assert_memory_equal(a.grh.local, own, MAD_GID);
 	assert_memory_equal(a.grh.remote, h.gid, MAD_GID);
-	umad_set_addr(&back, &a, 1);
+	umad_tell_addr(&back, &a, 1);
 	h.be_qkey = 0;
 	assert_memory_equal(&back, &h, sizeof h);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "scif/face/user_mem.h"
+#include "base/user_mem.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* A umad file in several processes: dup, fork, exec, SCM_RIGHTS, and the last close. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/prog/umad/help.h"
+
+enum { SHARED_MADS = 2000, FDS = 1 << 16 };
+
+/* A file that sends to itself: an agent that sends, and one that gets it. */
+struct both {
+	int fd;
+	uint32_t sender, server;
+};
+
+static struct both open_both(int flags)
+{
+	struct both b = {.fd = open_file(flags)};
+
+	b.sender = add_sender(b.fd, 0);
+	b.server = add_agent(b.fd, CLASS, 0);
+	return b;
+}
+
+static void send_tid(const struct both *b, uint32_t tid)
+{
+	struct packet p = request(b->sender, CLASS, tid);
+
+	put(b->fd, &p);
+}
+
+static void get_tid(int fd, uint32_t tid)
+{
+	struct packet p;
+
+	get(fd, &p);
+	T_EQUAL(low_tid(&p), tid);
+}
+
+static void duplicate(void)
+{
+	struct both b = open_both(0);
+	int second = T_SYS(dup(b.fd));
+
+	send_tid(&b, 1);
+	get_tid(second, 1);
+	T_SYS(close(b.fd));
+	b.fd = second;
+	send_tid(&b, 2);
+	get_tid(second, 2);
+	T_EQUAL(umad_status("files"), 1);
+	T_EQUAL(umad_status("lanes"), 1);
+	T_SYS(close(second));
+	await_status("files", 0);
+	T_EQUAL(umad_status("lanes"), 0);
+}
+
+/* Readiness by all three, and none when the MAD was read. */
+static void readiness(void)
+{
+	struct both b = open_both(O_NONBLOCK);
+	struct epoll_event ev = {.events = EPOLLIN}, got;
+	int ep = T_SYS(epoll_create1(EPOLL_CLOEXEC));
+	struct timeval soon = {.tv_sec = LONG_MS / 1000};
+	fd_set set;
+
+	T_SYS(epoll_ctl(ep, EPOLL_CTL_ADD, b.fd, &ev));
+	quiet(b.fd);
+	T_EQUAL(epoll_wait(ep, &got, 1, 0), 0);
+	send_tid(&b, 1);
+	FD_ZERO(&set);
+	FD_SET(b.fd, &set);
+	T_EQUAL(select(b.fd + 1, &set, NULL, NULL, &soon), 1);
+	T_EQUAL(epoll_wait(ep, &got, 1, LONG_MS), 1);
+	get_tid(b.fd, 1);
+	quiet(b.fd);
+	T_EQUAL(epoll_wait(ep, &got, 1, 0), 0);
+}
+
+static void child_uses(int in, int out, void *arg)
+{
+	struct both *b = arg;
+
+	(void)in;
+	get_tid(b->fd, 1);
+	send_tid(b, 2);
+	t_signal(out);
+}
+
+/* The child has the parent's file and agents, and a lane of its own. */
+static void forked(void)
+{
+	struct both b = open_both(0);
+	struct t_child child;
+
+	send_tid(&b, 1);
+	t_fork(&child, child_uses, &b);
+	t_await(child.from);
+	get_tid(b.fd, 2);
+	T_EQUAL(t_wait(&child), 0);
+	await_status("lanes", 1);
+	T_EQUAL(umad_status("files"), 1);
+	send_tid(&b, 3);
+	get_tid(b.fd, 3);
+}
+
+/* Reads what comes until the one that ends it; tells how many. */
+static void read_some(int in, int out, void *arg)
+{
+	const struct both *b = arg;
+	uint32_t n = 0;
+	struct packet p;
+
+	(void)in;
+	for (;;) {
+		T_EQUAL(umad_file_read(b->fd, &p, sizeof p), sizeof p);
+		if (low_tid(&p) >= SHARED_MADS)
+			break;
+		n++;
+	}
+	t_tell(out, &n, sizeof n);
+}
+
+/* Each MAD is read once, by one of two blocking readers. */
+static void shared_readers(void)
+{
+	struct both b = open_both(0);
+	struct t_child reader[2];
+	uint32_t n[2];
+
+	for (int i = 0; i < 2; i++)
+		t_fork(&reader[i], read_some, &b);
+	for (uint32_t tid = 0; tid < SHARED_MADS + 2; tid++)
+		send_tid(&b, tid);
+	for (int i = 0; i < 2; i++)
+		t_hear(reader[i].from, &n[i], sizeof n[i]);
+	T_EQUAL(n[0] + n[1], SHARED_MADS);
+	for (int i = 0; i < 2; i++)
+		T_EQUAL(t_wait(&reader[i]), 0);
+	quiet(b.fd);
+}
+
+static void read_after_exec(void)
+{
+	struct both b = open_both(0);
+	struct t_child child;
+	struct packet p;
+	char number[16];
+
+	snprintf(number, sizeof number, "%d", b.fd);
+	send_tid(&b, 7);
+	t_exec(&child, (char *[]){"/proc/self/exe", "--read", number, NULL});
+	t_hear(child.from, &p, sizeof p);
+	T_EQUAL(low_tid(&p), 7);
+	T_EQUAL(t_wait(&child), 0);
+	quiet(b.fd);
+}
+
+/* What a daemon does to fds that it does not know of: weftd hears of it, and is asked again. */
+static void closed_behind(void)
+{
+	struct both b = open_both(O_NONBLOCK);
+	int mine = T_SYS(fcntl(b.fd, F_DUPFD, 3));
+
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+	for (int fd = 3; fd < (int)sysconf(_SC_OPEN_MAX) && fd < FDS; fd++)
+		if (fd != b.fd && fd != mine)
+			close(fd);
+	await_status("lanes", 0);
+	send_tid(&b, 2);
+	get_tid(mine, 2);
+	T_EQUAL(umad_status("lanes"), 1);
+	T_EQUAL(add_sender(mine, 0), 2);
+}
+
+/* ---- SCM_RIGHTS ---- */
+
+union control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_fd(int sock, int fd)
+{
+	union control c = {.head = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec iov = {"", 1};
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
+
+	memcpy(CMSG_DATA(&c.head), &fd, sizeof fd);
+	T_SYS(sendmsg(sock, &m, 0));
+}
+
+static int receive_fd(int sock)
+{
+	char byte;
+	union control c;
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
+	int fd;
+
+	T_SYS(recvmsg(sock, &m, 0));
+	memcpy(&fd, CMSG_DATA(&c.head), sizeof fd);
+	return fd;
+}
+
+/* Opens a file, passes it on and closes it. */
+static void pass_on(int in, int out, void *arg)
+{
+	struct both b = open_both(0);
+
+	(void)out;
+	send_fd(*(int *)arg, b.fd);
+	T_SYS(close(b.fd));
+	t_await(in);
+}
+
+static void passed(void)
+{
+	struct both b = {.sender = 0, .server = 1};
+	struct t_child child;
+	int pair[2];
+
+	T_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	t_fork(&child, pass_on, &pair[1]);
+	b.fd = receive_fd(pair[0]);
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+	t_kill(&child);
+	await_status("lanes", 1);
+	send_tid(&b, 2);
+	get_tid(b.fd, 2);
+	quiet(b.fd);
+}
+
+/* ---- the last close ---- */
+
+static void wait_for_ever(int in, int out, void *arg)
+{
+	struct both b = open_both(0);
+	struct packet p;
+
+	(void)in;
+	(void)arg;
+	t_signal(out);
+	(void)umad_file_read(b.fd, &p, sizeof p);
+}
+
+static void killed(void)
+{
+	int fd = open_file(0);
+	struct umad_agent a = {
+		.qpn = 1, .mgmt_class = CLASS, .class_version = 1, .method_mask = {1 << METHOD}};
+	struct t_child child;
+
+	t_fork(&child, wait_for_ever, NULL);
+	t_await(child.from);
+	T_EQUAL(umad_file_register(fd, &a), -EINVAL);
+	t_kill(&child);
+	await_status("files", 1);
+	T_OK(umad_file_register(fd, &a));
+}
+
+static void read_for_ever(int in, int out, void *arg)
+{
+	struct packet p;
+
+	(void)in;
+	(void)out;
+	for (;;)
+		(void)umad_file_read(((struct both *)arg)->fd, &p, sizeof p);
+}
+
+/* One of two readers dies again and again: the other misses nothing that comes after. */
+static void killed_readers(void)
+{
+	struct both b = open_both(O_NONBLOCK);
+	struct t_child child;
+
+	for (uint32_t round = 0; round < 10; round++) {
+		t_fork(&child, read_for_ever, &b);
+		for (uint32_t i = 0; i < 200; i++)
+			send_tid(&b, i);
+		t_kill(&child);
+		await_status("lanes", 1);
+		for (struct packet p; umad_file_wait(b.fd, 20) == 0;)
+			T_EQUAL(umad_file_read(b.fd, &p, sizeof p), sizeof p);
+		quiet(b.fd);
+		send_tid(&b, 1000);
+		get_tid(b.fd, 1000);
+		quiet(b.fd);
+	}
+}
+
+const struct test_case hand_on_cases[] = {
+	{"duplicate", duplicate},
+	{"readiness", readiness},
+	{"forked", forked},
+	{"shared_readers", shared_readers},
+	{"read_after_exec", read_after_exec},
+	{"closed_behind", closed_behind},
+	{"passed", passed},
+	{"killed", killed},
+	{"killed_readers", killed_readers},
+	{0},
+};

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Messages of many segments, both ways. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/prog/umad/help.h"
+
+enum { SA_DATA = 56, LENGTH = SA_DATA + 20000, ACTIVE = 1, DATA = 1, AT_RMPP = 24 };
+
+/* Makes it a message of LENGTH bytes, with a pattern as its data. */
+static void fill(struct umad_hdr *hdr, const struct packet *first)
+{
+	uint8_t *mad = (uint8_t *)(hdr + 1);
+
+	*hdr = first->hdr;
+	memcpy(mad, first->mad, MAD_BYTES);
+	memcpy(mad + AT_RMPP, (uint8_t[]){1, DATA, ACTIVE}, 3);
+	for (size_t i = SA_DATA; i < LENGTH; i++)
+		mad[i] = (uint8_t)(i * 7 + i / 251);
+}
+
+static bool same(const struct umad_hdr *a, const struct umad_hdr *b)
+{
+	return !memcmp(
+		(const char *)(a + 1) + SA_DATA, (const char *)(b + 1) + SA_DATA, LENGTH - SA_DATA);
+}
+
+static struct umad_hdr *new_message(void)
+{
+	struct umad_hdr *m = calloc(1, sizeof *m + LENGTH);
+
+	T_CHECK(m);
+	return m;
+}
+
+/* Each size that is too small leaves the message, and shows its beginning and length. */
+static void read_long(int fd, struct umad_hdr *in)
+{
+	size_t whole = sizeof *in + LENGTH;
+
+	await(fd);
+	T_EQUAL(umad_file_read(fd, in, sizeof *in + MAD_BYTES - 1), -EINVAL);
+	T_EQUAL(umad_file_read(fd, in, sizeof *in + MAD_BYTES), -ENOSPC);
+	T_EQUAL(in->length, whole);
+	T_EQUAL(umad_file_read(fd, in, whole - 1), -ENOSPC);
+	T_EQUAL(umad_file_read(fd, in, whole), whole);
+	T_EQUAL(in->status, 0);
+	T_EQUAL(in->length, whole);
+}
+
+/* A request of many segments, and an answer of as many. */
+static void there_and_back(void)
+{
+	int client = open_file(O_NONBLOCK), server = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(client, 1), agent = add_agent(server, SA, 1);
+	struct umad_hdr *out = new_message(), *in = new_message(), *back = new_message();
+	struct packet first = request(sender, SA, 3);
+	size_t whole = sizeof *out + LENGTH;
+
+	first.hdr.timeout_ms = LONG_MS;
+	fill(out, &first);
+	T_EQUAL(umad_file_write(client, out, whole), whole);
+	T_EQUAL(umad_file_write(client, out, whole), -EINVAL);
+	read_long(server, in);
+	T_EQUAL(in->id, agent);
+	T_CHECK(same(out, in));
+	quiet(server);
+	memcpy(&first, in, sizeof first);
+	first = answer(agent, &first);
+	fill(back, &first);
+	T_EQUAL(umad_file_write(server, back, whole), whole);
+	read_long(client, in);
+	T_EQUAL(in->id, sender);
+	T_CHECK(same(back, in));
+	quiet(client);
+	await_status("bytes_kept", 0);
+	free(out);
+	free(in);
+	free(back);
+}
+
+/* Many at a time, of which weftd keeps each until it is read. */
+static void many(void)
+{
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(fd, 1);
+	struct umad_hdr *out = new_message(), *in = new_message();
+	size_t whole = sizeof *out + LENGTH;
+
+	(void)add_agent(fd, SA, 1);
+	for (uint32_t tid = 0; tid < 20; tid++) {
+		struct packet first = request(sender, SA, tid);
+
+		fill(out, &first);
+		T_EQUAL(umad_file_write(fd, out, whole), whole);
+	}
+	for (uint32_t tid = 0; tid < 20; tid++) {
+		await(fd);
+		T_EQUAL(umad_file_read(fd, in, whole), whole);
+		T_CHECK(same(out, in));
+	}
+	quiet(fd);
+	await_status("bytes_kept", 0);
+	free(out);
+	free(in);
+}
+
+/* An agent that says so gets and sends segments itself. */
+static void by_the_program(void)
+{
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender;
+	struct umad_agent a = {.qpn = 1,
+		.mgmt_class = SA,
+		.class_version = 1,
+		.rmpp_version = 1,
+		.flags = UMAD_USER_RMPP,
+		.method_mask = {1 << METHOD}};
+	struct packet p, in;
+
+	T_OK(umad_file_register2(fd, &a));
+	sender = a.id;
+	for (uint32_t segment = 1; segment < 4; segment++) {
+		p = request(sender, SA, 1);
+		memcpy(p.mad + AT_RMPP, (uint8_t[]){1, DATA, ACTIVE, 0, 0, 0, 0, segment}, 8);
+		put(fd, &p);
+	}
+	for (uint32_t segment = 1; segment < 4; segment++) {
+		get(fd, &in);
+		T_EQUAL(in.mad[AT_RMPP + 7], segment);
+	}
+	quiet(fd);
+}
+
+const struct test_case message_cases[] = {
+	{"there_and_back", there_and_back},
+	{"many", many},
+	{"by_the_program", by_the_program},
+	{0},
+};
