@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ports of nodes, as those who send MADs by them need them.  A fabric without a topology has
+ * one node, whatever number is asked for: weft0.  One with a topology has those of the topology;
+ * what a node needs in weftd (page, device files, MAD ports) is made when it is first asked for.
+ */
+#pragma once
+
+#include "daemon/server.h"
+#include "mad/mad.h"
+
+/*
+ * The node of that number, which stays where it is.  -ENODEV: there is none; -ENOMEM; what
+ * nodes_make() answers.
+ */
+int node_get(struct server *s, uint32_t number, struct node **out);
+
+/* The MAD port of a port, 1 or 2, or 0 of a switch.  NULL: there is no such port, or no memory. */
+struct mad_port *node_mad_port(struct server *s, uint32_t node, unsigned port);
+
+/*
+ * An issm file of a port was opened, or closed: the port's IsSM bit, and the built-in subnet
+ * manager gives way.  Without a topology nothing happens.
+ */
+void node_issm_opened(struct server *s, uint32_t node, unsigned port);
+void node_issm_closed(struct server *s, uint32_t node, unsigned port);
