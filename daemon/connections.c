@@ -13,6 +13,7 @@
 #include "daemon/cm_requests.h"
 #include "daemon/mad_service.h"
 #include "daemon/process.h"
+#include "daemon/subnet_service.h"
 
 enum { MADS_AT_A_TIME = 64 };
 enum { STUCK_NS = 10 * NSEC_PER_MSEC };
@@ -58,7 +59,8 @@ static void run(struct connections *k)
 
 	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
-	when = earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm));
+	when = subnet_service_run(k->server);
+	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm)));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
@@ -133,6 +135,16 @@ int connections_start(struct server *s)
 	k->cms.mads = &k->mads;
 	ret = cm_requests_start(&k->cms, s, &k->mads.port);
 	return ret ? ret : server_watch(s, &k->timer);
+}
+
+void connections_run(struct server *s)
+{
+	run(of(s));
+}
+
+struct mad_port *connections_mad_port(const struct server *s)
+{
+	return &of(s)->mads.port;
 }
 
 void connections_process_gone(struct server *s, uint32_t attach_id)

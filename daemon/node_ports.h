@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "daemon/server.h"
+#include "daemon/subnet_service.h"
 #include "mad/mad.h"
 
 /*
@@ -24,3 +24,18 @@ struct mad_port *node_mad_port(struct server *s, uint32_t node, unsigned port);
  */
 void node_issm_opened(struct server *s, uint32_t node, unsigned port);
 void node_issm_closed(struct server *s, uint32_t node, unsigned port);
+
+/* ---- for daemon/subnet_service.c ---- */
+
+/* A MAD for the programs on a port.  False: nobody has asked for that port. */
+bool node_ports_deliver(struct subnet_service *net, uint32_t node, uint8_t port, unsigned qp,
+	const struct mad_addr *from, const uint8_t mad[MAD_SIZE]);
+
+/* Brings pages and device files up to date with the subnet, and tells processes what happened. */
+void node_ports_show(struct subnet_service *net);
+
+/* Makes the nodes again that an earlier weftd had; the device files of others go. */
+void node_ports_remake(struct server *s);
+
+/* All MAD ports end; the nodes stay until nodes_end(). */
+void node_ports_end(struct subnet_service *net);

@@ -13,7 +13,10 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/node_ports.h"
 #include "daemon/status.h"
+#include "daemon/subnet_admin.h"
+#include "daemon/subnet_files.h"
 #include "pages/piece.h"
 
 #ifndef SO_PEERPIDFD
@@ -134,14 +137,14 @@ static int create(struct server *s, struct session *c, struct process **p)
 static int do_attach(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	const struct proto_attach *call = &in->payload.attach;
-	const struct node *node = nodes_find(&s->nodes, call->node);
+	struct node *node;
 	bool again = call->flags & PROTO_AGAIN;
 	struct process *p = NULL;
 	int ret;
 
 	if (c->process)
 		return refused(s, REF_BAD_MESSAGE, 1);
-	if (!node)
+	if (node_get(s, call->node, &node))
 		return refused(s, REF_UNKNOWN_PEER, -ENODEV);
 	/* Who was with us before may have moved since: its objects stay. */
 	if (!again && !our_netns(s, in->fds[0]))
@@ -324,6 +327,8 @@ static int do_shutdown(struct server *s, struct session *c, struct proto_in *in,
 {
 	(void)c, (void)in, (void)r;
 	s->stop = true;
+	if (s->subnet)
+		subnet_files_forget(&s->paths);
 	return 0;
 }
 
@@ -362,6 +367,9 @@ static const struct request {
 	[OP_CM_DESTROY] = {connections_request, true},
 	[OP_CM_PUBLISH] = {connections_request, true},
 	[OP_CM_LEND] = {connections_request, true},
+	[OP_NODE] = {subnet_admin_node, false},
+	[OP_TOPO] = {subnet_admin_topo, false},
+	[OP_TOPO_DO] = {subnet_admin_do, false},
 };
 
 /* What no sane client sends, by name; 0 or 1. */

@@ -18,6 +18,7 @@
 struct process;
 struct session;
 struct connections;
+struct subnet_service;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -81,6 +82,7 @@ struct server {
 	struct members members;
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
+	struct subnet_service *subnet;   /* daemon/subnet_service.h; NULL: no topology */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -8,7 +8,7 @@
  * The tree has sys/class/infiniband/<device>, sys/class/infiniband_verbs/uverbs0 and
  * dev/infiniband/uverbs0, a symbolic link to /dev/null that the shim shows as a character
  * device.  Unlike in the kernel, class entries are directories, not links; gid_attrs has no
- * files for unused GIDs (the kernel's answer EINVAL when read).
+ * files for unused GIDs (the kernel's answer EINVAL when read).  A switch has no uverbs0.
  */
 #pragma once
 

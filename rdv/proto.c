@@ -57,6 +57,9 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_CM_DESTROY] = {"cm_destroy", CM_CALL, NOTHING},
 	[OP_CM_PUBLISH] = {"cm_publish", CM_CALL, NOTHING},
 	[OP_CM_LEND] = {"cm_lend", NOTHING, JUST(proto_cm_loan)},
+	[OP_NODE] = {"node", JUST(proto_node), JUST(proto_node_found)},
+	[OP_TOPO] = {"topo", JUST(proto_topo), WITH_FDS(proto_status, 1, 1)},
+	[OP_TOPO_DO] = {"topo_do", {0, PROTO_PAYLOAD_MAX, 0, 0}, WITH_FDS(proto_topo_done, 1, 1)},
 };
 
 const struct proto_op *proto_op(uint32_t op)

@@ -69,6 +69,13 @@ enum proto_op_number {
 	OP_CM_DESTROY,
 	OP_CM_PUBLISH,
 	OP_CM_LEND, /* ; proto_cm_loan */
+	/*
+	 * A fabric's topology, for any connection.  -EOPNOTSUPP: it has none.
+	 */
+	OP_NODE,    /* proto_node; proto_node_found: its device files are there.  -ENOENT */
+	OP_TOPO,    /* proto_topo; proto_status, fds {memfd with the text} */
+	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
+		     */
 	OP_COUNT
 };
 
@@ -101,7 +108,7 @@ struct proto_attach {
 	uint64_t pid_ns;    /* inode of its pid namespace */
 	uint32_t attach_id; /* with PROTO_AGAIN: what it had, and whose hub */
 	uint32_t hub_id;
-	uint32_t node; /* number; -ENODEV: there is none */
+	uint32_t node; /* number; -ENODEV: the topology has none; without one it does not count */
 	uint32_t pad;
 };
 
@@ -175,6 +182,30 @@ struct proto_cm_loan {
 	uint32_t count;
 };
 
+/* Id, description, GUID (0x...) or number of a node. */
+struct proto_node {
+	char name[128];
+};
+
+struct proto_node_found {
+	uint32_t number;
+	uint32_t is_switch;
+};
+
+enum proto_topo_form { PROTO_TOPO_NET, PROTO_TOPO_JSON };
+
+/* The topology as it is now. */
+struct proto_topo {
+	uint32_t form; /* enum proto_topo_form */
+};
+
+/* How a command ended: what it printed, or if error is not 0 the reason. */
+struct proto_topo_done {
+	int32_t error; /* 0 or -errno */
+	uint32_t pad;
+	uint64_t size; /* of the text */
+};
+
 union proto_payload {
 	struct proto_attach attach;
 	struct proto_attached attached;
@@ -190,6 +221,10 @@ union proto_payload {
 	struct proto_cm_bound cm_bound;
 	struct proto_cm_connecting cm_connecting;
 	struct proto_cm_loan cm_loan;
+	struct proto_node node;
+	struct proto_node_found node_found;
+	struct proto_topo topo;
+	struct proto_topo_done topo_done;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];
 };
 
