@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "daemon/process.h"
@@ -57,6 +58,8 @@ static int make(struct subnet_service *net, uint32_t number, struct node **out)
 		return ret;
 	}
 	net->nodes[number] = n;
+	if (s->epoch > 1)
+		(*out)->page->restarted_ns = s->started ? s->started : clock_ns();
 	subnet_page_fill((*out)->page, net->subnet, &net->net.topo.nodes[number], number);
 	write_files(s, *out);
 	return 0;

@@ -374,8 +374,7 @@ void server_end(struct server *s)
 	unlinkat(s->paths.dir_fd, name, 0);
 	connections_end(s);
 	subnet_service_end(s);
-	/* Who finds us gone need not start another. */
-	atomic_store_explicit(&s->node->page->left, 1, memory_order_release);
+	nodes_leave(&s->nodes);
 	/*
 	 * Those of passers-by stay open: their end tells who asked for the shutdown that we are
 	 * gone.  By then those that are attached must have seen it.

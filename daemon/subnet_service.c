@@ -240,6 +240,7 @@ int subnet_service_start(struct server *s, char *why, size_t size)
 	if (ret)
 		return ret;
 	s->subnet = net;
+	s->stay = true; /* what a subnet manager has set would be gone */
 	bring_up(net);
 	net->show_at = 1;
 	return 0;
