@@ -3,13 +3,18 @@
 #include "cli/up.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/common/dirs.h"
 #include "cli/common/fabric.h"
 #include "cli/common/say.h"
 #include "rdv/admin.h"
+#include "rdv/topology.h"
+#include "topo/load.h"
+#include "topo/print.h"
 
 static error_t pass_on(int key, char *arg, struct argp_state *state)
 {
@@ -20,6 +25,82 @@ static error_t pass_on(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child fabric_child[] = {{&cli_fabric_argp, 0, NULL, 0}, {0}};
+static const struct argp_child named_fabric_child[] = {{&cli_fabric_option_argp, 0, NULL, 0}, {0}};
+
+/* ---- with a topology ---- */
+
+struct up_options {
+	const char *fabric, *what;
+	bool no_sm;
+};
+
+enum { KEY_SM = 256 };
+
+static error_t parse_up(int key, char *arg, struct argp_state *state)
+{
+	struct up_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->fabric;
+		return 0;
+	case KEY_SM:
+		if (strcmp(arg, "on") && strcmp(arg, "off"))
+			cli_usage(state, "bad --sm '%s'; use on or off", arg);
+		o->no_sm = !strcmp(arg, "off");
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->what)
+			cli_usage(state, "one FILE or SPEC; '%s' is another", arg);
+		o->what = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->no_sm && !o->what)
+			cli_usage(state, "--sm is for a FILE or a SPEC");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The netlist that weftd is to have: a `do` line is for it. */
+static char *netlist_text(const struct netlist *n, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	topo_print_net(&n->topo, f);
+	for (uint32_t i = 0; i < n->n_commands; i++)
+		fprintf(f, "do %s\n", n->commands[i]);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* 0, or an exit code after printing why. */
+static int start_topology(const struct up_options *o, int32_t *pid)
+{
+	char error[TOPO_ERROR], *text;
+	struct netlist n;
+	size_t size;
+	int rc;
+
+	if (topo_load(&n, o->what, error))
+		return cli_fail("%s", error);
+	text = netlist_text(&n, &size);
+	netlist_free(&n);
+	if (!text)
+		return cli_fail("out of memory");
+	rc = rdv_start_topology(o->fabric, text, size, o->no_sm, pid);
+	free(text);
+	if (rc == -EEXIST)
+		return cli_fail("weftd serves fabric '%s' already; 'weft down -F %s' ends it",
+			cli_fabric_name(o->fabric), cli_fabric_name(o->fabric));
+	return rc ? EXIT_FAILED : 0;
+}
 
 static void say(const char *what, const char *fabric, int32_t pid)
 {
@@ -29,23 +110,43 @@ static void say(const char *what, const char *fabric, int32_t pid)
 		printf("%s fabric '%s'\n", what, cli_fabric_name(fabric));
 }
 
+/* 0, or an exit code after printing why. */
+static int start_plain(const char *fabric, bool *already, int32_t *pid)
+{
+	int rc = rdv_ping(fabric, pid);
+
+	*already = !rc;
+	if ((rc && rc != -ENOTCONN) || rdv_start(fabric, true, pid))
+		return EXIT_FAILED;
+	return 0;
+}
+
 int cmd_up(int argc, char **argv)
 {
-	static const struct argp argp = {.parser = pass_on,
+	static const struct argp_option options[] = {
+		{"sm", KEY_SM, "on|off", 0,
+			"bring the subnet up (the default), or leave that to a subnet manager", 0},
+		{0}};
+	static const struct argp argp = {.options = options,
+		.parser = parse_up,
+		.args_doc = "[FILE|SPEC]",
 		.doc = "Starts weftd for a fabric, to stay until 'weft down', and waits until it "
-		       "answers.\vIf it runs already, it stays from now on.",
-		.children = fabric_child};
-	const char *fabric = NULL;
+		       "answers.\vWith a FILE or SPEC the fabric is a simulated InfiniBand subnet "
+		       "of that topology: see weft-topo(1) and weft-fabric(5).  Without, a weftd "
+		       "that runs already stays from now on.",
+		.children = named_fabric_child};
+	struct up_options o = {0};
 	struct cli_dirs dirs;
+	bool already = false;
 	int32_t pid;
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &fabric);
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	cli_find_dirs(&dirs);
-	rc = rdv_ping(fabric, &pid);
-	if ((rc && rc != -ENOTCONN) || rdv_start(fabric, true, &pid))
-		return EXIT_FAILED;
-	say(rc ? "weftd serves" : "weftd already serves", fabric, pid);
+	rc = o.what ? start_topology(&o, &pid) : start_plain(o.fabric, &already, &pid);
+	if (rc)
+		return rc;
+	say(already ? "weftd already serves" : "weftd serves", o.fabric, pid);
 	return cli_written();
 }
 

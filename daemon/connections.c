@@ -13,6 +13,7 @@
 #include "daemon/cm_requests.h"
 #include "daemon/mad_service.h"
 #include "daemon/process.h"
+#include "daemon/subnet_service.h"
 #include "daemon/umad.h"
 
 enum { MADS_AT_A_TIME = 64 };
@@ -59,7 +60,8 @@ static void run(struct connections *k)
 
 	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
-	when = earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm));
+	when = subnet_service_run(k->server);
+	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm)));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());

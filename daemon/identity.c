@@ -34,12 +34,13 @@ static void fill_port(struct fabric_port *port)
 
 static void fill_page(struct fabric_page *page, const char *fabric, uint64_t guid)
 {
-	page->version = 2;
+	page->version = 3;
 	snprintf(page->fabric, sizeof page->fabric, "%s", fabric);
 	snprintf(page->device, sizeof page->device, "weft0");
 	page->node_guid = guid;
 	page->sys_image_guid = page->node_guid;
 	page->n_ports = 1;
+	page->node_type = FABRIC_CA;
 	fill_port(&page->port[0]);
 }
 

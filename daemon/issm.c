@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/identity.h"
+#include "daemon/node_ports.h"
 #include "daemon/umad.h"
 #include "rdv/file_name.h"
 
@@ -17,7 +19,7 @@ struct issm {
 	struct watch sock; /* first member: our end */
 	struct issm *next;
 	struct node *node;
-	uint32_t port; /* from 1 */
+	uint32_t port; /* from 1; 0 of a switch */
 };
 
 static struct issm *first_of(const struct server *s, const struct node *node, uint32_t port)
@@ -31,6 +33,11 @@ static struct issm *first_of(const struct server *s, const struct node *node, ui
 
 static void set_bit(struct server *s, const struct issm *i, bool on)
 {
+	if (s->subnet) {
+		(on ? node_issm_opened : node_issm_closed)(s, i->node->number, i->port);
+		connections_run(s); /* the built-in subnet manager gives way, or comes back */
+		return;
+	}
 	identity_set_cap(i->node->page, i->port, PORT_CAP_IS_SM, on);
 	events_write_files(s);
 }

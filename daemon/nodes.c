@@ -57,6 +57,13 @@ struct node *nodes_find(const struct nodes *t, uint32_t number)
 	return number < t->room ? t->node[number] : NULL;
 }
 
+void nodes_leave(struct nodes *t)
+{
+	for (uint32_t i = 0; i < t->room; i++)
+		if (t->node[i])
+			atomic_store_explicit(&t->node[i]->page->left, 1, memory_order_release);
+}
+
 void nodes_end(struct nodes *t)
 {
 	for (uint32_t i = 0; i < t->room; i++) {

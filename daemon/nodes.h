@@ -33,5 +33,8 @@ int nodes_make(
 /* NULL: there is none of that number. */
 struct node *nodes_find(const struct nodes *t, uint32_t number);
 
+/* Who finds weftd gone need not start another: says so on all pages. */
+void nodes_leave(struct nodes *t);
+
 /* Ends all: their pages stay with those who have them mapped. */
 void nodes_end(struct nodes *t);

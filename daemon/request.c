@@ -14,8 +14,11 @@
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "daemon/issm.h"
+#include "daemon/node_ports.h"
 #include "daemon/peer_stats.h"
 #include "daemon/status.h"
+#include "daemon/subnet_admin.h"
+#include "daemon/subnet_files.h"
 #include "daemon/umad.h"
 #include "pages/piece.h"
 
@@ -137,14 +140,14 @@ static int create(struct server *s, struct session *c, struct process **p)
 static int do_attach(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	const struct proto_attach *call = &in->payload.attach;
-	const struct node *node = nodes_find(&s->nodes, call->node);
+	struct node *node;
 	bool again = call->flags & PROTO_AGAIN;
 	struct process *p = NULL;
 	int ret;
 
 	if (c->process)
 		return refused(s, REF_BAD_MESSAGE, 1);
-	if (!node)
+	if (node_get(s, call->node, &node))
 		return refused(s, REF_UNKNOWN_PEER, -ENODEV);
 	/* Who was with us before may have moved since: its objects stay. */
 	if (!again && !our_netns(s, in->fds[0]))
@@ -327,6 +330,8 @@ static int do_shutdown(struct server *s, struct session *c, struct proto_in *in,
 {
 	(void)c, (void)in, (void)r;
 	s->stop = true;
+	if (s->subnet)
+		subnet_files_forget(&s->paths);
 	return 0;
 }
 
@@ -373,6 +378,9 @@ static const struct request {
 	[OP_UMAD_SEND] = {umads_request, false},
 	[OP_UMAD_FETCH] = {umads_request, false},
 	[OP_ISSM_OPEN] = {issm_request, false},
+	[OP_NODE] = {subnet_admin_node, false},
+	[OP_TOPO] = {subnet_admin_topo, false},
+	[OP_TOPO_DO] = {subnet_admin_do, false},
 };
 
 /* What no sane client sends, by name; 0 or 1. */

@@ -21,6 +21,7 @@ struct connections;
 struct peer_total;
 struct umads;
 struct issm;
+struct subnet_service;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -84,9 +85,10 @@ struct server {
 	struct members members;
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
-	struct peer_total *ended_peers; /* daemon/peer_stats.c: of processes that have gone */
+	struct peer_total *ended_peers;  /* daemon/peer_stats.c: of processes that have gone */
 	struct umads *umads;             /* daemon/umad_file.h */
 	struct issm *issms;              /* daemon/issm.h; in the order of opening */
+	struct subnet_service *subnet;   /* daemon/subnet_service.h; NULL: no topology */
 	uint64_t refusals[REF_COUNT];
 };
 

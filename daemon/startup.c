@@ -25,6 +25,7 @@
 #include "daemon/events.h"
 #include "daemon/guid.h"
 #include "daemon/issm.h"
+#include "daemon/node_ports.h"
 #include "daemon/session.h"
 #include "daemon/umad.h"
 #include "rdv/conn.h"
@@ -226,18 +227,31 @@ static int make_page(struct server *s, const struct failure *f)
 	struct guid_place place;
 	int ret;
 
-	guid_look(&place, s->paths.dir_fd, s->paths.fabric);
-	ret = nodes_make(&s->nodes, 0, s->paths.fabric, guid_make(&place), &s->node);
+	if (s->subnet) {
+		ret = node_get(s, 0, &s->node);
+	} else {
+		guid_look(&place, s->paths.dir_fd, s->paths.fabric);
+		ret = nodes_make(&s->nodes, 0, s->paths.fabric, guid_make(&place), &s->node);
+	}
 	if (ret)
 		return fail(f, ret, "cannot create the fabric page: %s", strerror(-ret));
+	node_ports_remake(s);
 	if (s->epoch > 1)
 		atomic_store_explicit(
 			&s->node->page->restarted_ns, clock_ns(), memory_order_relaxed);
+	s->addrs.fd = -1;
+	return 0;
+}
+
+/* Addresses of this host are those of weft0; a node of a topology has the GIDs of its ports. */
+static void follow_addresses(struct server *s)
+{
+	if (s->subnet)
+		return;
 	s->addrs = (struct watch){events_addrs, addrs_watch()};
 	if (s->addrs.fd < 0)
 		log_line(LOG_LVL_WARN, "cannot watch addresses: %s", strerror(-s->addrs.fd));
 	events_addrs(s, &s->addrs, 0);
-	return 0;
 }
 
 static int listen_at(struct server *s, const struct failure *f)
@@ -338,7 +352,11 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	find_netns(s);
 	ret = make_hub(s, &f);
 	if (!ret)
+		ret = subnet_service_start(s, why, size);
+	if (!ret)
 		ret = make_page(s, &f);
+	if (!ret)
+		follow_addresses(s);
 	if (!ret)
 		ret = listen_at(s, &f);
 	if (!ret)
@@ -346,7 +364,7 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	if (!ret)
 		ret = connections_start(s);
 	if (!ret)
-		ret = umads_start(s, connections_mad_port(s), connections_run);
+		ret = umads_start(s, connections_run);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;
@@ -361,8 +379,8 @@ void server_end(struct server *s)
 	umads_end(s);
 	issm_end(s);
 	connections_end(s);
-	/* Who finds us gone need not start another. */
-	atomic_store_explicit(&s->node->page->left, 1, memory_order_release);
+	subnet_service_end(s);
+	nodes_leave(&s->nodes);
 	/*
 	 * Those of passers-by stay open: their end tells who asked for the shutdown that we are
 	 * gone.  By then those that are attached must have seen it.

@@ -278,7 +278,7 @@ static json_t *whole(const struct server *s)
 	return o;
 }
 
-static int to_memfd(const char *text, size_t size)
+int status_text_memfd(const char *text, size_t size)
 {
 	int fd = memfd_create("weft-status", MFD_CLOEXEC);
 	int ret;
@@ -301,7 +301,7 @@ int status_memfd(const struct server *s, uint64_t *size)
 	json_decref(o);
 	if (text) {
 		*size = strlen(text);
-		fd = to_memfd(text, *size);
+		fd = status_text_memfd(text, *size);
 	}
 	free(text);
 	return fd;

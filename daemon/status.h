@@ -8,3 +8,6 @@
  * caller's, or a negative errno; *size: bytes of text.
  */
 int status_memfd(const struct server *s, uint64_t *size);
+
+/* A text in a memfd, which is the caller's; -errno. */
+int status_text_memfd(const char *text, size_t size);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/node_ports.h"
 #include "daemon/umad_lane.h"
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
@@ -17,12 +18,12 @@ enum { GHOST_NS = 10 * NSEC_PER_MSEC };
 _Static_assert(sizeof(struct umad_reg_req2) == PROTO_UMAD_REQ, "a call has room for it");
 _Static_assert(sizeof(struct umad_record) == PROTO_UMAD_RECORD, "a call has room for it");
 
-int umads_start(struct server *s, struct mad_port *port, void (*sent)(struct server *s))
+int umads_start(struct server *s, void (*sent)(struct server *s))
 {
 	s->umads = calloc(1, sizeof *s->umads);
 	if (!s->umads)
 		return -ENOMEM;
-	*s->umads = (struct umads){.server = s, .port = port, .sent = sent};
+	*s->umads = (struct umads){.server = s, .sent = sent};
 	return 0;
 }
 
@@ -34,11 +35,11 @@ void umads_end(struct server *s)
 
 /* ---- opening ---- */
 
-struct node *umads_find_node(const struct server *s, const struct proto_umad_open *call)
+struct node *umads_find_node(struct server *s, const struct proto_umad_open *call)
 {
-	struct node *node = nodes_find(&s->nodes, call->node);
+	struct node *node;
 
-	if (!node || !memchr(call->device, 0, sizeof call->device) ||
+	if (node_get(s, call->node, &node) || !memchr(call->device, 0, sizeof call->device) ||
 		strcmp(call->device, node->page->device) || !fabric_port(node->page, call->port))
 		return NULL;
 	return node;
@@ -64,12 +65,13 @@ static int do_open(struct server *s, struct session *c, struct proto_in *in, str
 {
 	const struct proto_umad_open *call = &in->payload.umad_open;
 	const struct node *node = umads_find_node(s, call);
+	struct mad_port *port = node ? node_mad_port(s, call->node, call->port) : NULL;
 	struct ufile *f;
 	int end, ret;
 
-	if (!node)
-		return -ENODEV;
-	ret = ufile_make(s->umads, node, call->port, s->umads->port, &f, &end);
+	if (!port)
+		return node ? -ENOMEM : -ENODEV;
+	ret = ufile_make(s->umads, node, call->port, port, &f, &end);
 	if (ret)
 		return ret;
 	r->fds[r->n_fds++] = reply_owns(r, end);

@@ -6,19 +6,14 @@
 
 #include "daemon/session.h"
 
-struct mad_port;
-
-/*
- * On that port of weft0; sent() is to be called after something was sent, and delivers it within
- * bounds.  -ENOMEM.
- */
-int umads_start(struct server *s, struct mad_port *port, void (*sent)(struct server *s));
+/* sent() is to be called after something was sent, and delivers it within bounds.  -ENOMEM. */
+int umads_start(struct server *s, void (*sent)(struct server *s));
 
 /* weftd leaves: their programs see that the device is gone. */
 void umads_end(struct server *s);
 
-/* The node whose port the call names; NULL: no such device or port. */
-struct node *umads_find_node(const struct server *s, const struct proto_umad_open *call);
+/* The node whose port the call names, made if need be; NULL: no such device or port. */
+struct node *umads_find_node(struct server *s, const struct proto_umad_open *call);
 
 /* Carries out OP_UMAD_*; as request_handle(). */
 int umads_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r);

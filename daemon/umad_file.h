@@ -62,7 +62,7 @@ struct ufile {
 	struct ufile *next, **link; /* of all */
 	uint64_t ino;               /* of the programs' end */
 	const struct node *node;
-	uint32_t port_number; /* from 1 */
+	uint32_t port_number; /* from 1; 0 of a switch */
 	struct mad_port *port;
 	struct umad_port facts;
 	struct umad_file rules;
@@ -105,7 +105,6 @@ enum {
 /* All files of this weftd. */
 struct umads {
 	struct server *server;
-	struct mad_port *port;
 	void (*sent)(struct server *s); /* daemon/umad.h */
 	struct ufile *files;
 	uint32_t n_files, n_lanes;

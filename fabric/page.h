@@ -45,25 +45,36 @@ struct fabric_port {
 
 struct fabric_page {
 	_Atomic uint32_t seq; /* odd while weftd writes */
-	uint32_t version;     /* 2 */
+	uint32_t version;     /* 3 */
 	char fabric[64];      /* name */
 	char device[64];      /* "weft0" */
 	uint64_t node_guid;   /* network order, as ibv_get_device_guid gives it */
 	uint64_t sys_image_guid;
-	uint32_t n_ports; /* never another */
+	uint32_t n_ports;   /* never another */
+	uint32_t node_type; /* NodeInfo's: 1 adapter, 2 switch, which has port 0 alone, 3 router */
+	char description[72]; /* NodeDescription, up to 64 bytes; empty: this host's name */
 	/* Not under seq: */
-	_Atomic uint32_t left;         /* 1 once weftd has ended in good order */
+	_Atomic uint32_t left; /* 1 once weftd has ended in good order */
+	uint32_t pad;
 	_Atomic uint64_t restarted_ns; /* CLOCK_MONOTONIC; 0: it is the first of its directory */
 	/* Under seq: */
-	struct fabric_port port[FABRIC_MAX_PORTS]; /* numbers 1 to n_ports; see fabric_port() */
+	struct fabric_port port[FABRIC_MAX_PORTS]; /* in order; see fabric_port() */
 };
 
-/* The port of that number, 1 or 2, of a page or a copy of one; NULL: it has none. */
+enum { FABRIC_CA = 1, FABRIC_SWITCH = 2, FABRIC_ROUTER = 3 }; /* node_type */
+
+/* The number of its first port: the others follow. */
+static inline uint32_t fabric_first_port(const struct fabric_page *page)
+{
+	return page->node_type != FABRIC_SWITCH;
+}
+
+/* The port of that number, of a page or a copy of one; NULL: it has none. */
 static inline const struct fabric_port *fabric_port(const struct fabric_page *page, uint32_t number)
 {
-	if (number < 1 || number > FABRIC_MAX_PORTS || number > page->n_ports)
-		return NULL;
-	return &page->port[number - 1];
+	uint32_t i = number - fabric_first_port(page);
+
+	return i < FABRIC_MAX_PORTS && i < page->n_ports ? &page->port[i] : NULL;
 }
 
 /*

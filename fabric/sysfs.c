@@ -36,7 +36,8 @@ int sysfs_write(int at, const char *dir, const struct fabric_page *page)
 	for (size_t i = 0; i < sizeof top / sizeof *top; i++)
 		tree_dir(&t, top[i]);
 	sysfs_put_hca(&t, page);
-	put_uverbs(&t, page);
+	if (page->node_type != FABRIC_SWITCH)
+		put_uverbs(&t, page);
 	sysfs_put_mad(&t, page);
 	return tree_close(&t);
 }

@@ -9,7 +9,7 @@
  * sys/class/infiniband_mad/umadN and issmN for each port.  What has a device node has one in
  * dev/infiniband: a symbolic link to /dev/null that the shim shows as a character device.  Unlike
  * in the kernel, class entries are directories, not links; gid_attrs has no files for unused GIDs
- * (the kernel's answer EINVAL when read).
+ * (the kernel's answer EINVAL when read).  A switch has no uverbs0.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ static void put_net(struct tree *t, const char *device, const struct fabric_page
 	struct ifnames names = {.n = 0};
 
 	tree_dir(t, net.s);
-	for (uint32_t number = 1; (port = fabric_port(page, number)); number++)
+	for (uint32_t n = fabric_first_port(page); (port = fabric_port(page, n)); n++)
 		put_links(t, net.s, port, &names);
 	tree_keep_only(t, net.s, names.name, names.n);
 }
@@ -94,6 +94,18 @@ static void put_guid(struct tree *t, const char *path, uint64_t guid)
 		b[5], b[6], b[7]);
 }
 
+static const char *type_name(uint32_t type)
+{
+	switch (type) {
+	case FABRIC_SWITCH:
+		return "2: switch";
+	case FABRIC_ROUTER:
+		return "3: router";
+	default:
+		return "1: CA";
+	}
+}
+
 void sysfs_put_hca(struct tree *t, const struct fabric_page *page)
 {
 	struct tree_path hca = tree_path("sys/class/infiniband/%.63s", page->device);
@@ -102,16 +114,20 @@ void sysfs_put_hca(struct tree *t, const struct fabric_page *page)
 
 	uname(&host);
 	tree_dir(t, hca.s);
-	tree_put(t, tree_path("%s/node_type", hca.s).s, "1: CA\n");
+	tree_put(t, tree_path("%s/node_type", hca.s).s, "%s\n", type_name(page->node_type));
 	put_guid(t, tree_path("%s/node_guid", hca.s).s, page->node_guid);
 	put_guid(t, tree_path("%s/sys_image_guid", hca.s).s, page->sys_image_guid);
-	tree_put(t, tree_path("%s/node_desc", hca.s).s, "%s %.63s\n", host.nodename, page->device);
+	if (page->description[0])
+		tree_put(t, tree_path("%s/node_desc", hca.s).s, "%.64s\n", page->description);
+	else
+		tree_put(t, tree_path("%s/node_desc", hca.s).s, "%s %.63s\n", host.nodename,
+			page->device);
 	tree_put(t, tree_path("%s/fw_ver", hca.s).s, "%s\n", WEFT_VERSION);
 	tree_put(t, tree_path("%s/hca_type", hca.s).s, "weft\n");
 	tree_put(t, tree_path("%s/hw_rev", hca.s).s, "0\n");
 	tree_put(t, tree_path("%s/board_id", hca.s).s, "weft\n");
 	put_device(t, hca.s, page);
 	tree_dir(t, tree_path("%s/ports", hca.s).s);
-	for (uint32_t number = 1; (port = fabric_port(page, number)); number++)
-		sysfs_put_port(t, hca.s, number, port);
+	for (uint32_t n = fabric_first_port(page); (port = fabric_port(page, n)); n++)
+		sysfs_put_port(t, hca.s, n, port);
 }

@@ -57,7 +57,7 @@ static int check_node(const char *fabric)
 	const char *node = secure_getenv("WEFT_NODE");
 
 	if (rdv_node_number(node) >= 0)
-		return 0; /* all nodes of SCIF share weft0 */
+		return 0; /* weftd knows whether there is a node of that number */
 	log_line(LOG_LVL_ERROR,
 		"fabric \"%s\" has no node \"%s\", only \"weft0\" and the numbers 0 to 65535; "
 		"correct or unset WEFT_NODE",
@@ -127,7 +127,9 @@ static void tell_other_netns(void)
 /* Sends OP_ATTACH over conn, as a new process or as the one we are already. */
 static int say_attach(struct client *c, struct conn *conn, struct proto_in *in)
 {
-	struct proto_attach call = {.pid = getpid(), .pid_ns = rdv_namespace("pid")};
+	struct proto_attach call = {.pid = getpid(),
+		.pid_ns = rdv_namespace("pid"),
+		.node = rdv_node_number(secure_getenv("WEFT_NODE"))};
 	struct proto_out out = proto_call(OP_ATTACH, &call);
 	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int fds[4] = {netns};

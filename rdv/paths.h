@@ -7,7 +7,10 @@
  *     NAME.lock    flock: held by a client while it starts weftd
  *     NAME.epoch   flock: held by weftd while it runs; counts its starts
  *     NAME.ch/     the sockets of event channels, named by weftd (daemon/channel_names.h)
- *     NAME.tree    device files, written by weftd (fabric/sysfs.h), read through the path shim
+ *     NAME.tree    device files, written by weftd (fabric/sysfs.h), read through the path shim; of
+ *                  node N of a topology, but 0, NAME.tree.N
+ *     NAME.topo    the topology, if the fabric has one (daemon/subnet_files.h)
+ *     NAME.lids    which port of it has which LID
  *
  * NAME is the fabric; for "default", which owns the addresses of one network namespace, it is
  * "default-<inode of that namespace>".
@@ -37,8 +40,8 @@ struct rdv_paths {
 bool rdv_fabric_name_ok(const char *name);
 
 /*
- * The number of the node of SCIF that a WEFT_NODE names, decimal, at most 65535; 0 for none (NULL
- * or empty) and for weft0, the device that all of them share.  -EINVAL: it is no node.
+ * The number of the node that a WEFT_NODE names, decimal, at most 65535: of the fabric's topology,
+ * or without one of SCIF; 0 for none (NULL or empty) and for weft0.  -EINVAL: it is no node.
  */
 int rdv_node_number(const char *s);
 

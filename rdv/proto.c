@@ -66,6 +66,9 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_UMAD_SEND] = {"umad_send", WITH_FDS(proto_umad_send, 1, 1), NOTHING},
 	[OP_UMAD_FETCH] = {"umad_fetch", JUST(proto_umad_fetch), {0, 0, 1, 1}},
 	[OP_ISSM_OPEN] = {"issm_open", JUST(proto_umad_open), {0, 0, 1, 1}},
+	[OP_NODE] = {"node", JUST(proto_node), JUST(proto_node_found)},
+	[OP_TOPO] = {"topo", JUST(proto_topo), WITH_FDS(proto_status, 1, 1)},
+	[OP_TOPO_DO] = {"topo_do", {0, PROTO_PAYLOAD_MAX, 0, 0}, WITH_FDS(proto_topo_done, 1, 1)},
 };
 
 const struct proto_op *proto_op(uint32_t op)

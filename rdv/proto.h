@@ -100,6 +100,11 @@ enum proto_op_number {
 	 * that file's; -EAGAIN: another one has it, and the call did not want to wait.
 	 */
 	OP_ISSM_OPEN,
+	/* A fabric's topology, for any connection.  -EOPNOTSUPP: it has none. */
+	OP_NODE,    /* proto_node; proto_node_found: its device files are there.  -ENOENT */
+	OP_TOPO,    /* proto_topo; proto_status, fds {memfd with the text} */
+	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
+		     */
 	OP_COUNT
 };
 
@@ -134,7 +139,7 @@ struct proto_attach {
 	uint64_t pid_ns;    /* inode of its pid namespace */
 	uint32_t attach_id; /* with PROTO_AGAIN: what it had, and whose hub */
 	uint32_t hub_id;
-	uint32_t node; /* number; -ENODEV: there is none */
+	uint32_t node; /* number; -ENODEV: the topology has none; without one it does not count */
 	uint32_t pad;
 };
 
@@ -213,7 +218,7 @@ enum { PROTO_DEVICE_NAME = 64, PROTO_UMAD_REQ = 40, PROTO_UMAD_RECORD = 336 };
 struct proto_umad_open {
 	char device[PROTO_DEVICE_NAME]; /* ends in a NUL */
 	uint32_t node;
-	uint32_t port;  /* from 1 */
+	uint32_t port;  /* from 1; 0 of a switch */
 	uint32_t flags; /* PROTO_WAIT */
 	uint32_t pad;
 };
@@ -221,7 +226,7 @@ struct proto_umad_open {
 struct proto_umad_opened {
 	uint64_t file; /* inode of the program's end */
 	uint32_t lane; /* the number of the process's, from 1 */
-	uint32_t port; /* from 1, in the fabric page */
+	uint32_t port; /* the same, in the fabric page */
 };
 
 struct proto_umad_file {
@@ -261,6 +266,30 @@ struct proto_umad_fetch {
 	uint64_t message; /* of the record */
 };
 
+/* Id, description, GUID (0x...) or number of a node. */
+struct proto_node {
+	char name[128];
+};
+
+struct proto_node_found {
+	uint32_t number;
+	uint32_t is_switch;
+};
+
+enum proto_topo_form { PROTO_TOPO_NET, PROTO_TOPO_JSON };
+
+/* The topology as it is now. */
+struct proto_topo {
+	uint32_t form; /* enum proto_topo_form */
+};
+
+/* How a command ended: what it printed, or if error is not 0 the reason. */
+struct proto_topo_done {
+	int32_t error; /* 0 or -errno */
+	uint32_t pad;
+	uint64_t size; /* of the text */
+};
+
 union proto_payload {
 	struct proto_attach attach;
 	struct proto_attached attached;
@@ -284,6 +313,10 @@ union proto_payload {
 	struct proto_umad_agent umad_agent;
 	struct proto_umad_send umad_send;
 	struct proto_umad_fetch umad_fetch;
+	struct proto_node node;
+	struct proto_node_found node_found;
+	struct proto_topo topo;
+	struct proto_topo_done topo_done;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];
 };
 

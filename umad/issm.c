@@ -13,16 +13,15 @@
 
 static int ask(const char *device, int port, int flags)
 {
-	struct proto_umad_open what = {
-		.port = (uint32_t)port, .flags = flags & O_NONBLOCK ? 0 : PROTO_WAIT};
+	struct proto_umad_open what = {.port = 0};
 	struct proto_out call = proto_call(OP_ISSM_OPEN, &what);
 	struct proto_in in;
 	int fd, ret;
 
-	if (strlen(device) >= sizeof what.device || port < 1)
-		return -ENODEV;
-	strcpy(what.device, device);
-	ret = part_watch_forks();
+	ret = part_name_port(device, port, &what);
+	if (!ret)
+		ret = part_watch_forks();
+	what.flags = flags & O_NONBLOCK ? 0 : PROTO_WAIT;
 	if (!ret)
 		ret = umad_line_call(&call, &in, true);
 	if (ret)

@@ -15,6 +15,7 @@
 #include "fabric/page.h"
 #include "rdv/file_name.h"
 #include "rdv/umad_line.h"
+#include "umad/root.h"
 
 enum {
 	BUCKETS = 256,
@@ -220,18 +221,28 @@ int part_set_flags(int fd, int flags)
 	return flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+int part_name_port(const char *device, int port, struct proto_umad_open *out)
+{
+	int node = root_node();
+
+	if (node < 0 || strlen(device) >= sizeof out->device || port < 0)
+		return -ENODEV;
+	*out = (struct proto_umad_open){.node = (uint32_t)node, .port = (uint32_t)port};
+	strcpy(out->device, device);
+	return 0;
+}
+
 int part_open(const char *device, int port)
 {
-	struct proto_umad_open what = {.port = (uint32_t)port};
+	struct proto_umad_open what = {.port = 0};
 	struct proto_out call = proto_call(OP_UMAD_OPEN, &what);
 	struct proto_in in;
 	struct part *p;
 	int ret, fd = -1;
 
-	if (strlen(device) >= sizeof what.device || port < 1)
-		return -ENODEV;
-	strcpy(what.device, device);
-	ret = part_watch_forks();
+	ret = part_name_port(device, port, &what);
+	if (!ret)
+		ret = part_watch_forks();
 	if (!ret)
 		ret = umad_line_call(&call, &in, true);
 	if (ret)

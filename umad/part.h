@@ -32,6 +32,10 @@ struct part {
 int part_get(int fd, struct part **out);
 void part_put(struct part *p);
 
+/* What weftd is to open: that port of this process's node.  -ENODEV: it can be none. */
+struct proto_umad_open;
+int part_name_port(const char *device, int port, struct proto_umad_open *out);
+
 /*
  * Opens a file: the fd, CLOEXEC, not O_NONBLOCK.  Starts weftd if need be.  -ENODEV: no such device
  * or port; -EMFILE, -ENOMEM; those of rdv/rdv.h.

@@ -45,6 +45,8 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	list = calloc(2, sizeof(*list));
 	if (!list)
 		return fail_null(ENOMEM);
+	if (page->node_type == FABRIC_SWITCH)
+		return list; /* it has management alone */
 	lock_take(&device_lock);
 	if (!device_known)
 		name_device(page);

@@ -18,15 +18,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				arg);
 		*fabric = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		cli_usage(state, "takes no arguments");
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp cli_fabric_argp = {.options = options, .parser = parse};
+static error_t parse_alone(int key, char *arg, struct argp_state *state)
+{
+	if (key == ARGP_KEY_ARG)
+		cli_usage(state, "takes no arguments");
+	return parse(key, arg, state);
+}
+
+const struct argp cli_fabric_argp = {.options = options, .parser = parse_alone};
+const struct argp cli_fabric_option_argp = {.options = options, .parser = parse};
 
 const char *cli_fabric_name(const char *given)
 {

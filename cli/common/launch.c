@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/common/dirs.h"
+#include "cli/common/node.h"
 #include "cli/common/say.h"
 #include "rdv/paths.h"
 
@@ -18,7 +19,10 @@ static const char shim[] = "libweftpaths.so", crash_shim[] = "libweftcrash.so";
 
 static const struct argp_option options[] = {
 	{"fabric", 'F', "NAME", 0, "the fabric to work on (sets WEFT_FABRIC)", 0},
-	{"node", 'N', "NUMBER", 0, "the node of SCIF to be, 0 to 65535 (sets WEFT_NODE)", 0},
+	{"node", 'N', "NODE", 0,
+		"the node of the topology to be: id, description, GUID or number; without a "
+		"topology that of SCIF, 0 to 65535 (sets WEFT_NODE)",
+		0},
 	{"sdp", KEY_SDP, NULL, 0, "carry TCP sockets by SDP (not supported yet)", 0},
 	{"paths", KEY_PATHS, NULL, 0,
 		"show /dev/infiniband, /sys/class/infiniband and /dev/scif to the program (the "
@@ -42,8 +46,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		launch->fabric = arg;
 		return 0;
 	case 'N':
-		if (!*arg || rdv_node_number(arg) < 0)
-			cli_usage(state, "bad node '%s'; use a number from 0 to 65535", arg);
+		if (!*arg)
+			cli_usage(state, "bad node ''; use a number from 0 to 65535, or a name");
 		launch->node = arg;
 		return 0;
 	case KEY_SDP:
@@ -129,6 +133,21 @@ static char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
+/* WEFT_NODE: 0, or an exit code after printing why. */
+static int node_value(const struct launch *launch, struct launch_var *var)
+{
+	uint32_t number;
+	int rc;
+
+	*var = (struct launch_var){"WEFT_NODE", NULL};
+	if (!launch->node)
+		return 0;
+	rc = cli_find_node(launch->fabric, launch->node, &number);
+	if (!rc && asprintf(&var->value, "%u", number) < 0)
+		return cli_fail("out of memory");
+	return rc;
+}
+
 /* Without the file a program would silently work on the system's library: 0 or EXIT_FAILED. */
 static int need_file(const char *lib, const char *name)
 {
@@ -163,7 +182,9 @@ int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]
 	vars[0] = (struct launch_var){"LD_LIBRARY_PATH", library_path(dirs.lib)};
 	vars[1] = (struct launch_var){"LD_PRELOAD", preload(launch, dirs.lib)};
 	vars[2] = (struct launch_var){"WEFT_FABRIC", copy(launch->fabric)};
-	vars[3] = (struct launch_var){"WEFT_NODE", copy(launch->node)};
+	rc = node_value(launch, &vars[3]);
+	if (rc)
+		return rc;
 	if (!vars[0].value || (!vars[1].value && (!launch->no_paths || launch->crash)) ||
 		(!vars[2].value && launch->fabric) || (!vars[3].value && launch->node))
 		return cli_fail("out of memory");

@@ -43,7 +43,10 @@ int path_check(const struct ibv_ah_attr *attr, bool unicast, const char **why)
 	*why = NULL;
 	if (!port)
 		*why = "the device has no port of the path's number";
-	else if (!attr->is_global)
+	else if (port->link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		*why = "traffic between the nodes of a simulated subnet is not supported yet";
+		return -EHOSTUNREACH;
+	} else if (!attr->is_global)
 		*why = "a RoCE path needs a GRH (is_global and a destination GID)";
 	else if (is_zero_gid(port->gid[attr->grh.sgid_index].raw))
 		*why = "there is no GID at sgid_index";

@@ -43,7 +43,8 @@ ok 'with a wire' grep -q '<title>b\[2\] - leaf\[4\]</title>' "$T/out"
 rc 'a SPEC' 0 "$WEFT" topo ft3:36
 same 'its summary' 'adapters: 11664, switches: 1620, routers: 0, links: 34992' "$(tail -n 1 "$T/out")"
 
-rc 'no topology' 2 "$WEFT" topo
+rc 'no topology' 1 "$WEFT" topo
+same 'it says so' "weft: no weftd serves fabric 'default'; 'weft up -F default FILE|SPEC' starts one" "$(err)"
 rc 'two' 2 "$WEFT" topo ib:1 ib:2
 rc 'two forms' 2 "$WEFT" topo --net --svg ib:1
 rc 'an unknown option' 2 "$WEFT" topo --nonsense ib:1
@@ -56,8 +57,6 @@ rc 'no netlist' 1 "$WEFT" topo "$T/table"
 same 'it says so' "weft: $T/table: no node in it; is it a netlist?" "$(err)"
 rc 'a bad SPEC' 1 "$WEFT" topo ft3:5
 same 'it says why' 'weft: ft3:5: K is even' "$(err)"
-rc '--do' 1 "$WEFT" topo --do 'Unlink "a"[1]'
-ok 'is to come' grep -q '^weft: --do is not supported yet' "$T/err"
 ok 'output that cannot be written is noticed' sh -c "! '$WEFT' topo ib:2 >/dev/full 2>'$T/err'"
 same 'in one line' 1 "$(wc -l <"$T/err")"
 finish

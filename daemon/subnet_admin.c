@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/subnet_admin.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/connections.h"
+#include "daemon/node_ports.h"
+#include "daemon/status.h"
+#include "daemon/subnet_files.h"
+#include "sm/attr.h"
+#include "topo/print.h"
+
+int subnet_admin_node(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	const char *name = in->payload.node.name;
+	struct node *n;
+	uint32_t number;
+	int ret;
+
+	(void)c;
+	if (!s->subnet)
+		return -EOPNOTSUPP;
+	if (!memchr(name, '\0', sizeof in->payload.node.name))
+		return -EINVAL;
+	number = topo_find(&s->subnet->net.topo, name);
+	if (number == TOPO_NONE)
+		return -ENOENT;
+	ret = node_get(s, number, &n);
+	if (ret)
+		return ret;
+	r->payload.node_found = (struct proto_node_found){
+		.number = number, .is_switch = n->page->node_type == FABRIC_SWITCH};
+	return 0;
+}
+
+/* ---- the topology as it is now ---- */
+
+/* GUIDs, LIDs and cables of one node. */
+static void look_at(struct subnet *s, uint32_t number, struct topo_node *node)
+{
+	const struct tables *t = subnet_tables(s);
+	const struct tables_port *ports = &t->ports[t->nodes[number].port0];
+	uint8_t data[SMP_DATA_SIZE];
+	struct node_info info;
+
+	for (unsigned p = node->kind != TOPO_SWITCH; p <= node->n_ports; p++) {
+		struct topo_port *port = &node->ports[p];
+		bool managed = node->kind != TOPO_SWITCH || !p;
+
+		port->peer = TOPO_NONE;
+		if (p)
+			(void)subnet_cable(s, number, p, &port->peer, &port->peer_port);
+		port->lid = managed ? tables_load(&ports[p].lid) : 0;
+		port->lmc = managed ? tables_load(&ports[p].lmc) : 0;
+		if (!managed || !attr_get(s, number, p, SMP_NODE_INFO, 0, data))
+			continue;
+		wire_unpack(&node_info_format, data, &info);
+		port->guid = info.port_guid;
+		node->guid = info.node_guid;
+		node->system_guid = info.system_guid;
+	}
+}
+
+static void free_copy(struct topo *t)
+{
+	for (uint32_t n = 0; n < t->n_nodes; n++)
+		free(t->nodes[n].ports);
+	free(t->nodes);
+}
+
+/* A copy of the fabric's that borrows its texts; free_copy() ends it.  -ENOMEM. */
+static int look(const struct subnet_service *net, struct topo *out)
+{
+	const struct topo *t = &net->net.topo;
+
+	*out = *t;
+	out->n_nodes = 0;
+	out->nodes = calloc(t->n_nodes + 1, sizeof *out->nodes);
+	if (!out->nodes)
+		return -ENOMEM;
+	for (; out->n_nodes < t->n_nodes; out->n_nodes++) {
+		struct topo_node *node = &out->nodes[out->n_nodes];
+		size_t size = (t->nodes[out->n_nodes].n_ports + 1) * sizeof *node->ports;
+
+		*node = t->nodes[out->n_nodes];
+		node->ports = malloc(size);
+		if (!node->ports) {
+			free_copy(out);
+			return -ENOMEM;
+		}
+		memcpy(node->ports, t->nodes[out->n_nodes].ports, size);
+		look_at(net->subnet, out->n_nodes, node);
+	}
+	return 0;
+}
+
+static const char *state_name(unsigned state)
+{
+	static const char *const names[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
+
+	return state < sizeof names / sizeof *names ? names[state] : "?";
+}
+
+/* Adds what only a subnet that runs has. */
+static void add_states(const struct tables *t, json_t *topo)
+{
+	json_t *node, *port;
+	size_t n, i;
+
+	json_array_foreach(json_object_get(topo, "nodes"), n, node)
+	{
+		json_array_foreach(json_object_get(node, "ports"), i, port)
+		{
+			json_int_t p = json_integer_value(json_object_get(port, "port"));
+			const struct tables_port *at = &t->ports[t->nodes[n].port0 + p];
+
+			json_object_set_new(
+				port, "state", json_string(state_name(tables_load(&at->state))));
+			json_object_set_new(
+				port, "link", json_boolean(tables_load(&at->peer) != 0));
+		}
+	}
+}
+
+static char *json_text(const struct subnet_service *net, const struct topo *t, size_t *size)
+{
+	json_t *o = topo_json(t);
+	char *text;
+
+	if (o)
+		add_states(subnet_tables(net->subnet), o);
+	text = o ? json_dumps(o, JSON_INDENT(2)) : NULL;
+	json_decref(o);
+	*size = text ? strlen(text) : 0;
+	return text;
+}
+
+static char *net_text(const struct topo *t, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	if (!f)
+		return NULL;
+	topo_print_net(t, f);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Gives a text away as a memfd; frees it. */
+static int give(char *text, size_t size, struct reply *r)
+{
+	int fd = text ? status_text_memfd(text, size) : -ENOMEM;
+
+	free(text);
+	if (fd < 0)
+		return fd;
+	r->fds[r->n_fds++] = reply_owns(r, fd);
+	return 0;
+}
+
+int subnet_admin_topo(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	struct topo t;
+	size_t size = 0;
+	char *text;
+	int ret;
+
+	(void)c;
+	if (!s->subnet)
+		return -EOPNOTSUPP;
+	ret = look(s->subnet, &t);
+	if (ret)
+		return ret;
+	text = in->payload.topo.form == PROTO_TOPO_JSON ? json_text(s->subnet, &t, &size)
+							: net_text(&t, &size);
+	free_copy(&t);
+	r->payload.status.size = size;
+	return give(text, size, r);
+}
+
+/* ---- commands ---- */
+
+/* Carries out a line; what it changes is kept for the next weftd. */
+static int carry_out(struct subnet_service *net, const char *line, size_t len)
+{
+	char kept[CONSOLE_LINE];
+	int n = console_normalise(&net->console, line, len, kept);
+	int ret = console_line(&net->console, line, len);
+
+	if (ret || n <= 0)
+		return ret;
+	ret = subnet_files_add(&net->server->paths, kept);
+	if (ret)
+		log_line(LOG_LVL_WARN, "cannot keep \"%s\" in %s/%s.topo: %s", kept,
+			net->server->paths.dir, net->server->paths.name, strerror(-ret));
+	return 0;
+}
+
+int subnet_admin_do(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	struct subnet_service *net = s->subnet;
+	char *text;
+	size_t size;
+	int ret;
+
+	(void)c;
+	if (!net)
+		return -EOPNOTSUPP;
+	ret = carry_out(net, (const char *)in->payload.bytes, in->len);
+	text = ret ? strdup(net->console.error) : net->print;
+	if (ret)
+		free(net->print);
+	else if (!text)
+		text = strdup("");
+	size = ret && text ? strlen(text) : ret ? 0 : net->n_print;
+	net->print = NULL;
+	net->n_print = 0;
+	r->payload.topo_done = (struct proto_topo_done){.error = ret, .size = size};
+	connections_run(s);
+	return give(text, size, r);
+}

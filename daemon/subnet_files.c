@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "daemon/subnet_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static const char off_line[] = "# sm=off\n";
+
+/* NAME.suffix, as long as a name may be. */
+struct file_name {
+	char s[sizeof((struct rdv_paths *)0)->name + 16];
+};
+
+static struct file_name name_of(const struct rdv_paths *p, const char *suffix)
+{
+	struct file_name n;
+
+	snprintf(n.s, sizeof n.s, "%s.%s", p->name, suffix);
+	return n;
+}
+
+/* A stream on a file of the directory; NULL with errno. */
+static FILE *open_stream(const struct rdv_paths *p, const char *suffix, int flags, const char *mode)
+{
+	int fd = openat(p->dir_fd, name_of(p, suffix).s, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
+}
+
+int subnet_files_get(
+	const struct rdv_paths *p, struct netlist *out, bool *sm_off, char *why, size_t size)
+{
+	FILE *f = open_stream(p, "topo", O_RDONLY, "r");
+	char error[TOPO_ERROR], *text = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int ret;
+
+	if (!f && errno == ENOENT)
+		return -ENOENT;
+	n = f ? getdelim(&text, &room, '\0', f) : -1;
+	if (n < 0) {
+		ret = errno ? -errno : -EINVAL;
+		snprintf(why, size, "cannot read %.200s/%s.topo: %s", p->dir, p->name,
+			strerror(-ret));
+	} else {
+		*sm_off = !strncmp(text, off_line, strlen(off_line));
+		ret = netlist_parse(out, name_of(p, "topo").s, text, n, error);
+		if (ret)
+			snprintf(why, size, "%.300s", error);
+	}
+	free(text);
+	if (f)
+		fclose(f);
+	return ret == -ENOENT ? -EINVAL : ret;
+}
+
+int subnet_files_add(const struct rdv_paths *p, const char *command)
+{
+	FILE *f = open_stream(p, "topo", O_WRONLY | O_APPEND, "a");
+	int ret = 0;
+
+	if (!f)
+		return -errno;
+	if (fprintf(f, "do %s\n", command) < 0)
+		ret = -EIO;
+	if (fclose(f))
+		ret = -errno;
+	return ret;
+}
+
+void subnet_files_get_lids(const struct rdv_paths *p, struct lids *l)
+{
+	FILE *f = open_stream(p, "lids", O_RDONLY, "r");
+	char error[TOPO_ERROR];
+
+	if (!f)
+		return;
+	if (lids_read(l, f, name_of(p, "lids").s, error))
+		log_line(LOG_LVL_WARN, "%s", error);
+	fclose(f);
+}
+
+void subnet_files_put_lids(const struct rdv_paths *p, const struct lids *l)
+{
+	FILE *f = open_stream(p, "lids.new", O_WRONLY | O_CREAT | O_TRUNC, "w");
+	int ret = f ? lids_write(l, f) : -errno;
+
+	if (f && fclose(f) && !ret)
+		ret = -errno;
+	if (!ret && renameat(p->dir_fd, name_of(p, "lids.new").s, p->dir_fd, name_of(p, "lids").s))
+		ret = -errno;
+	if (ret)
+		log_line(LOG_LVL_WARN,
+			"cannot write %s/%s.lids: %s; LIDs may change when weftd is "
+			"started anew",
+			p->dir, p->name, strerror(-ret));
+}
+
+void subnet_files_forget(const struct rdv_paths *p)
+{
+	unlinkat(p->dir_fd, name_of(p, "topo").s, 0);
+	unlinkat(p->dir_fd, name_of(p, "lids").s, 0);
+}
+
+/* The number in NAME.tree.NUMBER; -1. */
+static long tree_number(const struct rdv_paths *p, const char *entry)
+{
+	struct file_name begin = name_of(p, "tree.");
+	size_t n = strlen(begin.s);
+	char *end;
+	long number;
+
+	if (strncmp(entry, begin.s, n) || entry[n] < '0' || entry[n] > '9')
+		return -1;
+	number = strtol(entry + n, &end, 10);
+	return *end ? -1 : number;
+}
+
+void subnet_files_each_tree(
+	const struct rdv_paths *p, void (*fn)(void *arg, uint32_t node), void *arg)
+{
+	DIR *dir = opendir(p->dir);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		long number = tree_number(p, e->d_name);
+
+		if (number >= 0 && number <= UINT32_MAX)
+			fn(arg, number);
+	}
+	if (dir)
+		closedir(dir);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the page of a node says, from the node's own agent in the subnet. */
+#pragma once
+
+#include "fabric/page.h"
+#include "subnet/subnet.h"
+
+/* Fills in a page that nobody has seen yet, but for its ports: subnet_page_update(). */
+void subnet_page_fill(
+	struct fabric_page *page, struct subnet *s, const struct topo_node *topo, uint32_t node);
+
+/* Brings its ports and GUIDs up to date, under its sequence lock.  True: something was new. */
+bool subnet_page_update(struct fabric_page *page, struct subnet *s, uint32_t node);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rdv/topology.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "rdv/admin.h"
+#include "rdv/spawn.h"
+
+/* ---- NAME.topo ---- */
+
+struct topo_name {
+	char s[sizeof((struct rdv_paths *)0)->name + 16];
+};
+
+static struct topo_name topo_name(const struct rdv_paths *p, const char *suffix)
+{
+	struct topo_name n;
+
+	snprintf(n.s, sizeof n.s, "%s.%s", p->name, suffix);
+	return n;
+}
+
+/* weftd reads it at its start: it is there whole or not at all. */
+static int put_topology(const struct rdv_paths *p, const char *netlist, size_t len, bool no_sm)
+{
+	static const char off_line[] = "# sm=off\n";
+	int fd = openat(p->dir_fd, topo_name(p, "topo.new").s,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	int ret = 0;
+
+	if (!f) {
+		ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	if ((no_sm && fputs(off_line, f) < 0) || fwrite(netlist, 1, len, f) != len)
+		ret = -EIO;
+	if (fclose(f))
+		ret = -errno;
+	unlinkat(p->dir_fd, topo_name(p, "lids").s, 0); /* of another topology */
+	if (!ret &&
+		renameat(p->dir_fd, topo_name(p, "topo.new").s, p->dir_fd, topo_name(p, "topo").s))
+		ret = -errno;
+	return ret;
+}
+
+static bool has_topology(const struct rdv_paths *p)
+{
+	return !faccessat(p->dir_fd, topo_name(p, "topo").s, F_OK, 0);
+}
+
+/* A weftd that another has started meanwhile may have come up without the topology. */
+static int check_started(const char *fabric)
+{
+	char *text;
+	size_t len;
+	int ret = rdv_topology(fabric, PROTO_TOPO_NET, &text, &len);
+
+	if (ret)
+		return ret == -EOPNOTSUPP ? -EEXIST : ret;
+	free(text);
+	return 0;
+}
+
+int rdv_start_topology(
+	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid)
+{
+	struct rdv_paths p;
+	int ret = rdv_ping(fabric, pid);
+
+	if (ret != -ENOTCONN)
+		return ret ? ret : -EEXIST;
+	ret = rdv_paths_open(&p, fabric);
+	if (ret)
+		return ret;
+	ret = put_topology(&p, netlist, len, no_sm);
+	if (ret)
+		log_line(LOG_LVL_ERROR, "cannot write %s/%s.topo: %s", p.dir, p.name,
+			strerror(-ret));
+	else
+		ret = rdv_start(fabric, true, pid);
+	if (!ret)
+		ret = check_started(fabric);
+	if (ret)
+		unlinkat(p.dir_fd, topo_name(&p, "topo").s, 0);
+	rdv_paths_close(&p);
+	return ret;
+}
+
+/* ---- asking weftd ---- */
+
+/* One call on a connection of its own; in is the caller's on success. */
+static int ask(const char *fabric, bool start, const struct proto_out *out, struct proto_in *in)
+{
+	struct proto_out call = *out;
+	struct rdv_paths p;
+	struct conn c;
+	int ret = rdv_paths_open(&p, fabric);
+
+	if (ret)
+		return ret;
+	ret = start && has_topology(&p) ? spawn_or_connect(&c, &p, true) : conn_open(&c, &p);
+	rdv_paths_close(&p);
+	if (ret)
+		return ret;
+	ret = conn_call(&c, &call, in);
+	conn_close(&c);
+	return ret == -EPIPE ? -ENOTCONN : ret;
+}
+
+/* The text in a reply's first fd; closes that. */
+static int take_text(struct proto_in *in, size_t size, char **text)
+{
+	char *p = malloc(size + 1);
+	ssize_t n = p ? pread(in->fds[0], p, size, 0) : -1;
+
+	proto_close(in);
+	if (n != (ssize_t)size) {
+		free(p);
+		return p ? -EPROTO : -ENOMEM;
+	}
+	p[size] = '\0';
+	*text = p;
+	return 0;
+}
+
+int rdv_find_node(const char *fabric, const char *name, struct proto_node_found *out)
+{
+	struct proto_node call = {0};
+	struct proto_out msg = proto_call(OP_NODE, &call);
+	struct proto_in in;
+	int ret;
+
+	if (strlen(name) >= sizeof call.name)
+		return -ENOENT;
+	strcpy(call.name, name);
+	ret = ask(fabric, true, &msg, &in);
+	if (ret)
+		return ret;
+	*out = in.payload.node_found;
+	proto_close(&in);
+	return 0;
+}
+
+int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, size_t *len)
+{
+	struct proto_topo call = {.form = form};
+	struct proto_out msg = proto_call(OP_TOPO, &call);
+	struct proto_in in;
+	int ret = ask(fabric, true, &msg, &in);
+
+	if (ret)
+		return ret;
+	*len = in.payload.status.size;
+	return take_text(&in, *len, text);
+}
+
+int rdv_topology_do(const char *fabric, const char *line, int *error, char **text)
+{
+	struct proto_out msg = proto_call(OP_TOPO_DO, NULL);
+	struct proto_in in;
+	int ret;
+
+	msg.payload = line;
+	msg.len = strlen(line);
+	if (msg.len > PROTO_PAYLOAD_MAX)
+		return -EMSGSIZE;
+	ret = ask(fabric, true, &msg, &in);
+	if (ret)
+		return ret;
+	*error = in.payload.topo_done.error;
+	return take_text(&in, in.payload.topo_done.size, text);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The topology of a fabric, for `weft up`, `weft topo` and `weft run --node`.  fabric, and errors
+ * that all have in common, as in rdv/admin.h; -EOPNOTSUPP: the fabric has no topology.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rdv/proto.h"
+
+/*
+ * Starts a fabric with the topology of a netlist; no_sm: without the bring-up subnet manager.  The
+ * text stays as NAME.topo in the runtime directory until rdv_shutdown().  *pid as in rdv_ping().
+ * -EEXIST: a weftd serves that fabric already (not logged).
+ */
+int rdv_start_topology(
+	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid);
+
+/*
+ * The node of that id, description, GUID (0x...) or number; its device files are there.  Starts
+ * weftd only for a fabric that has a topology.  -ENOENT: there is no such node; -ENOTCONN as there.
+ */
+int rdv_find_node(const char *fabric, const char *name, struct proto_node_found *out);
+
+/* The topology as it is now, as text that the caller frees. */
+int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, size_t *len);
+
+/*
+ * Carries out a console command.  *text, the caller's, is what it printed; or, if *error is not 0,
+ * why it was not carried out.  -EMSGSIZE: the line is too long.
+ */
+int rdv_topology_do(const char *fabric, const char *line, int *error, char **text);
