@@ -5,6 +5,7 @@
 #include "hca/mem/import.h"
 #include "hca/mem/mr_null.h"
 #include "hca/mem/pd.h"
+#include "hca/mem/place.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
 
@@ -15,6 +16,7 @@ static void forked_child(void)
 	dm_forked_child();
 	import_forked_child();
 	quarantine_forked_child();
+	place_forked_child();
 }
 
 const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};
