@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Making connections: REQ, REP, RTU, and what the two sides do with them. */
-#include "cm/id.h"
+#include "cm/connect.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "cm/held.h"
+#include "cm/id.h"
+#include "cm/ports.h"
+#include "cm/receive.h"
+#include "cm/sidr.h"
 
 enum {
 	EXTENDED_XRC = 1,

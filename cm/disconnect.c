@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Ending connections: REJ, DREQ, DREP, and ids that are destroyed in the middle of something. */
-#include "cm/id.h"
+#include "cm/disconnect.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "cm/held.h"
+#include "cm/id.h"
+#include "cm/receive.h"
+#include "cm/sidr.h"
 
 /* So long after its start weftd may not know connections that exist. */
 #define ADOPT_NS (20 * NSEC_PER_SEC)

@@ -10,7 +10,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cm/id.h"
+#include "cm/connect.h"
+#include "cm/held.h"
+#include "cm/ports.h"
+#include "cm/sidr.h"
 
 enum { HELD_MAX = 256, HOLD_MS = 250, RECENT_MS = 1000 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cm/held.h"
+#include "cm/ports.h"
 
 static const char *const count_names[CM_N_COUNT] = {
 	[CM_N_SENT] = "sent",

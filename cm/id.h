@@ -15,8 +15,6 @@ enum cm_event_type {
 	CM_EV_TIMEWAIT_EXIT = 15,
 };
 
-/* ---- id.c ---- */
-
 /* NULL without memory, or when there are CM_IDS_MAX. */
 struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
 void id_free(struct cm_id *id);
@@ -56,58 +54,3 @@ void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uin
 	uint32_t remote_comm, uint8_t about, uint16_t reason);
 /* Packs and sends without an id. */
 void cm_post(struct cm *cm, const struct mad_addr *to, struct cm_msg *m);
-
-/* ---- ports.c ---- */
-
-/* The lowest bits of a service id are the port. */
-uint64_t cm_service_id(uint16_t ps, uint16_t port);
-/* The listener for a request to that port; *near: somebody else listens there. */
-struct cm_id *cm_find_listener(struct cm *cm, uint16_t ps, const struct cm_addr *dst, bool *near);
-/* Is an id of any port space bound there that listens, or may still come to it? */
-bool cm_port_is_bound(struct cm *cm, uint16_t port);
-void bind_release(struct cm_id *id);
-/* What was lent to that owner is free again. */
-void loans_end(struct cm *cm, uint32_t owner);
-int bind_take(struct cm_id *id, uint16_t ps, const struct cm_addr *addr, uint32_t flags);
-
-/* ---- messages, by what they are ---- */
-
-void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_rtu(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_mra(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_drep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_lap(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-
-/* The id that m names as the receiver's own, if m comes from its peer. */
-struct cm_id *id_of(
-	struct cm *cm, const struct mad_addr *from, uint32_t local_comm, uint32_t remote_comm);
-/* A new id for a request that came, NULL if it was refused; the listener's backlog is charged. */
-struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_t service_id,
-	const struct cm_ip_hdr *ip, uint32_t flags, uint16_t *reason);
-
-/* A REQ, or a SIDR_REQ, that is no duplicate: to its listener; hold: it may wait for one. */
-void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
-void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m, bool hold);
-
-/* ---- held.c ---- */
-
-/* Lets a REQ or a SIDR_REQ wait a little for a listener; false: it has no reason to. */
-bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
-/* Its sender has given up. */
-void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);
-/* A listener is there now. */
-void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);
-void cm_listener_gone(struct cm *cm, const struct cm_id *id);
-void cm_run_held(struct cm *cm);
-void cm_end_held(struct cm *cm);
-
-/* A connect of the datagram kind, and the answer to a request of it. */
-int sidr_connect(struct cm_id *id, const struct cm_call *call);
-int sidr_answer(struct cm_id *id, const struct cm_call *call, uint8_t status);
-/* The IP header of a request from id. */
-void cm_fill_ip_hdr(const struct cm_id *id, uint8_t *priv);

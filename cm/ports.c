@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Addresses and ports of the IP-based port spaces: who has which, who listens. */
-#include "cm/id.h"
+#include "cm/ports.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "cm/held.h"
+#include "cm/id.h"
 
 /* All values of enum rdma_port_space, which belongs to a layer above. */
 enum { PS_IPOIB = 0x0002, PS_TCP = 0x0106, PS_UDP = 0x0111, PS_IB = 0x013f };

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The agent of the communication manager: what comes, and what was never answered. */
-#include "cm/id.h"
+#include "cm/receive.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "cm/connect.h"
+#include "cm/disconnect.h"
+#include "cm/held.h"
+#include "cm/id.h"
+#include "cm/ports.h"
+#include "cm/sidr.h"
 #include "mad/agents.h"
 
 static void (*const handlers[CM_ATTR_END])(

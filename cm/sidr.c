@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Datagrams: which QP serves a service id. */
-#include "cm/id.h"
+#include "cm/sidr.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "cm/connect.h"
+#include "cm/held.h"
+#include "cm/id.h"
 
 enum { PKEY_DEFAULT = 0xffff };
 

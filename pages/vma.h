@@ -63,14 +63,6 @@ int vma_attrs(
 /* Gives [start, end) the attributes of a, as far as the kernel allows. */
 void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end);
 
-/*
- * True if v, a private and writable area of small pages, is known to have nothing of struct
- * vma_attr but perhaps mlock, a userfaultfd, or advice about huge pages.  Fast, however large the
- * process is; its second page loses what it has for an instant.  False: it has something, or less
- * than PROBE_LEAST bytes, or the kernel is too old: look with vma_attrs().
- */
-bool vma_probe_plain(const struct vma *v);
-
 /* Threads of this process, and how many kB of it are pinned by io_uring and the like, or mlocked.
  */
 struct vma_process {

@@ -3,12 +3,12 @@
  * Attributes that the kernel shows in smaps alone, found by asking for their opposite on one page:
  * if the area had it, the page is split off, which a query sees, and gets it back at once.
  */
+#include "pages/vma_probe.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "pages/vma.h"
 
 enum { KEY_NO_ACCESS = 1, FIRST_KEY = 1 };
 

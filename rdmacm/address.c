@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Addresses: bind, resolution, what the program sees in id->route. */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/address.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -14,6 +14,11 @@
 #include <unistd.h>
 
 #include "fabric/gid_table.h"
+#include "rdmacm/call.h"
+#include "rdmacm/device.h"
+#include "rdmacm/event.h"
+#include "rdmacm/ports.h"
+#include "rdmacm/table.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "rdmacm/event.h"
 #include "rdmacm/newer.h"
 
 static const struct rdma_addrinfo no_hints = {.ai_port_space = RDMA_PS_TCP};

@@ -10,7 +10,7 @@
  * changed its root), weftd does.  A channel whose name somebody removed is lost: its fd is shut
  * down, so that whoever waits for it wakes up.
  */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/channel.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +21,9 @@
 
 #include "base/log.h"
 #include "base/restart.h"
+#include "rdmacm/call.h"
+#include "rdmacm/device.h"
+#include "rdmacm/table.h"
 #include "verbs/for_rdmacm.h"
 
 enum { TOKEN_SIZE = 1 };

@@ -6,6 +6,12 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "rdmacm/address.h"
+#include "rdmacm/call.h"
+#include "rdmacm/device.h"
+#include "rdmacm/event.h"
+#include "rdmacm/qp.h"
+#include "rdmacm/table.h"
 
 enum {
 	MAX_RETRIES = 7,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The device: one context for all ids, which outlives them. */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/device.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

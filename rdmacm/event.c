@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Events: what weftd and we ourselves report, and what it does to the id before the program sees
  * it. */
+#include "rdmacm/event.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdmacm/address.h"
+#include "rdmacm/call.h"
+#include "rdmacm/channel.h"
+#include "rdmacm/device.h"
+#include "rdmacm/mcast.h"
 #include "rdmacm/newer.h"
+#include "rdmacm/qp.h"
+#include "rdmacm/table.h"
 
 static const char *const names[] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",

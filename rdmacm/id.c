@@ -6,6 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rdmacm/call.h"
+#include "rdmacm/channel.h"
+#include "rdmacm/device.h"
+#include "rdmacm/ports.h"
+#include "rdmacm/table.h"
 
 static bool known_port_space(enum rdma_port_space ps)
 {

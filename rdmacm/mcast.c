@@ -4,10 +4,15 @@
  * join needs nobody's answer: it is known at once and reported as an event of our own.  Whether
  * datagrams come is the QP's affair, which is attached when the program takes that event.
  */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/mcast.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "rdmacm/address.h"
+#include "rdmacm/channel.h"
+#include "rdmacm/device.h"
+#include "rdmacm/event.h"
 
 enum { MULTICAST_QPN = 0xffffff, HOP_LIMIT = 64 };
 

@@ -4,7 +4,7 @@
  * round trip.  They stay ours while we and that weftd live; weftd learns which id has one when
  * the id connects.
  */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/ports.h"
 
 #include "verbs/for_rdmacm.h"
 

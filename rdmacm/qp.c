@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The QP of an id: made with what it needs, driven through its states. */
-#include "rdmacm/rdmacm.h"
+#include "rdmacm/qp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "include/weft/verbs_ext.h"
+#include "rdmacm/device.h"
 
 enum { HOP_LIMIT = 64, DEFAULT_ACK_TIMEOUT = 19 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "rpma/address.h"
+#include "rpma/conn.h"
 #include "rpma/log.h"
 
 enum { MAX_RETRIES = 7 };

@@ -2,7 +2,7 @@
 /* Requests for connections, ours and those of others. */
 #pragma once
 
-#include "rpma/conn.h"
+#include "rpma/link.h"
 
 struct rpma_conn_req {
 	struct link link;

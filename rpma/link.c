@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* An id with its queues: what requests and connections are made of. */
+#include "rpma/link.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rpma/conn.h"
 #include "rpma/log.h"
+#include "rpma/peer.h"
 #include "rpma/srq.h"
 
 static uint32_t get(const atomic_uint *size)

@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rsock/connect.h"
+#include "rsock/dgram.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 /* rshutdown() waits no longer for room to say it. */
 #define SHUTDOWN_WAIT_NS NSEC_PER_SEC

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Defaults, which an administrator may set in /etc/rdma/rsocket: one integer in each file. */
-#include "rsock/rsock.h"
+#include "rsock/config.h"
 
 #include <pthread.h>
 #include <stdio.h>

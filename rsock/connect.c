@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* How streams come about and end: rdma_cm ids, driven by their events. */
-#include "rsock/rsock.h"
+#include "rsock/connect.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rsock/stream.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 enum {
 	RESOLVE_MS = 2000,

@@ -6,7 +6,7 @@
  * answer without asking.  What is known of a peer is asked for again after a second without a
  * word from it.
  */
-#include "rsock/rsock.h"
+#include "rsock/dgram.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "rsock/wait.h"
 
 enum {
 	GRH = sizeof(struct ibv_grh),

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rsock/dgram.h"
+#include "rsock/stream.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 enum {
 	KNOWN_FLAGS = MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | MSG_MORE |

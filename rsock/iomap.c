@@ -3,12 +3,16 @@
  * Direct placement: riomap() tells the peer of a buffer, in the order of the stream, and
  * riowrite() of the peer puts bytes there by RDMA WRITE.
  */
-#include "rsock/rsock.h"
+#include "rsock/iomap.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "rsock/stream.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 enum { WORD = 64 };
 

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 enum { SEGMENT = 4096, MAX_ROUTES = 16 };
 

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rsock/config.h"
+#include "rsock/table.h"
+#include "rsock/wait.h"
 
 enum { FEW = 32 };
 

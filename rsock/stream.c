@@ -8,7 +8,7 @@
  *
  * Nothing that a peer says is believed: totals that make no sense end the connection.
  */
-#include "rsock/rsock.h"
+#include "rsock/stream.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -19,6 +19,9 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "rsock/connect.h"
+#include "rsock/iomap.h"
+#include "rsock/wait.h"
 
 enum {
 	RESERVE = 4,    /* messages that data does not use */

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Which fds are rsockets, how long each one lives, and what a forked child makes of them. */
-#include "rsock/rsock.h"
+#include "rsock/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+#include "rsock/config.h"
+#include "rsock/dgram.h"
+#include "rsock/stream.h"
 
 enum { PAGE_FDS = 1024, PAGES = 1024 };
 

@@ -4,7 +4,7 @@
  * the event away from the others; so whoever has changed an rsocket writes to the eventfd of each
  * thread that sleeps for it.
  */
-#include "rsock/rsock.h"
+#include "rsock/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "rsock/config.h"
+#include "rsock/connect.h"
+#include "rsock/dgram.h"
+#include "rsock/stream.h"
 
 /* ---- the eventfds of threads ---- */
 

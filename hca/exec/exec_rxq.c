@@ -4,14 +4,14 @@
 #include "base/clock.h"
 #include "hca/seg/tm_list.h"
 
-bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
+bool exec_rxq_take(struct exec *x, const struct end *e, uint32_t *pos)
 {
 	struct seg_rxq *q = &e->rx.entry->rx;
 	uint32_t limit, left, taken;
 
 	if (!rxq_take(&e->rx.ring, x->attach, pos))
 		return false;
-	if (e->type == IBV_QPT_UD && owns_shared(e))
+	if (e->type == IBV_QPT_UD && end_owns_rxq(e))
 		return true; /* it has no limit to count for */
 	/* Who sets the limit looks at the count after that: one of the two sees the other. */
 	taken = atomic_fetch_add_explicit(&q->taken, 1, memory_order_seq_cst) + 1;
@@ -26,28 +26,28 @@ bool shared_take(struct exec *x, const struct end *e, uint32_t *pos)
 	return true;
 }
 
-void shared_untake(struct exec *x, const struct end *e, uint32_t pos)
+void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos)
 {
 	if (rxq_untake(&e->rx.ring, pos & e->rx.ring.mask, x->attach))
 		atomic_fetch_add_explicit(&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
 }
 
 /* A rendezvous completes twice: when it matched, and when its data is there. */
-static bool push_shared(struct exec *x, const struct view *v, const struct cq_ref *cq,
+static bool push_rxq(struct exec *x, const struct view *v, const struct cq_ref *cq,
 	const struct rxq_ref *rx, uint32_t pos, bool solicited)
 {
-	uint64_t ticket = ticket_make_shared(rx->index, pos);
+	uint64_t ticket = ticket_make_rxq(rx->index, pos);
 
 	if (rxq_at(rx, pos)->rqe.phase && !announce_ticket(x, v, cq, ticket, solicited))
 		return false;
 	return announce_ticket(x, v, cq, ticket, solicited);
 }
 
-void complete_shared(struct exec *x, const struct end *e, const struct end *at,
+void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at,
 	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r)
 {
 	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
-	struct seg_rxs *s = rxq_at(rx, pos);
+	struct seg_rxq_slot *s = rxq_at(rx, pos);
 
 	s->rqe.qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
 	s->rqe.qpn = e->qpn;
@@ -67,7 +67,7 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at,
 	/* The commit point, as in complete_recv(). */
 	if (!rxq_done(&rx->ring, pos, x->attach))
 		return;
-	if (!push_shared(x, &at->view, cq, rx, pos, r->solicited || o->status != IBV_WC_SUCCESS))
+	if (!push_rxq(x, &at->view, cq, rx, pos, r->solicited || o->status != IBV_WC_SUCCESS))
 		qp_set_error(e);
 	rxq_announced(&rx->ring, pos, x->attach);
 }
@@ -75,7 +75,7 @@ void complete_shared(struct exec *x, const struct end *e, const struct end *at,
 /* One slot of a dead process.  True if it was one. */
 static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32_t dead_id)
 {
-	struct seg_rxs *s = rxq_at(&e->rx, i);
+	struct seg_rxq_slot *s = rxq_at(&e->rx, i);
 	uint64_t word = atomic_load_explicit(&s->rqe.state, memory_order_seq_cst);
 	struct cq_ref cq;
 
@@ -88,12 +88,12 @@ static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32
 	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->rqe.cq) || !cq.cq)
 		return false;
 	atomic_fetch_add_explicit(&cq.cq->surplus, s->rqe.phase ? 2 : 1, memory_order_relaxed);
-	push_shared(x, &e->view, &cq, &e->rx, word, true);
+	push_rxq(x, &e->view, &cq, &e->rx, word, true);
 	rxq_announced(&e->rx.ring, word, dead_id);
 	return true;
 }
 
-bool shared_recover(struct exec *x, const struct end *e, uint32_t dead_id)
+bool exec_rxq_recover(struct exec *x, const struct end *e, uint32_t dead_id)
 {
 	struct seg_rxq *q = &e->rx.entry->rx;
 	uint32_t posted = 0;

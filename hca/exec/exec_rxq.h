@@ -8,26 +8,26 @@
  * Takes a receive of e's queue with several producers; *pos is its position.  Raises the limit
  * event of an SRQ when it is due.  False: none is posted.
  */
-bool shared_take(struct exec *x, const struct end *e, uint32_t *pos);
+bool exec_rxq_take(struct exec *x, const struct end *e, uint32_t *pos);
 
 /* Gives it back uncompleted: it is the next to be taken. */
-void shared_untake(struct exec *x, const struct end *e, uint32_t pos);
+void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos);
 
 /*
  * Completes the receive at pos, taken from queue rx of end `at`, for QP e; at is e itself or, for
  * XRC, the SRQ.
  */
-void complete_shared(struct exec *x, const struct end *e, const struct end *at,
+void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at,
 	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r);
 
 /*
  * What process dead_id had taken of e's own queue goes back, and what it completed is announced
  * (again).  True if there was anything.
  */
-bool shared_recover(struct exec *x, const struct end *e, uint32_t dead_id);
+bool exec_rxq_recover(struct exec *x, const struct end *e, uint32_t dead_id);
 
 /* True if e's entry describes a queue with several producers (of a UD QP, or an SRQ). */
-static inline bool owns_shared(const struct end *e)
+static inline bool end_owns_rxq(const struct end *e)
 {
 	return e->rx.ring.slots && e->rx.index == e->index;
 }

@@ -5,16 +5,16 @@
 #include "hca/seg/token.h"
 
 /* The receives of a UD QP. */
-static void flush_own_shared(struct exec *x, const struct end *e)
+static void flush_own_rxq(struct exec *x, const struct end *e)
 {
 	const struct outcome flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 	const struct received nothing = {.opcode = IBV_WC_RECV};
 	uint32_t pos;
 
 	for (uint32_t n = 0; n <= e->rx.ring.mask; n++) {
-		if (end_state(e) != IBV_QPS_ERR || !shared_take(x, e, &pos))
+		if (end_state(e) != IBV_QPS_ERR || !exec_rxq_take(x, e, &pos))
 			return;
-		complete_shared(x, e, e, &e->rx, pos, &flushed, &nothing);
+		exec_rxq_complete(x, e, e, &e->rx, pos, &flushed, &nothing);
 		count_add(x, CTR_FLUSHED, 1);
 	}
 }
@@ -54,8 +54,8 @@ static void flush_recv(struct exec *x, const struct end *e)
 	uint32_t pos = atomic_load_explicit(&e->qp->rq_head, memory_order_acquire);
 
 	if (e->rx.ring.slots) {
-		if (owns_shared(e))
-			flush_own_shared(x, e);
+		if (end_owns_rxq(e))
+			flush_own_rxq(x, e);
 		else
 			last_wqe(x, e);
 		return;

@@ -130,13 +130,13 @@ static void fin_release(struct work *w, struct fin *f)
 }
 
 /* From a shared queue of the requester's. */
-static bool fin_take_shared(struct work *w, struct fin *f)
+static bool fin_take_rxq(struct work *w, struct fin *f)
 {
 	struct end at = *w->req;
 
 	if (!rxq_in_place(&at.rx) && rxq_ref_init(&at.rx, &at.view, at.rx.index))
 		return false;
-	if (!rxq_in_place(&at.rx) || !shared_take(w->x, &at, &f->pos))
+	if (!rxq_in_place(&at.rx) || !exec_rxq_take(w->x, &at, &f->pos))
 		return false;
 	f->rx = at.rx;
 	f->rqe = &rxq_at(&f->rx, f->pos)->rqe;
@@ -159,7 +159,7 @@ static enum step fin_take(struct work *w, struct fin *f)
 		f->held = true;
 	}
 	if (e->rx.ring.slots) {
-		if (fin_take_shared(w, f))
+		if (fin_take_rxq(w, f))
 			return STEP_DONE;
 	} else if (e->rq) {
 		f->pos = atomic_load_explicit(&e->qp->rq_head, memory_order_relaxed);
@@ -177,7 +177,7 @@ static void fin_leave(struct work *w, struct fin *f)
 
 	if (f->rx.ring.slots) {
 		at.rx = f->rx;
-		shared_untake(w->x, &at, f->pos);
+		exec_rxq_untake(w->x, &at, f->pos);
 	}
 	fin_release(w, f);
 }
@@ -211,7 +211,7 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 		qp_set_error(w->resp);
 	}
 	if (f->rx.ring.slots)
-		complete_shared(w->x, w->req, w->req, &f->rx, f->pos, &o, &r);
+		exec_rxq_complete(w->x, w->req, w->req, &f->rx, f->pos, &o, &r);
 	else
 		complete_recv(w->x, w->req, f->pos, &o, &r);
 	fin_release(w, f);

@@ -15,7 +15,7 @@ void receive_finish(struct work *w, const struct outcome *o, const struct receiv
 		complete_recv(w->x, w->resp, w->rq_pos, o, r);
 		return;
 	}
-	complete_shared(w->x, w->resp, w->mem, w->rx, w->rq_pos, o, r);
+	exec_rxq_complete(w->x, w->resp, w->mem, w->rx, w->rq_pos, o, r);
 	rxq_fetch(w->rx, w->rq_pos + 1);
 }
 
@@ -26,7 +26,7 @@ void receive_leave(struct work *w)
 	if (w->rx == &w->mem->tags)
 		tm_untake(w->rx, w->rq_pos, w->x->attach);
 	else
-		shared_untake(w->x, w->mem, w->rq_pos);
+		exec_rxq_untake(w->x, w->mem, w->rq_pos);
 }
 
 enum step receive_fail(
@@ -60,7 +60,7 @@ enum step receive_find_ring(struct work *w, const struct end **at)
 }
 
 /* From a shared queue.  The QP's rq_token excludes the end of its receiving (last_wqe()). */
-static enum step find_shared(struct work *w)
+static enum step find_in_rxq(struct work *w)
 {
 	enum step s;
 
@@ -69,7 +69,7 @@ static enum step find_shared(struct work *w)
 		if (s != STEP_DONE)
 			return s;
 	}
-	if (!shared_take(w->x, w->mem, &w->rq_pos))
+	if (!exec_rxq_take(w->x, w->mem, &w->rq_pos))
 		return STEP_RNR;
 	w->shared = true;
 	w->rx = &w->mem->rx;
@@ -100,7 +100,7 @@ enum step receive_find(struct work *w)
 		return STEP_NO_PEER;
 	w->shared = false;
 	if (w->mem->rx.ring.slots)
-		return find_shared(w);
+		return find_in_rxq(w);
 	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
 	w->rq_pos = pos;
 	w->rqe = end_rqe(w->resp, pos);

@@ -195,7 +195,7 @@ static bool recover_receives(struct exec *x, const struct view *v, uint32_t i, u
 
 	slot_enter(x->slot, v->attach, v->attach);
 	atomic_thread_fence(memory_order_seq_cst);
-	any = !end_init(&e, v, i) && owns_shared(&e) && shared_recover(x, &e, dead_id);
+	any = !end_init(&e, v, i) && end_owns_rxq(&e) && exec_rxq_recover(x, &e, dead_id);
 	slot_leave(x->slot);
 	return any;
 }

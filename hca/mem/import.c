@@ -123,13 +123,13 @@ static int arena_of(const struct peer *p, uint64_t ino)
 }
 
 /* Where what is to be mapped lies: in the owner's arena, or in an object of his. */
-struct place {
+struct far_place {
 	uint64_t offset;
 	uint32_t object; /* 0: the arena */
 };
 
 /* What the owner says of the export now; nothing of it is believed that could harm us. */
-static int where(const struct seg *seg, const struct import_wish *w, struct place *p)
+static int where(const struct seg *seg, const struct import_wish *w, struct far_place *p)
 {
 	const struct seg_mr *s = seg_mr_of((struct seg *)seg, w->handle->key);
 	uint32_t key = w->handle->key, access, flags;
@@ -159,7 +159,7 @@ static int where(const struct seg *seg, const struct import_wish *w, struct plac
 }
 
 /* What that is, to be mapped; o->fd is the caller's if there is an object. */
-static int object_of(const struct peer *p, const struct place *at, int arena, struct backing *o)
+static int object_of(const struct peer *p, const struct far_place *at, int arena, struct backing *o)
 {
 	*o = (struct backing){.kind = BACKING_MEMFD, .fd = arena};
 	return at->object ? view_backing_get(&p->view, at->object, o) : 0;
@@ -279,7 +279,7 @@ static int import_listed(
 	const struct import_wish *w, int arena, struct import *i, struct piece *p, void **out)
 {
 	struct backing o;
-	struct place at;
+	struct far_place at;
 	int rc = where(i->owner->view.seg, w, &at);
 
 	if (!rc)
@@ -299,7 +299,7 @@ static int import_from(struct peer *owner, const struct import_wish *w, void **o
 	struct piece *p = calloc(1, sizeof *p);
 	int fd = arena_of(owner, w->handle->arena);
 	int rc = !i || !p ? -ENOMEM : fd < 0 ? fd : 0;
-	struct place at;
+	struct far_place at;
 
 	if (!rc)
 		rc = view_dead(&owner->view) ? -ESTALE : where(owner->view.seg, w, &at);

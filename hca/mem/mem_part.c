@@ -6,6 +6,7 @@
 #include "hca/mem/mr_null.h"
 #include "hca/mem/pd.h"
 #include "hca/mem/peer_show.h"
+#include "hca/mem/place.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
 #include "peermem/registry.h"
@@ -19,6 +20,7 @@ static void forked_child(void)
 	quarantine_forked_child();
 	peer_registry_forked_child();
 	peer_show_forked_child();
+	place_forked_child();
 }
 
 const struct proc_part mem_part = {.forked_child = forked_child, .look = share_look};

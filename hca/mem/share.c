@@ -5,33 +5,28 @@
 
 #include "base/log.h"
 #include "hca/mem/import.h"
+#include "hca/mem/place.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share_backing.h"
-#include "hca/mem/share_export.h"
 #include "hca/mem/share_fork.h"
 #include "hca/mem/share_move.h"
 #include "hca/mem/share_policy.h"
 #include "hca/proc/proc.h"
 #include "pages/vma.h"
 
-static void empty(uint64_t lo, uint64_t hi)
-{
-	share_each_gap(lo, hi, share_back, NULL);
-}
-
 void share_look(void)
 {
-	struct quarantined *over = NULL;
+	struct place *gone = NULL;
 	int cancel;
 
-	if (!quarantine_any())
+	if (!place_any())
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (lock_try(&share.lock)) {
-		over = quarantine_over(empty);
+		gone = place_sweep(false);
 		lock_drop(&share.lock);
 	}
-	quarantine_free(over);
+	place_end(gone);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -71,6 +66,7 @@ static void set_pages(struct hca_mr *mr)
 void share_reg(struct hca_mr *mr)
 {
 	enum share_reason why;
+	struct place *gone;
 	struct hca_mr *other;
 	int cancel;
 
@@ -80,7 +76,7 @@ void share_reg(struct hca_mr *mr)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
 	share_set_mode();
-	share_lay_ghosts();
+	gone = place_sweep(true);
 	if (share.mode != SHARE_NEVER) {
 		set_pages(mr);
 		why = share_map_region(mr);
@@ -95,6 +91,7 @@ void share_reg(struct hca_mr *mr)
 		mr->in_set = true;
 	}
 	lock_drop(&share.lock);
+	place_end(gone);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -129,6 +126,7 @@ static bool forget(struct hca_mr *mr)
 
 void share_dereg(struct hca_mr *mr)
 {
+	struct place *gone;
 	int cancel;
 
 	if (!mr->in_set)
@@ -136,8 +134,9 @@ void share_dereg(struct hca_mr *mr)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
 	forget(mr);
-	share_lay_ghosts();
+	gone = place_sweep(true);
 	lock_drop(&share.lock);
+	place_end(gone);
 	pthread_setcancelstate(cancel, NULL);
 }
 

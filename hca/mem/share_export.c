@@ -2,9 +2,11 @@
 #include "hca/mem/share_export.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "hca/mem/export.h"
 #include "hca/mem/import.h"
+#include "hca/mem/place.h"
 #include "hca/mem/share.h"
 #include "hca/mem/share_backing.h"
 #include "hca/mem/share_move.h"
@@ -24,33 +26,56 @@ static bool withdraw(struct hca_mr *mr)
 	return share_pages_back(mr, &all);
 }
 
-void share_lay_ghosts(void)
-{
-	struct hca_mr **at = &share.ghosts, *mr;
+/* ---- closed, but still mapped by somebody ---- */
 
-	while ((mr = *at)) {
-		if (import_any(mr->born)) {
-			at = &mr->ghost;
-			continue;
-		}
-		*at = mr->ghost;
-		if (mr->in_set)
-			withdraw(mr);
-		else
-			share_each_gap(mr->lo, mr->hi, share_back, NULL);
-		export_free(mr);
-	}
+static struct hca_mr *export_at(const struct place *p)
+{
+	return (struct hca_mr *)((char *)p - offsetof(struct hca_mr, place));
 }
+
+static bool over(const struct place *p)
+{
+	return !import_any(export_at(p)->born);
+}
+
+static void empty(struct place *p)
+{
+	struct hca_mr *mr = export_at(p);
+
+	if (mr->in_set)
+		withdraw(mr);
+	else
+		share_each_gap(mr->lo, mr->hi, share_back, NULL);
+}
+
+static void end(struct place *p)
+{
+	export_free(export_at(p));
+}
+
+static const struct place_kind closed = {
+	.stays = true, .waits = true, .over = over, .empty = empty, .end = end};
+
+/* Stale mappings of what was revoked would show what comes there now. */
+static void close_export(struct hca_mr *mr)
+{
+	mr->place.lo = mr->in_set ? 0 : mr->lo;
+	mr->place.hi = mr->in_set ? 0 : mr->hi;
+	place_add(&mr->place, &closed);
+}
+
+/* ---- exporting ---- */
 
 enum share_reason share_export(struct hca_mr *mr)
 {
 	enum share_reason why = SHARE_NO_ARENA;
+	struct place *gone;
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&share.lock);
 	share_set_mode();
-	share_lay_ghosts();
+	gone = place_sweep(true);
 	if (share.mode != SHARE_NEVER) {
 		mr->lo = mr->addr;
 		mr->hi = mr->addr + mr->length;
@@ -68,6 +93,7 @@ enum share_reason share_export(struct hca_mr *mr)
 		}
 	}
 	lock_drop(&share.lock);
+	place_end(gone);
 	pthread_setcancelstate(cancel, NULL);
 	return why;
 }
@@ -95,6 +121,7 @@ static void unmap_regions(const struct hca_mr *mr)
 
 bool share_unexport(struct hca_mr *mr, bool revoke)
 {
+	struct place *gone;
 	bool done = true;
 	int cancel;
 
@@ -106,10 +133,10 @@ bool share_unexport(struct hca_mr *mr, bool revoke)
 		unmap_regions(mr);
 		done = withdraw(mr);
 	}
-	mr->ghost = share.ghosts;
-	share.ghosts = mr;
-	share_lay_ghosts();
+	close_export(mr);
+	gone = place_sweep(true);
 	lock_drop(&share.lock);
+	place_end(gone);
 	pthread_setcancelstate(cancel, NULL);
 	return done;
 }

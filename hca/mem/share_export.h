@@ -17,7 +17,3 @@ enum share_reason share_export(struct hca_mr *mr);
  * could not be, as a stopped peer is using a region there.
  */
 bool share_unexport(struct hca_mr *mr, bool revoke);
-
-/* Frees the closed exports that nobody maps any more; what late writers left there goes.  Lock:
- * share.lock. */
-void share_lay_ghosts(void);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "hca/mem/place.h"
 #include "hca/mem/share_backing.h"
 #include "hca/mem/share_child.h"
 #include "hca/mem/share_move.h"
@@ -47,12 +48,6 @@ static bool range_of_one(struct hca_mr *mr, void *arg)
 	return true;
 }
 
-/* Does anything in the arena stay there, for a child to copy? */
-static bool stays(void)
-{
-	return share.left_behind || share.child_copies || share.ghosts;
-}
-
 static void take_back(void)
 {
 	/* What a stopped peer keeps us from taking back the child copies by itself. */
@@ -76,7 +71,8 @@ static void before_fork(void)
 	mr_set_each(&share.set, 0, UINT64_MAX, note_mapped, &any);
 	if (any)
 		take_back();
-	if (stays())
+	share.child_copies |= place_stays();
+	if (share.child_copies)
 		share_child_expect();
 }
 
@@ -104,12 +100,11 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	range_forked_child(stays());
+	range_forked_child(share.child_copies);
 	share_child_has_copied();
 	share_backing_forked_child();
 	share.set.root = NULL;
-	share.ghosts = NULL;
-	share.left_behind = share.child_copies = false;
+	share.child_copies = false;
 	share.mode = SHARE_UNSET;
 	share.unused = 0;
 	atomic_store_explicit(&share.lock.word, 0, memory_order_relaxed);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "hca/mem/quarantine.h"
+#include "hca/mem/place.h"
 #include "hca/proc/proc.h"
 #include "pages/vma.h"
 
@@ -72,20 +72,6 @@ struct hca_mr *share_mixed(const struct hca_mr *mr, bool mapped)
 	return m.found;
 }
 
-/*
- * Some of [lo, hi) was revoked, and stale mappings of it would show what comes there now, or a
- * stopped peer would write there.
- */
-static bool quarantined(uint64_t lo, uint64_t hi)
-{
-	if (quarantine_covers(lo, hi))
-		return true;
-	for (const struct hca_mr *g = share.ghosts; g; g = g->ghost)
-		if (!g->in_set && g->lo < hi && lo < g->hi)
-			return true;
-	return false;
-}
-
 bool share_is_eager(const struct hca_mr *mr)
 {
 	return mr->exported || share.mode == SHARE_ALWAYS;
@@ -140,5 +126,5 @@ enum share_reason share_wanted(const struct hca_mr *mr)
 		return SHARE_BUDGET;
 	if (!share_is_eager(mr) && share.unused >= UNUSED_MAX)
 		return SHARE_UNUSED;
-	return quarantined(mr->lo, mr->hi) ? SHARE_QUARANTINE : SHARE_MAPPED;
+	return place_covers(mr->lo, mr->hi) ? SHARE_QUARANTINE : SHARE_MAPPED;
 }

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/sparse.h"
 #include "hca/mem/import.h"
+#include "pages/vma_probe.h"
 #include "rdv/rdv.h"
 
 enum {

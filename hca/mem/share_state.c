@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/mem/share_state.h"
 
+#include "hca/mem/place.h"
 #include "hca/mem/share_backing.h"
 #include "hca/proc/proc.h"
 
@@ -18,7 +19,7 @@ void share_count(enum share_reason why)
 
 void share_leave_behind(void)
 {
-	share.left_behind = true;
+	place_leave_behind();
 	share_count(SHARE_LEFT_BEHIND);
 }
 

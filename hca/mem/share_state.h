@@ -17,9 +17,7 @@ struct share_state {
 	struct mr_set set;
 	uint32_t unused; /* conversions that ended with few operations, less those that paid */
 	bool fork_watched;
-	bool left_behind;      /* something that no region needs any more stays shared */
-	bool child_copies;     /* at this fork other things do */
-	struct hca_mr *ghosts; /* exports that are closed, but that somebody still maps */
+	bool child_copies; /* at this fork something stays in the arena, for the child to copy */
 };
 
 extern struct share_state share;

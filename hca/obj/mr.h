@@ -20,6 +20,13 @@ struct mr_region {
 	void *of; /* what the kind needs to know */
 };
 
+/* A place in the arena that somebody may still touch; of hca/mem/place.h. */
+struct place {
+	struct place *next;
+	const struct place_kind *kind;
+	uint64_t lo, hi;
+};
+
 struct hca_mr {
 	uint32_t epoch;
 	uint32_t index;
@@ -44,10 +51,10 @@ struct hca_mr {
 	uint64_t shift;       /* of a second mapping: from addresses to the arena; else 0 */
 	bool second;          /* over an import of our own arena: its pages stay there */
 	bool in_set, mapped, remap;
-	uint32_t backing;     /* the object in which peers map it, 0: none (share_backing.c) */
-	uint32_t born;        /* the key of an export, which the field above does not have */
-	bool exported;        /* an export (export.c), and no region */
-	struct hca_mr *ghost; /* the next that is closed, but still mapped by somebody */
+	uint32_t backing;   /* the object in which peers map it, 0: none (share_backing.c) */
+	uint32_t born;      /* the key of an export, which the field above does not have */
+	bool exported;      /* an export (export.c), and no region */
+	struct place place; /* of an export that is closed, but still mapped by somebody */
 };
 
 struct hca_mw {

@@ -10,8 +10,8 @@ struct hca_pd;
 struct hca_qp;
 struct hca_tm;
 
-/* The receives of a UD QP in the order in which they were posted (hca/queue/rx_order.h). */
-struct rx_order {
+/* The receives of a UD QP in the order in which they were posted (hca/queue/rxq_order.h). */
+struct rxq_order {
 	uint8_t *wr; /* of struct seg_rqe, of which the first part is used; NULL: no such order */
 	uint32_t stride, mask;
 	uint32_t landed; /* how many have their bytes and have not completed */
@@ -26,7 +26,7 @@ struct hca_rxq {
 	uint32_t tail, depth, max_sge;
 	_Atomic uint32_t put; /* receives posted, less those withdrawn; under the lock of posting */
 	_Atomic uint32_t freed; /* receives polled; under that of landing */
-	struct rx_order order;  /* of a UD QP */
+	struct rxq_order order; /* of a UD QP */
 };
 
 struct hca_srq {

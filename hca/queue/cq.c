@@ -12,7 +12,7 @@
 #include "hca/proc/tables.h"
 #include "hca/queue/channel.h"
 #include "hca/queue/cq_poll.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/seg/arm.h"
 
 enum { MIN_RING_LOG = 8 };
@@ -166,7 +166,7 @@ void hca_cq_free(struct hca_cq *cq)
 
 static bool is_of(uint64_t ticket, uint32_t index)
 {
-	return ticket_is_shared(ticket) ? rx_purge(ticket, index) : ticket_qp(ticket) == index;
+	return ticket_is_rxq(ticket) ? own_rxq_purge(ticket, index) : ticket_qp(ticket) == index;
 }
 
 /* What was taken out early is served first; the lock is held. */

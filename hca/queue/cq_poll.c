@@ -15,7 +15,7 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/explain.h"
 #include "hca/queue/land.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/queue/tm.h"
 #include "hca/run/agent.h"
 #include "hca/run/progress.h"
@@ -135,13 +135,13 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 {
 	struct hca_qp *qp;
 
-	if (ticket_is_shared(ticket)) {
-		if (rx_redeem(ticket, cq->index, wc, more)) {
+	if (ticket_is_rxq(ticket)) {
+		if (own_rxq_redeem(ticket, cq->index, wc, more)) {
 			if (wc->opcode == IBV_WC_TM_RECV)
 				note_tagged(ticket, wc);
 			if (wc->status != IBV_WC_SUCCESS) {
 				break_qp(table_qp(ticket_entry(ticket)), wc->status);
-				explain_shared(wc);
+				explain_rxq(wc);
 			}
 			return true;
 		}
@@ -170,7 +170,7 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 static void look_ahead(const struct hca_cq *cq, uint64_t head)
 {
 	uint64_t t = cq_peek(cq, head);
-	bool plain = t && ticket_is_recv(t) && !ticket_is_shared(t);
+	bool plain = t && ticket_is_recv(t) && !ticket_is_rxq(t);
 	struct hca_qp *qp = plain ? table_qp(ticket_qp(t)) : NULL;
 
 	if (qp)

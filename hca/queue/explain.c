@@ -318,7 +318,7 @@ void explain_recv(struct hca_qp *qp, const struct ibv_wc *wc)
 			qp->me.qpn, wc->wr_id, status_name(status), why_receive(status));
 }
 
-void explain_shared(const struct ibv_wc *wc)
+void explain_rxq(const struct ibv_wc *wc)
 {
 	struct exec *x = log_enabled(LOG_LVL_INFO) ? exec_self() : NULL;
 	struct view us = {.seg = proc_seg()};

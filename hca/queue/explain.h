@@ -17,7 +17,7 @@ void explain_send(struct hca_qp *qp, const struct seg_wqe *w);
 void explain_recv(struct hca_qp *qp, const struct ibv_wc *wc);
 
 /* The same where another thread may be destroying the queue pair, which wc alone names. */
-void explain_shared(const struct ibv_wc *wc);
+void explain_rxq(const struct ibv_wc *wc);
 
 /*
  * Says what a peer did that moved qp to ERR, once, if who carried that out has left it in our

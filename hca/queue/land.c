@@ -9,7 +9,7 @@
 #include "hca/obj/qp.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/queue/tm.h"
 #include "hca/run/own_bytes.h"
 
@@ -102,8 +102,8 @@ void qp_land(struct hca_qp *qp, uint32_t upto)
 
 static void land_if_of(struct hca_qp *qp, uint64_t ticket)
 {
-	if (ticket_is_shared(ticket) && ticket_entry(ticket) == qp->me.index)
-		rx_land(&qp->rx, ticket);
+	if (ticket_is_rxq(ticket) && ticket_entry(ticket) == qp->me.index)
+		own_rxq_land(&qp->rx, ticket);
 }
 
 /*
@@ -155,9 +155,9 @@ void pd_land_all(struct hca_pd *pd)
 	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next)
 		land_arrived(qp);
 	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next) {
-		rx_land_all(&srq->rx);
+		own_rxq_land_all(&srq->rx);
 		if (srq->tm)
-			rx_land_all(tm_rxq(srq->tm));
+			own_rxq_land_all(tm_rxq(srq->tm));
 	}
 	lock_drop(&pd->lock);
 }

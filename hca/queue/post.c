@@ -9,7 +9,7 @@
 #include "hca/exec/window.h"
 #include "hca/proc/proc.h"
 #include "hca/queue/explain.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/run/ah.h"
 #include "hca/run/other_end.h"
 #include "hca/run/run.h"
@@ -304,7 +304,7 @@ static int post_elsewhere(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 		explain_post_recv(qp, wr, -EINVAL);
 		return -EINVAL;
 	}
-	rc = rx_post(&qp->rx, wr, bad, &parked);
+	rc = own_rxq_post(&qp->rx, wr, bad, &parked);
 	if (__builtin_expect(rc, 0))
 		explain_post_recv(qp, *bad, rc);
 	if (end_state(&qp->me) == IBV_QPS_ERR)

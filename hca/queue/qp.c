@@ -21,8 +21,8 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/event.h"
 #include "hca/queue/explain.h"
-#include "hca/queue/rx.h"
-#include "hca/queue/rx_order.h"
+#include "hca/queue/own_rxq.h"
+#include "hca/queue/rxq_order.h"
 #include "hca/queue/xrcd.h"
 #include "hca/run/other_end.h"
 #include "hca/run/progress.h"
@@ -101,7 +101,7 @@ static unsigned log2_up(uint32_t n)
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
-	struct seg_rx_place rx;
+	struct seg_rxq_place rx;
 };
 
 /* Datagrams of many senders go to a queue with several producers. */
@@ -117,7 +117,7 @@ static void free_rings(const struct hca_qp *qp, const struct rings *r)
 	heap_free(r->ring, SEG_RING_BYTES);
 	heap_free(r->park, SEG_PARK_BYTES);
 	if (r->rx.slots_off)
-		rx_give_back(&r->rx, qp->rq_max_sge);
+		own_rxq_give_back(&r->rx, qp->rq_max_sge);
 }
 
 static int alloc_rings(struct hca_qp *qp, struct rings *r)
@@ -131,7 +131,7 @@ static int alloc_rings(struct hca_qp *qp, struct rings *r)
 	if (!rc)
 		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
 	if (!rc && owns_rx(qp))
-		rc = rx_alloc(&r->rx, qp->rq_depth, qp->rq_max_sge);
+		rc = own_rxq_alloc(&r->rx, qp->rq_depth, qp->rq_max_sge);
 	if (rc)
 		free_rings(qp, r);
 	return rc;
@@ -160,7 +160,7 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->no_self_mcast = qp->no_self_mcast;
 	s->mtu = proc_at()->fabric->port[0].active_mtu;
 	s->rx.place[0] = r->rx;
-	s->rx.stride = rx_stride_for(qp->rq_max_sge);
+	s->rx.stride = rxq_stride_for(qp->rq_max_sge);
 	s->sq_off = r->sq;
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
@@ -234,8 +234,8 @@ static int build(struct hca_qp *qp)
 	describe(qp, s, qpn, &r);
 	rc = end_init(&qp->me, &v, index);
 	if (!rc && owns_rx(qp)) {
-		rx_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
-		rc = rx_order_init(&qp->rx.order, qp->rx.ref.ring.mask + 1, qp->rq_max_sge);
+		own_rxq_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
+		rc = rxq_order_init(&qp->rx.order, qp->rx.ref.ring.mask + 1, qp->rq_max_sge);
 	}
 	if (rc) {
 		atomic_store_explicit(&s->state, 0, memory_order_release);
@@ -433,10 +433,10 @@ int hca_qp_destroy(struct hca_qp *qp)
 		qp_forget_events(qp->me.index);
 		table_del_qp(qp->me.index);
 		free_rings(qp, &r);
-		rx_free(&qp->rx);
+		own_rxq_free(&qp->rx);
 	} else {
 		qp->process = NULL; /* a forked child's: known to the parent alone */
-		rx_order_free(&qp->rx.order);
+		rxq_order_free(&qp->rx.order);
 	}
 	qp_forget_peer(qp);
 	routes_free(qp->routes, qp->epoch == proc_epoch());

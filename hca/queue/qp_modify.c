@@ -12,9 +12,9 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
 #include "hca/queue/explain.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/queue/qp.h"
 #include "hca/queue/qp_table.h"
-#include "hca/queue/rx.h"
 #include "hca/run/agent.h"
 #include "hca/run/ah.h"
 #include "hca/run/other_end.h"
@@ -225,7 +225,7 @@ static void to_reset(struct hca_qp *qp)
 	s->qkey = 0;
 	atomic_store_explicit(&s->last_wqe, 0, memory_order_relaxed);
 	if (qp->rx.ref.ring.slots)
-		rx_reset(&qp->rx);
+		own_rxq_reset(&qp->rx);
 	atomic_store_explicit(&s->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->rq_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->park, 0, memory_order_relaxed);

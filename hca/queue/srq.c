@@ -16,7 +16,7 @@
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/event.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/queue/srq_resize.h"
 #include "hca/queue/tm.h"
 #include "hca/run/run.h"
@@ -36,7 +36,7 @@ static int check_attr(const struct ibv_srq_attr *a)
 
 struct srq_made {
 	const struct ibv_srq_attr *attr;
-	struct seg_rx_place place;
+	struct seg_rxq_place place;
 };
 
 static void describe(
@@ -55,7 +55,7 @@ static void describe(
 	s->rq_log = 0xff;
 	s->stamps = srq->cq && srq->cq->stamps ? STAMP_RECV : 0;
 	s->rx.place[0] = made->place;
-	s->rx.stride = rx_stride_for(made->attr->max_sge);
+	s->rx.stride = rxq_stride_for(made->attr->max_sge);
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
 }
@@ -65,13 +65,13 @@ static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
 	const struct view v = proc_view();
 	struct srq_made made = {.attr = attr};
 	uint32_t srqn;
-	int index, rc = rx_alloc(&made.place, attr->max_wr, attr->max_sge);
+	int index, rc = own_rxq_alloc(&made.place, attr->max_wr, attr->max_sge);
 
 	if (rc)
 		return rc;
 	index = table_add_srq(srq, &srqn);
 	if (index < 0) {
-		rx_give_back(&made.place, attr->max_sge);
+		own_rxq_give_back(&made.place, attr->max_sge);
 		return index;
 	}
 	describe(srq, &v.seg->qp[index], srqn, &made);
@@ -79,10 +79,10 @@ static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
 	if (rc) {
 		atomic_store_explicit(&v.seg->qp[index].state, 0, memory_order_release);
 		table_del_qp(index);
-		rx_give_back(&made.place, attr->max_sge);
+		own_rxq_give_back(&made.place, attr->max_sge);
 		return rc;
 	}
-	rx_init(&srq->rx, &srq->me.rx, attr->max_wr, attr->max_sge);
+	own_rxq_init(&srq->rx, &srq->me.rx, attr->max_wr, attr->max_sge);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 		delist(srq);
 		qp_forget_events(srq->me.index);
 		table_del_qp(srq->me.index);
-		rx_free(&srq->rx);
+		own_rxq_free(&srq->rx);
 	}
 	free(srq);
 	return 0;
@@ -230,7 +230,7 @@ static int modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask
 	if (limit > depth)
 		return refuse(-EINVAL, "srq_limit is above max_wr");
 	if (mask & IBV_SRQ_MAX_WR) {
-		rc = rx_resize(&srq->rx, depth);
+		rc = own_rxq_resize(&srq->rx, depth);
 		if (rc)
 			return rc;
 	}
@@ -292,7 +292,7 @@ int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 		*bad = wr;
 		return -EINVAL;
 	}
-	rc = rx_post(&srq->rx, wr, bad, &parked);
+	rc = own_rxq_post(&srq->rx, wr, bad, &parked);
 	if (parked && srq->xrcd)
 		serve_parked(&srq->xrcd->lock, &srq->xrcd->qps);
 	else if (parked)

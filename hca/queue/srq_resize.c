@@ -6,7 +6,6 @@
  */
 #include "hca/queue/srq_resize.h"
 
-
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +15,7 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/quiesce.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 
 enum { NAP_NS = 50 * 1000 };
 
@@ -70,7 +69,7 @@ static void drain(const struct hca_rxq *rx)
 static void move_slots(const struct rxq_ref *from, const struct rxq_ref *to)
 {
 	for (uint32_t i = 0; i <= from->ring.mask; i++) {
-		const struct seg_rxs *s = rxq_at(from, i);
+		const struct seg_rxq_slot *s = rxq_at(from, i);
 		uint32_t pos = atomic_load_explicit(&s->rqe.state, memory_order_relaxed);
 
 		if (rxq_state_of(atomic_load_explicit(&s->rqe.state, memory_order_relaxed)) ==
@@ -86,10 +85,10 @@ static int grow(struct hca_rxq *rx, uint32_t depth)
 {
 	struct seg_rxq *q = &rx->ref.entry->rx;
 	uint32_t n = atomic_load_explicit(&q->resizes, memory_order_relaxed) + 2;
-	struct seg_rx_place *place = &q->place[n >> 1 & 1], old = rx_place(rx);
+	struct seg_rxq_place *place = &q->place[n >> 1 & 1], old = own_rxq_place(rx);
 	const struct view v = proc_view();
 	struct rxq_ref now;
-	int rc = rx_alloc(place, depth, rx->max_sge);
+	int rc = own_rxq_alloc(place, depth, rx->max_sge);
 
 	if (rc)
 		return rc;
@@ -98,22 +97,22 @@ static int grow(struct hca_rxq *rx, uint32_t depth)
 	lock_take(&rx->land);
 	now = rx->ref;
 	now.ring.mask = (1u << place->log) - 1;
-	now.ring.slots = (uint8_t *)v.seg + place->slots_off + RX_STATE_AT;
+	now.ring.slots = (uint8_t *)v.seg + place->slots_off + RXQ_STATE_AT;
 	now.bounce = (uint8_t *)v.seg + place->bounce_off;
 	now.resizes = n;
 	move_slots(&rx->ref, &now);
 	rx->ref = now;
 	atomic_store_explicit(&q->resizes, n, memory_order_seq_cst);
 	lock_drop(&rx->land);
-	rx_give_back(&old, rx->max_sge);
+	own_rxq_give_back(&old, rx->max_sge);
 	return 0;
 }
 
-int rx_resize(struct hca_rxq *rx, uint32_t depth)
+int own_rxq_resize(struct hca_rxq *rx, uint32_t depth)
 {
 	int rc;
 
-	if (depth < rx_used(rx)) {
+	if (depth < own_rxq_used(rx)) {
 		log_line(LOG_LVL_INFO, "SRQ: more receives wait than max_wr would be");
 		return -EINVAL;
 	}

@@ -10,7 +10,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/cq.h"
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 #include "hca/queue/srq.h"
 #include "hca/seg/tm_list.h"
 
@@ -38,7 +38,7 @@ struct hca_tm {
 /* ---- creation ---- */
 
 static void describe(struct seg_qp *s, const struct hca_srq *srq, uint32_t number,
-	const struct seg_rx_place *place)
+	const struct seg_rxq_place *place)
 {
 	uint32_t gen = atomic_load_explicit(&s->state, memory_order_relaxed) >> QPS_GEN_SHIFT;
 
@@ -51,7 +51,7 @@ static void describe(struct seg_qp *s, const struct hca_srq *srq, uint32_t numbe
 	s->rq_log = 0xff;
 	s->stamps = srq->cq->stamps ? STAMP_RECV : 0;
 	s->rx.place[0] = *place;
-	s->rx.stride = rx_stride_for(HCA_MAX_SGE);
+	s->rx.stride = rxq_stride_for(HCA_MAX_SGE);
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
 }
@@ -59,15 +59,15 @@ static void describe(struct seg_qp *s, const struct hca_srq *srq, uint32_t numbe
 static int build(struct hca_tm *tm, uint32_t tags)
 {
 	const struct view v = proc_view();
-	struct seg_rx_place place;
+	struct seg_rxq_place place;
 	uint32_t number;
-	int index, rc = rx_alloc(&place, tags, HCA_MAX_SGE);
+	int index, rc = own_rxq_alloc(&place, tags, HCA_MAX_SGE);
 
 	if (rc)
 		return rc;
 	index = table_add_srq(tm->srq, &number);
 	if (index < 0) {
-		rx_give_back(&place, HCA_MAX_SGE);
+		own_rxq_give_back(&place, HCA_MAX_SGE);
 		return index;
 	}
 	describe(&v.seg->qp[index], tm->srq, number, &place);
@@ -75,10 +75,10 @@ static int build(struct hca_tm *tm, uint32_t tags)
 	if (rc) {
 		atomic_store_explicit(&v.seg->qp[index].state, 0, memory_order_release);
 		table_del_qp(index);
-		rx_give_back(&place, HCA_MAX_SGE);
+		own_rxq_give_back(&place, HCA_MAX_SGE);
 		return rc;
 	}
-	rx_init(&tm->tags, &tm->me.rx, tags, HCA_MAX_SGE);
+	own_rxq_init(&tm->tags, &tm->me.rx, tags, HCA_MAX_SGE);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ void tm_free(struct hca_tm *tm, struct hca_cq *cq)
 {
 	cq_purge(cq, tm->me.index);
 	table_del_qp(tm->me.index);
-	rx_free(&tm->tags);
+	own_rxq_free(&tm->tags);
 	free(tm);
 }
 
@@ -166,7 +166,7 @@ static void correct_count(struct hca_tm *tm)
 static void set_apart(struct hca_tm *tm, uint32_t from, uint32_t to, uint32_t version)
 {
 	for (uint32_t i = 0; i <= tm->tags.ref.ring.mask; i++) {
-		struct seg_rxs *s = rxq_at(&tm->tags.ref, i);
+		struct seg_rxq_slot *s = rxq_at(&tm->tags.ref, i);
 
 		if (atomic_load_explicit(&s->apart, memory_order_relaxed) != from)
 			continue;
@@ -207,7 +207,7 @@ void tm_note_unexpected(struct hca_tm *tm, unsigned *wc_flags)
 
 /* ---- operations ---- */
 
-static void list_receive(struct hca_tm *tm, struct seg_rxs *s, uint32_t pos)
+static void list_receive(struct hca_tm *tm, struct seg_rxq_slot *s, uint32_t pos)
 {
 	uint64_t word = tm_word(&tm->tags.ref);
 	bool apart;
@@ -227,18 +227,18 @@ static int add(struct hca_tm *tm, struct ibv_ops_wr *wr)
 	struct ibv_recv_wr recv = {.wr_id = wr->tm.add.recv_wr_id,
 		.sg_list = wr->tm.add.sg_list,
 		.num_sge = wr->tm.add.num_sge};
-	struct seg_rxs *s;
+	struct seg_rxq_slot *s;
 	uint32_t pos;
 
 	if (recv.num_sge < 0 || (uint32_t)recv.num_sge > rx->max_sge)
 		return -EINVAL;
-	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+	if (own_rxq_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
 		return -ENOMEM;
 	s = rxq_at(&rx->ref, pos);
 	recv_fill(&s->rqe, &recv);
 	s->tag = wr->tm.add.tag;
 	s->mask = wr->tm.add.mask;
-	rx_count(&rx->put);
+	own_rxq_count(&rx->put);
 	rx->tail = pos + 1;
 	wr->tm.handle = pos;
 	list_receive(tm, s, pos);
@@ -248,7 +248,7 @@ static int add(struct hca_tm *tm, struct ibv_ops_wr *wr)
 /* IBV_WC_SUCCESS, or IBV_WC_TM_ERR: a message has it, or had it. */
 static uint8_t del(struct hca_tm *tm, uint32_t pos)
 {
-	struct seg_rxs *s = rxq_at(&tm->tags.ref, pos);
+	struct seg_rxq_slot *s = rxq_at(&tm->tags.ref, pos);
 
 	if (!tm_withdraw(&tm->tags.ref, pos))
 		return IBV_WC_TM_ERR;

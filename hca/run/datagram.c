@@ -221,14 +221,14 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 			memcpy(room + SEG_GRH_BYTES, d->bytes, w->length);
 		else
 			sgl_gather(&d->payload.l, room + SEG_GRH_BYTES);
-		complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
+		exec_rxq_complete(w->x, to, to, &to->rx, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
 		rxq_fetch(&to->rx, pos + 1); /* most likely of the next one */
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
 	qp_set_error(to);
-	complete_shared(w->x, to, to, &to->rx, pos, &o, &r);
+	exec_rxq_complete(w->x, to, to, &to->rx, pos, &o, &r);
 	qp_flush(w->x, to, false);
 }
 
@@ -250,12 +250,12 @@ static enum step deliver(const struct datagram *d, uint32_t qpn)
 	}
 	if (!rxq_in_place(&to->rx) && receive_find_ring(d->w, &to) == STEP_BUSY)
 		return STEP_BUSY;
-	if (!rxq_in_place(&to->rx) || !shared_take(x, to, &pos)) {
+	if (!rxq_in_place(&to->rx) || !exec_rxq_take(x, to, &pos)) {
 		count_add(x, CTR_DROP_NO_RECV, 1);
 		return STEP_DONE;
 	}
 	if (!end_receives(to))
-		shared_untake(x, to, pos);
+		exec_rxq_untake(x, to, pos);
 	else
 		fill(d, to, pos);
 	return STEP_DONE;

@@ -26,8 +26,8 @@ enum {
 #define QPA_JOURNALED (1u << 31)
 
 /* Where the slots of such a queue are. */
-struct seg_rx_place {
-	uint64_t slots_off;  /* of struct seg_rxs; 0 = none */
+struct seg_rxq_place {
+	uint64_t slots_off;  /* of struct seg_rxq_slot; 0 = none */
 	uint64_t bounce_off; /* SEG_BOUNCE_BYTES for each slot */
 	uint32_t log;        /* log2 of the slots */
 };
@@ -38,7 +38,7 @@ struct seg_rx_place {
  */
 struct seg_rxq {
 	/* the owner, in create and modify */
-	_Alignas(CACHE_LINE) struct seg_rx_place place[2];
+	_Alignas(CACHE_LINE) struct seg_rxq_place place[2];
 	uint32_t stride;
 	/*
 	 * Odd while the slots move to a larger ring: nobody may take one then.  The bit above says
@@ -270,14 +270,14 @@ struct seg_rqe {
  * Of a receive in a queue with several producers: what fits here needs no buffer of its own, which
  * would be a new page with each message until a large queue has gone round.
  */
-enum { RX_NEAR_BYTES = 3 * CACHE_LINE };
+enum { RXQ_NEAR_BYTES = 3 * CACHE_LINE };
 
 /*
  * A receive in a queue with several producers.  A short message moves three lines between two
  * CPUs: what was posted, the completion with the state, and the payload.  CPUs fetch lines in
  * pairs, so the first two are one, and slots begin with a pair.
  */
-struct seg_rxs {
+struct seg_rxq_slot {
 	/* a list of tags: the owner */
 	_Alignas(CACHE_LINE) uint64_t tag;
 	uint64_t mask;
@@ -286,11 +286,11 @@ struct seg_rxs {
 	/* who took it: what the message says; when it completed, if the CQ wants to know */
 	uint64_t got_tag, stamp_ns;
 
-	_Alignas(CACHE_LINE) uint8_t near[RX_NEAR_BYTES];
+	_Alignas(CACHE_LINE) uint8_t near[RXQ_NEAR_BYTES];
 
 	struct seg_rqe rqe;
 };
 
-_Static_assert(offsetof(struct seg_rxs, rqe) % (2 * CACHE_LINE) == 0, "a pair of lines");
+_Static_assert(offsetof(struct seg_rxq_slot, rqe) % (2 * CACHE_LINE) == 0, "a pair of lines");
 _Static_assert(sizeof(struct seg_wqe) == CACHE_LINE, "SGEs start on a line");
 _Static_assert(sizeof(struct seg_rqe) == 2 * CACHE_LINE, "two lines");

@@ -6,7 +6,7 @@
  * producer can finish another's half-done push, so that a producer that was stopped or died at
  * any instruction delays nobody.  FIFO across all queues of the CQ.
  *
- *   bits  0..23  index of the QP in its process; bit 23 is 0 (but see ticket_make_shared())
+ *   bits  0..23  index of the QP in its process; bit 23 is 0 (but see ticket_make_rxq())
  *   bit  24      1 = receive queue, 0 = send queue
  *   bits 25..38  generation of the QP: tickets of an older one are dropped
  *   bit  39      1, so that no ticket is 0, not even on lap 0
@@ -59,12 +59,12 @@ static inline uint64_t ticket_make(uint32_t qp, bool recv, uint32_t gen)
  * a ring of any size, and above it at least 5 bits of the lap, so that a surplus ticket is not
  * taken for a later one.
  */
-static inline uint64_t ticket_make_shared(uint32_t index, uint32_t pos)
+static inline uint64_t ticket_make_rxq(uint32_t index, uint32_t pos)
 {
 	return ticket_make(TICKET_SHARED | (pos >> 14 & 63) << 17 | (index & 0x1ffff), true, pos);
 }
 
-static inline bool ticket_is_shared(uint64_t t)
+static inline bool ticket_is_rxq(uint64_t t)
 {
 	return t & TICKET_SHARED;
 }
@@ -75,7 +75,7 @@ static inline uint32_t ticket_entry(uint64_t t)
 	return t & 0x1ffff;
 }
 
-static inline uint32_t ticket_shared_bits(uint64_t t)
+static inline uint32_t ticket_rxq_bits(uint64_t t)
 {
 	return (t >> TICKET_GEN_SHIFT & TICKET_GEN_MASK) | (t >> 17 & 63) << 14;
 }
@@ -83,7 +83,7 @@ static inline uint32_t ticket_shared_bits(uint64_t t)
 /* True if pos is the position that the ticket was made for. */
 static inline bool ticket_of_pos(uint64_t t, uint32_t pos)
 {
-	return ticket_shared_bits(t) == (pos & 0xfffff);
+	return ticket_rxq_bits(t) == (pos & 0xfffff);
 }
 
 static inline uint32_t ticket_qp(uint64_t t)

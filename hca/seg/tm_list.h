@@ -20,7 +20,8 @@
 
 enum { TM_TRIES = 1024 };
 
-/* seg_rxs.apart: unexpected messages come before the receive; it joins the list now, perhaps. */
+/* seg_rxq_slot.apart: unexpected messages come before the receive; it joins the list now, perhaps.
+ */
 enum { TM_APART = 1, TM_JOINS = 2 };
 
 static inline uint64_t tm_word(const struct rxq_ref *l)
@@ -29,7 +30,7 @@ static inline uint64_t tm_word(const struct rxq_ref *l)
 }
 
 /* Is the receive one of the list as it was when word was read? */
-static inline bool tm_listed(const struct seg_rxs *s, uint64_t word)
+static inline bool tm_listed(const struct seg_rxq_slot *s, uint64_t word)
 {
 	if (atomic_load_explicit(&s->apart, memory_order_acquire) == TM_APART)
 		return false;
@@ -43,7 +44,7 @@ static inline uint64_t tm_search(const struct rxq_ref *l, uint64_t tag, uint64_t
 	uint64_t best = 0;
 
 	for (uint32_t i = 0; i <= l->ring.mask; i++) {
-		const struct seg_rxs *s = rxq_at(l, i);
+		const struct seg_rxq_slot *s = rxq_at(l, i);
 		uint64_t state = atomic_load_explicit(&s->rqe.state, memory_order_acquire);
 
 		if (rxq_state_of(state) == RXQ_POSTED && tm_listed(s, word) &&

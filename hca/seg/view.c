@@ -36,9 +36,9 @@ uint32_t rq_stride_for(uint32_t max_sge, bool stamp)
 	return (sizeof(struct seg_rqe) + tail + LINE_UP) & ~LINE_UP;
 }
 
-uint32_t rx_stride_for(uint32_t max_sge)
+uint32_t rxq_stride_for(uint32_t max_sge)
 {
-	uint32_t stride = offsetof(struct seg_rxs, rqe) + rq_stride_for(max_sge, false);
+	uint32_t stride = offsetof(struct seg_rxq_slot, rqe) + rq_stride_for(max_sge, false);
 
 	return (stride + 2 * CACHE_LINE - 1) & ~(2 * CACHE_LINE - 1u);
 }
@@ -116,13 +116,13 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
 	uint32_t resizes = atomic_load_explicit(&q->rx.resizes, memory_order_acquire);
-	const struct seg_rx_place *place = &q->rx.place[resizes >> 1 & 1];
+	const struct seg_rxq_place *place = &q->rx.place[resizes >> 1 & 1];
 	uint32_t log = place->log, stride = q->rx.stride;
 	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
 	uint8_t *slots;
 
 	if (!(state & QPS_LIVE) || log > MAX_WR_LOG || stride % CACHE_LINE ||
-		stride < sizeof(struct seg_rxs) || stride > MAX_STRIDE)
+		stride < sizeof(struct seg_rxq_slot) || stride > MAX_STRIDE)
 		return -EPROTO;
 	slots = heap_part(v, place->slots_off, (uint64_t)stride << log);
 	r->entry = q;
@@ -131,11 +131,11 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->pd = q->pd;
 	r->resizes = resizes & ~1u;
 	r->matches_tags = q->type == SEG_TYPE_TM_SRQ;
-	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxs)) / sizeof(struct seg_sge);
+	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxq_slot)) / sizeof(struct seg_sge);
 	r->ring = (struct rxq_ring){.head = &q->rx.head,
 		.tail = &q->rx.tail,
 		.tail_seen = &q->rx.tail_seen,
-		.slots = slots ? slots + RX_STATE_AT : NULL,
+		.slots = slots ? slots + RXQ_STATE_AT : NULL,
 		.stride = stride,
 		.mask = (1u << log) - 1};
 	r->bounce = heap_part(v, place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << log);

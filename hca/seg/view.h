@@ -102,18 +102,18 @@ static inline struct seg_wqe *end_wqe(const struct end *e, uint32_t pos)
 }
 
 /* Where the state word is in the slot of a queue with several producers. */
-enum { RX_STATE_AT = offsetof(struct seg_rxs, rqe.state) };
+enum { RXQ_STATE_AT = offsetof(struct seg_rxq_slot, rqe.state) };
 
 /* The receive at pos of a queue with several producers, and its bounce buffer. */
-static inline struct seg_rxs *rxq_at(const struct rxq_ref *r, uint32_t pos)
+static inline struct seg_rxq_slot *rxq_at(const struct rxq_ref *r, uint32_t pos)
 {
-	return (struct seg_rxs *)((char *)rxq_slot(&r->ring, pos) - RX_STATE_AT);
+	return (struct seg_rxq_slot *)((char *)rxq_slot(&r->ring, pos) - RXQ_STATE_AT);
 }
 
 /* Asks for the lines of the receive at pos that a short message needs: its owner used them last. */
 static inline void rxq_fetch(const struct rxq_ref *r, uint32_t pos)
 {
-	const struct seg_rxs *s = rxq_at(r, pos);
+	const struct seg_rxq_slot *s = rxq_at(r, pos);
 
 	prefetch_write(&s->rqe.state);
 	prefetch_read(&s->rqe);
@@ -134,8 +134,8 @@ static inline uint8_t *rxq_bounce(const struct rxq_ref *r, uint32_t pos)
 /* Where len bytes of payload for its owner go; *where: enum seg_rq_where. */
 static inline uint8_t *rxq_room(const struct rxq_ref *r, uint32_t pos, uint32_t len, uint8_t *where)
 {
-	*where = len <= RX_NEAR_BYTES ? RQ_IN_NEAR : RQ_IN_BOUNCE;
-	return len <= RX_NEAR_BYTES ? rxq_at(r, pos)->near : rxq_bounce(r, pos);
+	*where = len <= RXQ_NEAR_BYTES ? RQ_IN_NEAR : RQ_IN_BOUNCE;
+	return len <= RXQ_NEAR_BYTES ? rxq_at(r, pos)->near : rxq_bounce(r, pos);
 }
 
 /* True while the entry that describes the queue is what it was. */
@@ -239,4 +239,4 @@ static inline bool view_dead(const struct view *v)
 uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline, bool stamp);
 uint32_t rq_stride_for(uint32_t max_sge, bool stamp);
 /* The same for a queue with several producers. */
-uint32_t rx_stride_for(uint32_t max_sge);
+uint32_t rxq_stride_for(uint32_t max_sge);

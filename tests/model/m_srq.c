@@ -215,7 +215,7 @@ static void untake_broken(const struct rxq_ring *r, uint32_t i, uint64_t s)
 		;
 }
 
-/* weftd, as shared_recover(). */
+/* weftd, as exec_rxq_recover(). */
 static void survivor(int arg)
 {
 	const struct rxq_ring r = ring();

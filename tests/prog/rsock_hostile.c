@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rsock/rsock.h"
+#include "rsock/stream.h"
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 #include "tests/lib/rs_ends.h"

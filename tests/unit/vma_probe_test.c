@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "pages/vma.h"
+#include "pages/vma_probe.h"
 
 enum { PAGES = 8, LEN = PAGES * PAGE_BYTES };
 

@@ -7,30 +7,30 @@
 
 #include <cmocka.h>
 
-#include "hca/queue/rx_order.h"
+#include "hca/queue/rxq_order.h"
 
 enum { SLOTS = 8, MANY = 1 << 18, SMALL = 10, LARGE = 1000 };
 
-static struct rx_order order;
+static struct rxq_order order;
 static uint32_t first, end;
 
 static int set_up(void **state)
 {
 	(void)state;
 	first = end = UINT32_MAX - 3; /* the numbers turn over */
-	return rx_order_init(&order, SLOTS, 5);
+	return rxq_order_init(&order, SLOTS, 5);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	rx_order_free(&order);
+	rxq_order_free(&order);
 	return 0;
 }
 
 static void post(uint64_t id, uint32_t room)
 {
-	struct seg_rqe *r = rx_order_new(&order, end++);
+	struct seg_rqe *r = rxq_order_new(&order, end++);
 
 	r->wr_id = id;
 	r->num_sge = 5;
@@ -42,7 +42,7 @@ static void post(uint64_t id, uint32_t room)
 
 static void take(uint32_t slot, uint32_t len, uint64_t id)
 {
-	const struct seg_rqe *r = rx_order_take(&order, first, end, slot, len);
+	const struct seg_rqe *r = rxq_order_take(&order, first, end, slot, len);
 
 	assert_non_null(r);
 	assert_int_equal(r->wr_id, id);
@@ -51,7 +51,7 @@ static void take(uint32_t slot, uint32_t len, uint64_t id)
 
 static void land(uint32_t slot, uint32_t len, uint64_t id)
 {
-	const struct seg_rqe *r = rx_order_land(&order, first, end, slot, len);
+	const struct seg_rqe *r = rxq_order_land(&order, first, end, slot, len);
 
 	assert_non_null(r);
 	assert_int_equal(r->wr_id, id);
@@ -68,8 +68,8 @@ static void is_that_of_posting(void **state)
 	take(2, 0, 2);
 	for (uint64_t i = 3; i <= 8; i++)
 		take(i % SLOTS, LARGE, i);
-	assert_null(rx_order_take(&order, first, end, 0, 0));
-	assert_null(rx_order_land(&order, first, end, 0, 0));
+	assert_null(rxq_order_take(&order, first, end, 0, 0));
+	assert_null(rxq_order_land(&order, first, end, 0, 0));
 }
 
 static void keeps_what_has_landed(void **state)
@@ -99,7 +99,7 @@ static void skips_what_is_too_small(void **state)
 	take(4, LARGE, 2);
 	take(0, SMALL, 0);
 	/* None has room: its owner is told by the oldest. */
-	assert_null(rx_order_land(&order, first, end, 1, LARGE));
+	assert_null(rxq_order_land(&order, first, end, 1, LARGE));
 	take(1, LARGE, 1);
 }
 
@@ -107,8 +107,8 @@ static void skips_what_is_too_small(void **state)
 static void lands_many(void **state)
 {
 	(void)state;
-	rx_order_free(&order);
-	assert_int_equal(rx_order_init(&order, MANY, 5), 0);
+	rxq_order_free(&order);
+	assert_int_equal(rxq_order_init(&order, MANY, 5), 0);
 	for (uint64_t i = 0; i < MANY; i++)
 		post(i, LARGE);
 	for (uint32_t i = 0; i < MANY; i++)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "hca/queue/rx_order.h"
+#include "hca/queue/rxq_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum { NOT_LANDED = 0, ANY_LEN = 0 };
 
-int rx_order_init(struct rx_order *o, uint32_t slots, uint32_t max_sge)
+int rxq_order_init(struct rxq_order *o, uint32_t slots, uint32_t max_sge)
 {
-	*o = (struct rx_order){.stride = rq_stride_for(max_sge, false), .mask = slots - 1};
+	*o = (struct rxq_order){.stride = rq_stride_for(max_sge, false), .mask = slots - 1};
 	o->wr = calloc(slots, o->stride);
 	return o->wr ? 0 : -ENOMEM;
 }
 
-void rx_order_free(struct rx_order *o)
+void rxq_order_free(struct rxq_order *o)
 {
 	free(o->wr);
 	o->wr = NULL;
@@ -29,7 +29,7 @@ static uint32_t marked(const struct seg_rqe *r)
 	return atomic_load_explicit(&r->posted, memory_order_relaxed);
 }
 
-bool rx_order_fits_list(const struct seg_rqe *r, uint64_t len)
+bool rxq_order_fits_list(const struct seg_rqe *r, uint64_t len)
 {
 	uint64_t room = 0;
 
@@ -40,16 +40,16 @@ bool rx_order_fits_list(const struct seg_rqe *r, uint64_t len)
 
 /* The oldest with that mark and room; end: none. */
 static uint32_t find(
-	const struct rx_order *o, uint32_t first, uint32_t end, uint32_t landed, uint64_t len)
+	const struct rxq_order *o, uint32_t first, uint32_t end, uint32_t landed, uint64_t len)
 {
-	while (first != end && (marked(rx_order_at(o, first)) != landed ||
-				       !rx_order_fits(rx_order_at(o, first), len)))
+	while (first != end && (marked(rxq_order_at(o, first)) != landed ||
+				       !rxq_order_fits(rxq_order_at(o, first), len)))
 		first++;
 	return first;
 }
 
-struct seg_rqe *rx_order_land(
-	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
+struct seg_rqe *rxq_order_land(
+	struct rxq_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
 {
 	uint32_t from = o->landed && (int32_t)(o->next - first) > 0 ? o->next : first;
 	uint32_t n = find(o, from, end, NOT_LANDED, len);
@@ -57,14 +57,14 @@ struct seg_rqe *rx_order_land(
 	if (n == end)
 		return NULL;
 	o->next = n == from ? n + 1 : from;
-	mark(rx_order_at(o, n), slot + 1);
+	mark(rxq_order_at(o, n), slot + 1);
 	o->landed++;
-	return rx_order_at(o, n);
+	return rxq_order_at(o, n);
 }
 
-static void swap(struct rx_order *o, uint32_t n, uint32_t m)
+static void swap(struct rxq_order *o, uint32_t n, uint32_t m)
 {
-	uint8_t *a = (uint8_t *)rx_order_at(o, n), *b = (uint8_t *)rx_order_at(o, m);
+	uint8_t *a = (uint8_t *)rxq_order_at(o, n), *b = (uint8_t *)rxq_order_at(o, m);
 
 	for (uint32_t i = 0; i < o->stride; i++) {
 		uint8_t byte = a[i];
@@ -75,14 +75,14 @@ static void swap(struct rx_order *o, uint32_t n, uint32_t m)
 }
 
 /* Those before it keep their order. */
-static void make_first(struct rx_order *o, uint32_t first, uint32_t n)
+static void make_first(struct rxq_order *o, uint32_t first, uint32_t n)
 {
 	for (; n != first; n--)
 		swap(o, n, n - 1);
 }
 
 static uint32_t find_choice(
-	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
+	struct rxq_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
 {
 	uint32_t n = o->landed ? find(o, first, end, slot + 1, ANY_LEN) : end;
 
@@ -94,13 +94,13 @@ static uint32_t find_choice(
 	return n != end ? n : find(o, first, end, NOT_LANDED, ANY_LEN);
 }
 
-const struct seg_rqe *rx_order_choose(
-	struct rx_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
+const struct seg_rqe *rxq_order_choose(
+	struct rxq_order *o, uint32_t first, uint32_t end, uint32_t slot, uint64_t len)
 {
 	uint32_t n = find_choice(o, first, end, slot, len);
 
 	if (n == end)
 		return NULL;
 	make_first(o, first, n);
-	return rx_order_at(o, first);
+	return rxq_order_at(o, first);
 }

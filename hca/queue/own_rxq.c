@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Receive queues with several producers: shared ones, and that of a UD QP. */
-#include "hca/queue/rx.h"
+#include "hca/queue/own_rxq.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/queue/land.h"
-#include "hca/queue/rx_order.h"
+#include "hca/queue/rxq_order.h"
 #include "hca/queue/tm.h"
 #include "hca/seg/park.h"
 
@@ -28,10 +28,10 @@ static unsigned log2_up(uint32_t n)
 	return log;
 }
 
-int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge)
+int own_rxq_alloc(struct seg_rxq_place *place, uint32_t depth, uint32_t max_sge)
 {
 	unsigned log = log2_up(depth);
-	uint64_t slot_bytes = (uint64_t)rx_stride_for(max_sge) << log;
+	uint64_t slot_bytes = (uint64_t)rxq_stride_for(max_sge) << log;
 	int rc = heap_alloc(slot_bytes, &place->slots_off);
 
 	place->log = log;
@@ -43,13 +43,13 @@ int rx_alloc(struct seg_rx_place *place, uint32_t depth, uint32_t max_sge)
 	return rc;
 }
 
-void rx_give_back(const struct seg_rx_place *place, uint32_t max_sge)
+void own_rxq_give_back(const struct seg_rxq_place *place, uint32_t max_sge)
 {
-	heap_free(place->slots_off, (uint64_t)rx_stride_for(max_sge) << place->log);
+	heap_free(place->slots_off, (uint64_t)rxq_stride_for(max_sge) << place->log);
 	heap_free(place->bounce_off, (uint64_t)SEG_BOUNCE_BYTES << place->log);
 }
 
-void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge)
+void own_rxq_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge)
 {
 	rx->ref = *ref;
 	rx->depth = depth;
@@ -57,29 +57,29 @@ void rx_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint
 }
 
 /* From our own pointers: what stands in the segment, a peer may have scribbled over. */
-struct seg_rx_place rx_place(const struct hca_rxq *rx)
+struct seg_rxq_place own_rxq_place(const struct hca_rxq *rx)
 {
 	const uint8_t *base = (const uint8_t *)proc_seg();
 
-	return (struct seg_rx_place){
-		.slots_off = rx->ref.ring.slots - RX_STATE_AT - base,
+	return (struct seg_rxq_place){
+		.slots_off = rx->ref.ring.slots - RXQ_STATE_AT - base,
 		.bounce_off = rx->ref.bounce - base,
 		.log = __builtin_ctz(rx->ref.ring.mask + 1),
 	};
 }
 
-void rx_free(struct hca_rxq *rx)
+void own_rxq_free(struct hca_rxq *rx)
 {
-	struct seg_rx_place place;
+	struct seg_rxq_place place;
 
 	if (!rx->ref.ring.slots)
 		return;
-	place = rx_place(rx);
-	rx_give_back(&place, rx->max_sge);
-	rx_order_free(&rx->order);
+	place = own_rxq_place(rx);
+	own_rxq_give_back(&place, rx->max_sge);
+	rxq_order_free(&rx->order);
 }
 
-void rx_reset(struct hca_rxq *rx)
+void own_rxq_reset(struct hca_rxq *rx)
 {
 	struct seg_rxq *q = &rx->ref.entry->rx;
 
@@ -125,12 +125,12 @@ static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rx->max_sge)
 		return -EINVAL;
-	if (rx_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+	if (own_rxq_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
 		return -ENOMEM;
 	recv_fill(&rxq_at(&rx->ref, pos)->rqe, wr);
 	if (rx->order.wr)
-		recv_fill(rx_order_new(&rx->order, put_count(rx)), wr);
-	rx_count(&rx->put); /* who finds the slot done finds it counted */
+		recv_fill(rxq_order_new(&rx->order, put_count(rx)), wr);
+	own_rxq_count(&rx->put); /* who finds the slot done finds it counted */
 	rxq_post(&rx->ref.ring, pos);
 	atomic_store_explicit(&q->posted, n + 1, memory_order_relaxed);
 	rx->tail = pos + 1;
@@ -138,7 +138,7 @@ static int put(struct hca_rxq *rx, const struct ibv_recv_wr *wr, bool *parked)
 	return 0;
 }
 
-int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked)
+int own_rxq_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked)
 {
 	int rc = 0;
 
@@ -154,11 +154,11 @@ int rx_post(struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 
 static bool copy_out(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
 {
-	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	const struct seg_rxq_slot *s = rxq_at(&rx->ref, slot);
 	uint32_t len = s->rqe.byte_len, max = rx->ref.sge_max;
 
 	if (s->rqe.where == RQ_IN_NEAR)
-		return recv_scatter(r, max, s->near, len < RX_NEAR_BYTES ? len : RX_NEAR_BYTES);
+		return recv_scatter(r, max, s->near, len < RXQ_NEAR_BYTES ? len : RXQ_NEAR_BYTES);
 	return recv_scatter(r, max, rxq_bounce(&rx->ref, slot),
 		len < SEG_BOUNCE_BYTES ? len : SEG_BOUNCE_BYTES);
 }
@@ -193,7 +193,7 @@ static void land_one(struct hca_rxq *rx, uint32_t slot, const struct seg_rqe *r)
 		return;
 	if (is_undecided(rx, s))
 		s->status = fits_own(rx, r, s->byte_len);
-	if (rx->order.wr && !rx_order_fits(r, s->byte_len))
+	if (rx->order.wr && !rxq_order_fits(r, s->byte_len))
 		s->status = IBV_WC_LOC_LEN_ERR;
 	else if (succeeded(s) && !copy_out(rx, slot, r))
 		s->status = IBV_WC_LOC_PROT_ERR;
@@ -207,7 +207,7 @@ static bool is_done(const struct hca_rxq *rx, uint32_t slot)
 }
 
 /* Did it bring a payload? */
-static bool has_payload(const struct hca_rxq *rx, const struct seg_rxs *s)
+static bool has_payload(const struct hca_rxq *rx, const struct seg_rxq_slot *s)
 {
 	return succeeded(&s->rqe) || is_undecided(rx, &s->rqe);
 }
@@ -215,7 +215,7 @@ static bool has_payload(const struct hca_rxq *rx, const struct seg_rxs *s)
 /* Does its payload wait to be copied out? */
 static bool waits(const struct hca_rxq *rx, uint32_t slot)
 {
-	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	const struct seg_rxq_slot *s = rxq_at(&rx->ref, slot);
 
 	return is_done(rx, slot) && has_payload(rx, s) && s->rqe.where != RQ_DIRECT;
 }
@@ -231,25 +231,25 @@ static void land_early(struct hca_rxq *rx, uint32_t slot)
 	const struct seg_rqe *s = &rxq_at(&rx->ref, slot)->rqe, *r = s;
 
 	if (rx->order.wr)
-		r = rx_order_land(&rx->order, freed_count(rx), put_count(rx), slot, s->byte_len);
+		r = rxq_order_land(&rx->order, freed_count(rx), put_count(rx), slot, s->byte_len);
 	if (r)
 		land_one(rx, slot, r);
 }
 
-void rx_land(struct hca_rxq *rx, uint64_t ticket)
+void own_rxq_land(struct hca_rxq *rx, uint64_t ticket)
 {
 	uint32_t slot;
 	uint64_t word;
 
 	lock_take(&rx->land);
-	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	slot = ticket_rxq_bits(ticket) & rx->ref.ring.mask;
 	word = atomic_load_explicit(rxq_slot(&rx->ref.ring, slot), memory_order_acquire);
 	if (ticket_of_pos(ticket, word) && waits(rx, slot))
 		land_early(rx, slot);
 	lock_drop(&rx->land);
 }
 
-void rx_land_all(struct hca_rxq *rx)
+void own_rxq_land_all(struct hca_rxq *rx)
 {
 	lock_take(&rx->land);
 	for (uint32_t i = 0; i <= rx->ref.ring.mask; i++)
@@ -261,21 +261,21 @@ void rx_land_all(struct hca_rxq *rx)
 /* The receive as which the slot completes; NULL: none was posted. */
 static const struct seg_rqe *receive_of(struct hca_rxq *rx, uint32_t slot)
 {
-	const struct seg_rxs *s = rxq_at(&rx->ref, slot);
+	const struct seg_rxq_slot *s = rxq_at(&rx->ref, slot);
 	uint32_t len = has_payload(rx, s) ? s->rqe.byte_len : 0;
 
 	if (!rx->order.wr)
 		return &s->rqe;
-	return rx_order_take(&rx->order, freed_count(rx), put_count(rx), slot, len);
+	return rxq_order_take(&rx->order, freed_count(rx), put_count(rx), slot, len);
 }
 
 static void drop_slot(struct hca_rxq *rx, uint32_t slot)
 {
 	rxq_free(&rx->ref.ring, slot);
-	rx_count(&rx->freed);
+	own_rxq_count(&rx->freed);
 }
 
-static void fill_wc(const struct seg_rxs *s, const struct seg_rqe *receive, struct ibv_wc *wc)
+static void fill_wc(const struct seg_rxq_slot *s, const struct seg_rqe *receive, struct ibv_wc *wc)
 {
 	memset(wc, 0, sizeof *wc);
 	wc->wr_id = receive->wr_id;
@@ -291,7 +291,7 @@ static void fill_wc(const struct seg_rxs *s, const struct seg_rqe *receive, stru
 }
 
 /* A rendezvous: that it matched, then that its data is there.  True: the second is to come. */
-static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
+static bool first_of_two(struct seg_rxq_slot *s, struct ibv_wc *wc)
 {
 	bool first = s->rqe.phase == PHASE_BOTH;
 
@@ -300,7 +300,8 @@ static bool first_of_two(struct seg_rxs *s, struct ibv_wc *wc)
 	return first;
 }
 
-static void fill_more(const struct seg_rxs *s, const struct ibv_wc *wc, struct hca_wc_more *more)
+static void fill_more(
+	const struct seg_rxq_slot *s, const struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	more->stamp_ns = s->stamp_ns;
 	if (!(wc->wc_flags & IBV_WC_TM_MATCH))
@@ -320,18 +321,18 @@ static struct hca_rxq *rxq_of(uint32_t index)
 	return qp && qp->rx.ref.ring.slots ? &qp->rx : NULL;
 }
 
-bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
+bool own_rxq_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca_wc_more *more)
 {
 	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
 	const struct seg_rqe *r = NULL;
-	struct seg_rxs *s;
+	struct seg_rxq_slot *s;
 	uint32_t slot;
 	uint64_t word;
 
 	if (!rx)
 		return false;
 	lock_take(&rx->land);
-	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	slot = ticket_rxq_bits(ticket) & rx->ref.ring.mask;
 	s = rxq_at(&rx->ref, slot);
 	/* Another CPU has all three; two of them are written here: to free it, and to post again.
 	 */
@@ -357,7 +358,7 @@ bool rx_redeem(uint64_t ticket, uint32_t cq_index, struct ibv_wc *wc, struct hca
 	return r;
 }
 
-bool rx_purge(uint64_t ticket, uint32_t index)
+bool own_rxq_purge(uint64_t ticket, uint32_t index)
 {
 	struct hca_rxq *rx = rxq_of(ticket_entry(ticket));
 	uint32_t slot;
@@ -366,7 +367,7 @@ bool rx_purge(uint64_t ticket, uint32_t index)
 	if (!rx)
 		return true; /* of nothing that still is */
 	lock_take(&rx->land);
-	slot = ticket_shared_bits(ticket) & rx->ref.ring.mask;
+	slot = ticket_rxq_bits(ticket) & rx->ref.ring.mask;
 	ours = ticket_entry(ticket) == index || rxq_at(&rx->ref, slot)->rqe.qp == index;
 	if (ours && is_done(rx, slot))
 		drop_slot(rx, slot);

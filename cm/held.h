@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that wait a little for a listener. */
+#pragma once
+
+#include "cm/cm.h"
+
+/* Lets a REQ or a SIDR_REQ wait a little for a listener; false: it has no reason to. */
+bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+
+/* Its sender has given up. */
+void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);
+
+/* A listener is there now. */
+void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);
+
+void cm_listener_gone(struct cm *cm, const struct cm_id *id);
+
+void cm_run_held(struct cm *cm);
+
+void cm_end_held(struct cm *cm);

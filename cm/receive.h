@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What comes, and to which id. */
+#pragma once
+
+#include "cm/cm.h"
+
+void on_lap(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
+
+/* The id that m names as the receiver's own, if m comes from its peer. */
+struct cm_id *id_of(
+	struct cm *cm, const struct mad_addr *from, uint32_t local_comm, uint32_t remote_comm);
