@@ -89,13 +89,38 @@ static int device_ioctl(int fd, uint32_t cmd, uint64_t arg)
 	}
 }
 
+/* A whole MAD with its header. */
+enum { PACKET = UMAD_HDR_SIZE + 256 };
+
+/* What is longer is copied by the kernel. */
+static ssize_t device_write(int fd, const void *buf, size_t len)
+{
+	size_t n = len < PACKET ? len : PACKET;
+	uint8_t packet[PACKET];
+
+	if (user_get(packet, (uintptr_t)buf, n))
+		return -EFAULT;
+	return umad_file_write(fd, len > PACKET ? buf : packet, len);
+}
+
+/* Before something is taken that could not be given. */
+static ssize_t device_read(int fd, void *buf, size_t len)
+{
+	size_t n = len < PACKET ? len : PACKET;
+	uint8_t packet[PACKET];
+
+	if (user_get(packet, (uintptr_t)buf, n))
+		return -EFAULT;
+	return umad_file_read(fd, buf, len);
+}
+
 __attribute__((visibility("default"))) const struct umad_device *weft_umad_device(void)
 {
 	static const struct umad_device device = {
 		.open = open_numbered,
 		.ioctl = device_ioctl,
-		.read = umad_file_read,
-		.write = umad_file_write,
+		.read = device_read,
+		.write = device_write,
 		.wait = umad_file_wait,
 	};
 

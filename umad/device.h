@@ -25,7 +25,7 @@ struct umad_device {
 	int (*open)(bool issm, unsigned number, int flags);
 	/* A command of the kernel's ABI, with an address that may be bad; -ENOTTY: it is none. */
 	int (*ioctl)(int fd, uint32_t cmd, uint64_t arg);
-	/* As umad_file_read(), umad_file_write(). */
+	/* As umad_file_read(), umad_file_write(); -EFAULT: nothing is at that address. */
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	ssize_t (*write)(int fd, const void *buf, size_t len);
 	/* As umad_file_wait(). */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 
 enum {
 	ROOM_MS = 5000,   /* a write waits so long for room */
+	YIELDS = 10,      /* then a reader naps */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
 };
 
@@ -478,15 +480,23 @@ static ssize_t read_once(const struct way *w, void *buf, size_t len)
 }
 
 /*
- * By recv(2), which goes on after a signal where read(2) would.  A byte is there although nothing
- * is to be read: another reader takes it away in a moment, or was stopped before it could.
+ * A byte was there so often although nothing was to be read.  Once is usual: weftd was about to say
+ * that it is there, and until then nobody could take it.  Else another reader takes it away in a
+ * moment, or was stopped before it could.
  */
-static int wait_byte(int fd, bool in_vain)
+static void settle(unsigned in_vain)
+{
+	if (in_vain > YIELDS)
+		(void)poll(NULL, 0, 1);
+	else if (in_vain > 1)
+		sched_yield();
+}
+
+/* By recv(2), which goes on after a signal where read(2) would. */
+static int wait_byte(int fd)
 {
 	char byte;
 
-	if (in_vain)
-		(void)poll(NULL, 0, 1);
 	if (recv(fd, &byte, 1, MSG_PEEK) >= 0 || errno == EAGAIN)
 		return 0;
 	return errno == EINTR ? -EINTR : -EIO;
@@ -495,7 +505,7 @@ static int wait_byte(int fd, bool in_vain)
 ssize_t umad_file_read(int fd, void *buf, size_t len)
 {
 	struct way w = {.fd = fd};
-	bool waited = false;
+	unsigned waits = 0;
 	int cancel, ret;
 	ssize_t n;
 
@@ -508,10 +518,10 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 		leave(cancel, w.p);
 		if (n != -EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK)
 			return n;
-		ret = wait_byte(fd, waited);
+		settle(waits++);
+		ret = wait_byte(fd);
 		if (ret)
 			return ret;
-		waited = true;
 	}
 }
 
@@ -552,12 +562,11 @@ int umad_file_wait(int fd, int timeout_ms)
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
 	int ret;
 
-	for (bool waited = false;; waited = true) {
+	for (unsigned waits = 0;; waits++) {
 		ret = look(fd);
 		if (ret)
 			return ret < 0 ? ret : 0;
-		if (waited)
-			(void)poll(NULL, 0, 1); /* as wait_byte() */
+		settle(waits);
 		ret = poll(&pfd, 1, left_ms(until));
 		if (ret < 0)
 			return -errno;

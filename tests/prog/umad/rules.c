@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/prog/umad/help.h"
+#include "umad/device.h"
 
 static struct umad_agent agent_of(uint8_t mgmt_class, uint32_t qpn)
 {
@@ -145,6 +146,31 @@ static void opens(void)
 	T_EQUAL(umad_file_enable_pkey(pair[0]), -EBADF);
 }
 
+/* As the path shim reaches it: by number, with addresses that may be bad. */
+static void raw(void)
+{
+	const struct umad_device *device = weft_umad_device();
+	int fd = device->open(false, 0, O_RDWR | O_NONBLOCK);
+	struct umad_reg_req2 req = {
+		.qpn = 1, .mgmt_class = CLASS, .class_version = 1, .method_mask = {1 << METHOD}};
+	struct packet p, in;
+
+	T_CHECK(fd >= 0);
+	T_EQUAL(device->open(false, 7, O_RDWR), -ENXIO);
+	T_EQUAL(device->ioctl(fd, UMAD_IOC_REGISTER_AGENT2, 8), -EFAULT);
+	T_EQUAL(device->ioctl(fd, UMAD_IOC_ENABLE_PKEY + 1, (uintptr_t)&req), -ENOTTY);
+	T_OK(device->ioctl(fd, UMAD_IOC_REGISTER_AGENT2, (uintptr_t)&req));
+	T_EQUAL(req.id, 0);
+	p = request(0, CLASS, 1);
+	T_EQUAL(device->write(fd, (void *)8, sizeof p), -EFAULT);
+	T_EQUAL(device->write(fd, &p, sizeof p), sizeof p);
+	T_EQUAL(device->wait(fd, LONG_MS), 0);
+	T_EQUAL(device->read(fd, (void *)8, sizeof in), -EFAULT);
+	T_EQUAL(device->read(fd, &in, sizeof in), sizeof in);
+	T_EQUAL(low_tid(&in), 1);
+	T_EQUAL(device->read(-1, &in, sizeof in), -EBADF);
+}
+
 const struct test_case rule_cases[] = {
 	{"opens", opens},
 	{"registrations", registrations},
@@ -152,5 +178,6 @@ const struct test_case rule_cases[] = {
 	{"old_layout", old_layout},
 	{"writes", writes},
 	{"reads", reads},
+	{"raw", raw},
 	{0},
 };
