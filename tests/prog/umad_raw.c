@@ -428,6 +428,27 @@ static void vectors(int asks, int answers)
 	printf("TID %08x\n", tid_of(&got));
 }
 
+/* Two requests at once: the answer to a third says that they are there. */
+static void many_segments(int asks, int answers)
+{
+	struct packet p = packet(0, VENDOR, GET, 0x1008), got[2];
+	struct iovec two[2] = {{&got[0], NEW + MAD}, {&got[1], NEW + MAD}};
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 2; i++) {
+			p = packet(0, VENDOR, GET, 0x1008 + 2 * round + i);
+			put(asks, &p);
+		}
+		p = packet(0, NOBODY, GET, 0x100c);
+		put(asks, &p);
+		get(asks, &p);
+		said("readv of two MADs", readv(answers, two, 2));
+		two[0].iov_len = two[1].iov_len = sizeof got[0];
+	}
+	said("the one that it left", read(answers, &got[1], sizeof got[1]));
+	printf("TID %08x, %08x\n", tid_of(&got[0]), tid_of(&got[1]));
+}
+
 static void old_layout(int asks)
 {
 	struct packet p = packet(0, VENDOR, GET, 0x1007);
@@ -490,6 +511,7 @@ static void messages(void)
 	unanswered(asks, answers);
 	refused(asks, answers);
 	vectors(asks, answers);
+	many_segments(asks, answers);
 	old_layout(asks);
 	close(asks);
 	close(answers);
