@@ -91,6 +91,8 @@ rc 'without a topology nodes are numbers' 2 "$WEFT" run -F none --node a -- true
 
 rc 'a QP there reaches nobody' 0 "$WEFT" run -F lab --node a -- "$BUILD/tests/prog/subnet_qp"
 ok 'the log says so' grep -q 'between the nodes of a simulated subnet is not supported yet' "$T/err"
+ok 'nor is there a node of any number' sh -c "! WEFT_NODE=9 '$WEFT' run -F lab -- \
+	'$BUILD/tests/prog/subnet_qp' 2>/dev/null"
 if command -v ibv_devinfo >/dev/null; then
 	rc 'ibv_devinfo' 0 "$WEFT" run -F lab --node a -- ibv_devinfo
 	same 'two InfiniBand ports' 2 "$(grep -c 'link_layer:.*InfiniBand' "$T/out")"
