@@ -82,7 +82,7 @@ struct server {
 	struct members members;
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
-	struct peer_total *ended_peers; /* daemon/peer_stats.c: of processes that have gone */
+	struct peer_total *ended_peers;  /* daemon/peer_stats.c: of processes that have gone */
 	uint64_t refusals[REF_COUNT];
 };
 
