@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/check.h"
+#include "cli/check_peers.h"
 #include "cli/check_system.h"
 #include "cli/check_weft.h"
 #include "cli/common/say.h"
@@ -32,6 +33,7 @@ static const struct check_kind kinds[] = {
 	{"fabric", check_weftd_runs},
 	{"libibverbs", check_libibverbs},
 	{"device files", check_device_files},
+	{"peer clients", check_peer_clients},
 };
 
 static const char *const results[] = {"ok", "warn", "FAIL"};

@@ -126,6 +126,12 @@ static int run_step(struct peer_region *r, const struct step *s, struct peer_tra
 
 /* ---- ends ---- */
 
+void peer_region_forget(struct peer_region *r)
+{
+	free(r->pieces.piece);
+	free(r);
+}
+
 /* No callback finds r any more: the last call, and the memory.  Drops the lock. */
 static int finish(struct peer_region *r)
 {
@@ -144,8 +150,7 @@ static int finish(struct peer_region *r)
 	}
 	if (rc)
 		return rc;
-	free(r->pieces.piece);
-	free(r);
+	peer_region_forget(r);
 	return 0;
 }
 

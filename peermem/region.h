@@ -89,6 +89,9 @@ void peer_region_abandon(struct peer_region *r);
  */
 int peer_region_drop(struct peer_region *r);
 
+/* In a forked child: frees what stands for a region of the parent.  No client is called. */
+void peer_region_forget(struct peer_region *r);
+
 /*
  * Before and after this thread touches the bytes; in: the function, a constant, for the log. False:
  * they must not be touched any more, and there is nothing to leave.  op is the caller's until

@@ -18,10 +18,13 @@ void peer_trace_begin(struct peer_trace *t)
 void peer_trace_answer(struct peer_trace *t, const char *name, int answer)
 {
 	unsigned i = t->asked++;
+	size_t n;
 
 	if (i >= PEER_TRACED)
 		return;
-	snprintf(t->client[i].name, sizeof t->client[i].name, "%s", name);
+	n = strnlen(name, sizeof t->client[i].name - 1);
+	memcpy(t->client[i].name, name, n);
+	t->client[i].name[n] = '\0';
 	t->client[i].answer = answer;
 }
 

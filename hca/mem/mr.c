@@ -325,7 +325,9 @@ int hca_mr_dereg(struct hca_mr *mr)
 {
 	int rc = 0;
 
-	if (mr->epoch == proc_epoch() && mr->key)
+	if (mr->epoch != proc_epoch() && mr->kind->client)
+		mr_peer_forget(mr);
+	else if (mr->epoch == proc_epoch() && mr->key)
 		rc = !mr->withdrawn && has_window(mr) ? -EBUSY : end_region(mr);
 	if (!rc)
 		hca_mr_put(mr);

@@ -154,6 +154,13 @@ int mr_peer_drop(struct hca_mr *mr)
 	return mr->of ? peer_region_drop(mr->of) : 0;
 }
 
+void mr_peer_forget(struct hca_mr *mr)
+{
+	if (mr->of)
+		peer_region_forget(mr->of);
+	mr->of = NULL;
+}
+
 void mr_peer_drop_old(struct hca_mr *mr, const struct mr_region *old)
 {
 	if (!old->kind->client || old->of == mr->of || !peer_region_drop(old->of))

@@ -38,5 +38,8 @@ bool mr_peer_gone(const struct mr_region *r);
  */
 int mr_peer_drop(struct hca_mr *mr);
 
-/* The same of what it was before it became another; what does not go is left as it is. */
+/* The parent's, in a forked child. */
+void mr_peer_forget(struct hca_mr *mr);
+
+/* As mr_peer_drop(), of what it was before it became another; what does not go is left. */
 void mr_peer_drop_old(struct hca_mr *mr, const struct mr_region *old);

@@ -6,7 +6,8 @@
  *
  * Nothing in a segment is trusted by anyone but its owner: indices are masked, offsets and
  * lengths are checked at use (hca/seg/view.h).  A peer that scribbles over its own segment breaks
- * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h is a change of SEG_VERSION.
+ * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h is a change of
+ * SEG_VERSION.
  *
  * Writers are named per group of fields; groups of different writers lie on different lines.
  */

@@ -61,9 +61,11 @@ done
 
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
-same 'all checks are there' 13 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+same 'all checks are there' 14 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
+WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  peer clients */none.so: No such file' "$T/out"
 chmod 755 "$WEFT_RUNTIME_DIR"
 rc 'doctor finds an open directory' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"

@@ -94,16 +94,50 @@ static void use_dead(struct vp_end *a, struct vp_end *b, enum use use, size_t le
 	}
 }
 
+/* Two ends in this process; b gets the device's memory instead of its own. */
+static void make_pair(struct vp_end *a, struct vp_end *b)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.len = 1 << 20;
+	vp_pair(a, b, &o);
+	CHECK_EQ(ibv_dereg_mr(b->mr), 0);
+	munmap(b->buf, b->len);
+}
+
+/* Another PD does not bring it back; another range does. */
+static void rereg_dead(void)
+{
+	struct ibv_pd *other;
+	struct vp_addr to;
+	struct vp_end a, b;
+	struct ibv_wc wc;
+
+	check_case("ibv_rereg_mr of a dead region");
+	make_pair(&a, &b);
+	use_device(&b);
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	other = ibv_alloc_pd(b.ctx);
+	CHECK_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
+	CHECK_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_PD, b.pd, NULL, 0, 0), 0);
+	use_dead(&a, &b, REMOTE_USE, 100);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf, SIZE, 0), 0);
+	CHECK_EQ(peer_device.unmaps, peer_device.maps - 1);
+	to = vp_addr(&b);
+	CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 100, &to, 0), 0);
+	CHECK(vp_want(a.scq, &wc, IBV_WC_SUCCESS, 1));
+	drop_device(&b);
+	CHECK_EQ(ibv_dealloc_pd(other), 0);
+	vp_pair_free(&a, &b);
+}
+
 static void completions(void)
 {
 	static const size_t lengths[] = {8, 100000};
-	struct vp_opts o = vp_defaults();
 	struct vp_end a, b;
 
-	o.len = 1 << 20;
-	vp_pair(&a, &b, &o);
-	CHECK_EQ(ibv_dereg_mr(b.mr), 0);
-	munmap(b.buf, b.len);
+	make_pair(&a, &b);
 	for (int i = 0; i < USES * 2; i++) {
 		use_device(&b);
 		memset(peer_device.store, MARK, SIZE);
@@ -122,7 +156,6 @@ static void completions(void)
 /* A window is of no use once the region under it is dead. */
 static void window(void)
 {
-	struct vp_opts o = vp_defaults();
 	struct vp_end a, b;
 	struct ibv_mw *mw;
 	struct ibv_mw_bind bind = {.wr_id = 7, .send_flags = IBV_SEND_SIGNALED};
@@ -130,9 +163,7 @@ static void window(void)
 	struct ibv_wc wc;
 
 	check_case("a window");
-	vp_pair(&a, &b, &o);
-	CHECK_EQ(ibv_dereg_mr(b.mr), 0);
-	munmap(b.buf, b.len);
+	make_pair(&a, &b);
 	b.mr = ibv_reg_mr(b.pd, peer_device.addr, SIZE, ALL | IBV_ACCESS_MW_BIND);
 	b.buf = peer_device.addr;
 	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
@@ -251,6 +282,48 @@ static void make_owner(struct vp_end *e)
 	vp_make(e, vp_open(), &o);
 }
 
+static void send_one(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end e;
+	struct ibv_wc wc;
+
+	(void)arg;
+	vp_make(&e, vp_open(), &o);
+	pattern_fill(e.buf, 1000, 3);
+	vp_meet(&e, fd);
+	vp_sync(fd);
+	CHECK_EQ(vp_post_send(&e, 4, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 1000, NULL, 0), 0);
+	CHECK(vp_want(e.scq, &wc, IBV_WC_SUCCESS, 4));
+	vp_sync(fd);
+	vp_free(&e);
+}
+
+/* What was not polled yet is in its place when the callback returns, and not put there later. */
+static void arrived(void)
+{
+	struct vp_child c = vp_fork(send_one, NULL);
+	struct vp_end e;
+	struct ibv_wc wc;
+
+	check_case("a message that has arrived");
+	make_owner(&e);
+	use_device(&e);
+	memset(peer_device.store, 0, SIZE);
+	vp_meet(&e, c.fd);
+	CHECK_EQ(vp_post_recv(&e, 5, 0, 1000), 0);
+	vp_sync(c.fd);
+	vp_sync(c.fd);
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK(pattern_filled(peer_device.store, 1000, 3));
+	memset(peer_device.store, MARK, SIZE);
+	CHECK(vp_want(e.rcq, &wc, IBV_WC_SUCCESS, 5));
+	CHECK(pattern_all(peer_device.store, SIZE, MARK));
+	drop_device(&e);
+	vp_join(&c);
+	vp_free(&e);
+}
+
 static void under_load(void)
 {
 	struct vp_child c = vp_fork(write_on, NULL);
@@ -336,6 +409,7 @@ static void while_killed(void)
 static void child(struct ibv_mr *mr)
 {
 	const struct peer_device before = peer_device;
+	struct ibv_context *ctx;
 	struct ibv_mr *own;
 	struct ibv_pd *pd;
 
@@ -343,12 +417,15 @@ static void child(struct ibv_mr *mr)
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK_EQ(peer_device.unmaps, before.unmaps);
 	CHECK_EQ(peer_device.releases, before.releases);
-	pd = ibv_alloc_pd(vp_open());
+	ctx = vp_open();
+	pd = ibv_alloc_pd(ctx);
 	own = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
 	CHECK(own != NULL);
 	CHECK_EQ(peer_device_take(peer_device.last), 0);
 	CHECK_EQ(peer_device.unmaps, before.unmaps + 1);
 	CHECK_EQ(ibv_dereg_mr(own), 0);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
 	peer_device_close();
 }
 
@@ -360,7 +437,8 @@ static void inherited(int fd, void *arg)
 
 static void fork_with_region(void)
 {
-	struct ibv_pd *pd = ibv_alloc_pd(vp_open());
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct ibv_mr *mr = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
 	struct vp_child c;
 
@@ -370,6 +448,8 @@ static void fork_with_region(void)
 	CHECK_EQ(peer_device_take(peer_device.last), 0);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK_EQ(peer_device.releases, peer_device.acquires);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
 static void all_of(unsigned flags)
@@ -377,6 +457,8 @@ static void all_of(unsigned flags)
 	if (!peer_device_open("device", SIZE, flags))
 		die("the client was refused");
 	completions();
+	arrived();
+	rereg_dead();
 	window();
 	idle();
 	while_registering();

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +21,11 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "peermem/life.h"
 #include "peermem/region.h"
 #include "peermem/registry.h"
 #include "peermem/wait.h"
+#include "tests/lib/check.h"
 #include "tests/unit/peermem_fake.h"
 
 enum { ADDR = 0x7000000, LENGTH = 0x2000 };
@@ -675,6 +678,66 @@ static void unregister_during_release(void **state)
 	assert_string_equal(fake_calls(), "upr");
 }
 
+/* ---- somebody comes when all seems to be over ---- */
+
+static pid_t dropper;
+static _Atomic bool went_on;
+
+static void hold(void)
+{
+	sem_post(&asleep);
+	sem_wait(&go);
+	went_on = true;
+}
+
+static void *drop_and_tell(void *arg)
+{
+	dropper = gettid();
+	answer = peer_region_drop(arg);
+	sem_post(&asleep);
+	return NULL;
+}
+
+/*
+ * With the registry's lock, which is what the dropper needs next: enters as the client does that
+ * takes the memory of all its regions away.
+ */
+static int enter_late(const struct peer_client *c, void *late)
+{
+	(void)c;
+	sem_post(&go);
+	while (!went_on)
+		sched_yield();
+	await_sleep(dropper);
+	lock_take(&region->lock);
+	peer_guest_add(&region->guests, late, PEER_CALLBACK, "late");
+	lock_drop(&region->lock);
+	return 1;
+}
+
+static void late_guest_is_waited_for(void **state)
+{
+	struct peer_guest late;
+
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	region = live();
+	went_on = false;
+	fake.inside[FAKE_RELEASE] = hold;
+	assert_int_equal(pthread_create(&other, NULL, drop_and_tell, region), 0);
+	sem_wait(&asleep);
+	assert_int_equal(peer_registry_each(enter_late, &late), 1);
+	sem_wait(&asleep); /* the dropper sleeps, or has returned */
+	assert_int_equal(answer, -1);
+	lock_take(&region->lock);
+	peer_guest_remove(&region->guests, &late);
+	peer_changed(region);
+	lock_drop(&region->lock);
+	join_other();
+	assert_int_equal(answer, 0);
+	assert_string_equal(fake_calls(), "upr");
+}
+
 /* ---- who waits too long ---- */
 
 static char log_file[] = "/tmp/peermem_take_test.XXXXXX";
@@ -806,6 +869,7 @@ int main(void)
 		TEST(unregister_waits_for_its_regions),
 		TEST(unregister_during_registration),
 		TEST(unregister_during_release),
+		TEST(late_guest_is_waited_for),
 		TEST(an_operation_that_does_not_end),
 		TEST(unregister_with_an_operation_that_does_not_end),
 	};
