@@ -312,6 +312,65 @@ static void failures(struct side *s)
 	meet(s);
 }
 
+/* ---- within a process, through a window ---- */
+
+static void bind(struct vp_end *e, struct ibv_mw *mw, const struct toy *t)
+{
+	struct ibv_mr mr = {.context = e->ctx, .pd = e->pd, .lkey = t->key, .rkey = t->key};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = &mr,
+		.addr = TOY_IOVA + AT,
+		.length = EDGE,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+	CHECK_EQ(vp_run(e, &wr), IBV_WC_SUCCESS);
+	mw->rkey = wr.bind_mw.rkey;
+}
+
+static enum ibv_wc_status by_window(
+	struct vp_end *a, enum ibv_wr_opcode op, uint32_t rkey, uint64_t at)
+{
+	struct ibv_sge sge = vp_sge(a, 0, EDGE);
+	struct ibv_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {.remote_addr = at, .rkey = rkey}};
+
+	return vp_run(a, &wr);
+}
+
+static void window(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct toy t;
+	struct vp_end a, b;
+	struct ibv_mw *mw;
+	uint8_t bytes[EDGE];
+
+	check_case("a window, within the process");
+	vp_pair(&a, &b, &o);
+	CHECK_EQ(toy_reg(&t, b.pd, LEN, TOY_IOVA, o.mr_access | IBV_ACCESS_MW_BIND), 0);
+	mw = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	if (!mw)
+		die("ibv_alloc_mw");
+	bind(&b, mw, &t);
+	pattern_fill(a.buf, EDGE, 1);
+	CHECK_EQ(by_window(&a, IBV_WR_RDMA_WRITE, mw->rkey, TOY_IOVA + AT), IBV_WC_SUCCESS);
+	toy_get(&t, AT, bytes, EDGE);
+	CHECK(pattern_filled(bytes, EDGE, 1));
+	memset(a.buf, 0, EDGE);
+	CHECK_EQ(by_window(&a, IBV_WR_RDMA_READ, mw->rkey, TOY_IOVA + AT), IBV_WC_SUCCESS);
+	CHECK(pattern_filled(a.buf, EDGE, 1));
+	CHECK_EQ(by_window(&a, IBV_WR_RDMA_READ, mw->rkey, TOY_IOVA + AT + 1),
+		IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(ibv_dealloc_mw(mw), 0);
+	toy_dereg(&t);
+	vp_pair_free(&a, &b);
+}
+
 /* ---- both processes ---- */
 
 static void run(struct side *s)
@@ -358,5 +417,6 @@ int main(int argc, char **argv)
 	s.sock = far.fd;
 	run(&s);
 	vp_join(&far);
+	window();
 	return check_result();
 }
