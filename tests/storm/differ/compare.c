@@ -11,6 +11,9 @@
 #include "tests/storm/world.h"
 
 enum { SHOWN = 8, PATIENCE_S = 40 };
+/* For a datagram on its way, and for one that a process may have taken with it. */
+#define LATE_NS 2000000000ull
+#define LOST_NS 200000000ull
 
 static const struct {
 	enum ibv_wc_opcode send, recv;
@@ -502,6 +505,19 @@ void compare_patience(struct end *e, uint64_t since)
 	n = compare_missing(e, first, sizeof first);
 	end_fail(e, "nothing has completed for %d s; %u completions are missing, the first %s",
 		PATIENCE_S, n, first);
+}
+
+bool compare_awaits(struct end *e, uint64_t since)
+{
+	uint64_t patience = may_lose(e) ? LOST_NS : LATE_NS;
+	uint32_t at;
+
+	for (unsigned lane = 0; e->e.type == IBV_QPT_UD && lane < e->e.lanes; lane++) {
+		at = e->lane[lane].next_recv[0];
+		if (compare_next_recv(e, lane, 0, &at))
+			return now_ns() - since < patience;
+	}
+	return false;
 }
 
 void compare_arrived(struct end *e)

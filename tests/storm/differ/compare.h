@@ -17,6 +17,8 @@ unsigned compare_missing(struct end *e, char *text, size_t size);
 void compare_patience(struct end *e, uint64_t since);
 /* Both ends are through: nothing more comes, and all datagrams must be there. */
 void compare_arrived(struct end *e);
+/* Is a datagram to come still, and may it be under way, if both have been through since then? */
+bool compare_awaits(struct end *e, uint64_t since);
 /* Both ends are through: is memory as it must be? */
 void compare_memory(struct end *e);
 
