@@ -116,6 +116,11 @@ static int start_channels(struct connections *k, struct server *s)
 	return channels_start(&k->channels);
 }
 
+static void deliver(struct server *s)
+{
+	run(of(s));
+}
+
 int connections_start(struct server *s)
 {
 	struct connections *k = calloc(1, sizeof *k);
@@ -133,20 +138,12 @@ int connections_start(struct server *s)
 	if (ret)
 		return ret;
 	mad_service_start(&k->mads, s);
+	s->mad_port = &k->mads.port;
+	s->deliver = deliver;
 	k->cms.channels = &k->channels;
 	k->cms.mads = &k->mads;
 	ret = cm_requests_start(&k->cms, s, &k->mads.port);
 	return ret ? ret : server_watch(s, &k->timer);
-}
-
-void connections_run(struct server *s)
-{
-	run(of(s));
-}
-
-struct mad_port *connections_mad_port(const struct server *s)
-{
-	return &of(s)->mads.port;
 }
 
 void connections_process_gone(struct server *s, uint32_t attach_id)

@@ -10,6 +10,7 @@
 #include "daemon/session.h"
 #include "mad/mad.h"
 
+/* Starts; sets s->mad_port and s->deliver.  -errno. */
 int connections_start(struct server *s);
 
 /* Carries out OP_CM_*; as request_handle(). */
@@ -17,13 +18,6 @@ int connections_request(struct server *s, struct session *c, struct proto_in *in
 
 /* Its ids, ports and channels are free; its peers are told. */
 void connections_process_gone(struct server *s, uint32_t attach_id);
-
-/* After something was sent: delivers what is under way, within bounds, and sees to the rest later.
- */
-void connections_run(struct server *s);
-
-/* The MAD port of weft0. */
-struct mad_port *connections_mad_port(const struct server *s);
 
 /* weftd leaves. */
 void connections_end(struct server *s);

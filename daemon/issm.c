@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/identity.h"
 #include "daemon/node_ports.h"
@@ -35,7 +34,7 @@ static void set_bit(struct server *s, const struct issm *i, bool on)
 {
 	if (s->subnet) {
 		(on ? node_issm_opened : node_issm_closed)(s, i->node->number, i->port);
-		connections_run(s); /* the built-in subnet manager gives way, or comes back */
+		s->deliver(s); /* the built-in subnet manager gives way, or comes back */
 		return;
 	}
 	identity_set_cap(i->node->page, i->port, PORT_CAP_IS_SM, on);
@@ -61,6 +60,7 @@ static void close_one(struct server *s, struct issm *i)
 	else if (had_it)
 		set_bit(s, i, false);
 	server_unwatch(s, &i->sock);
+	s->n_files--;
 	s->idle_since = clock_ns();
 	free(i);
 }
@@ -100,6 +100,7 @@ static void enlist(struct server *s, struct issm *i)
 	while (*end)
 		end = &(*end)->next;
 	*end = i;
+	s->n_files++;
 	if (!is_first)
 		return;
 	set_bit(s, i, true);

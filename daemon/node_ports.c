@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/connections.h"
 #include "daemon/process.h"
 #include "daemon/subnet_files.h"
 #include "daemon/subnet_page.h"
@@ -124,7 +123,7 @@ static struct mad_port *make_port(struct subnet_service *net, uint32_t node, uin
 	p->net = net;
 	p->node = node;
 	p->number = number;
-	p->mad = (struct mad_port){.layer = connections_mad_port(net->server)->layer,
+	p->mad = (struct mad_port){.layer = net->server->mad_port->layer,
 		.transmit = transmit,
 		.arg = p,
 		.has_qp0 = true};
@@ -141,7 +140,7 @@ struct mad_port *node_mad_port(struct server *s, uint32_t node, unsigned port)
 	if (node_get(s, node, &n) || !fabric_port(n->page, port))
 		return NULL;
 	if (!s->subnet)
-		return connections_mad_port(s);
+		return s->mad_port;
 	p = s->subnet->nodes[node]->port[port];
 	return p ? &p->mad : make_port(s->subnet, node, port);
 }

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/umad.h"
 
 static const char *const refusal_names[REF_COUNT] = {
 	[REF_OTHER_USER] = "other_user",
@@ -106,7 +105,7 @@ static int idle_timeout(const struct server *s)
 {
 	uint64_t end = s->idle_since + s->idle_ns, now = clock_ns();
 
-	if (s->stay || s->n_processes || umads_count(s) || s->issms)
+	if (s->stay || s->n_processes || s->n_files)
 		return -1;
 	return end > now ? (end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
 }

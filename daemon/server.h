@@ -22,6 +22,7 @@ struct peer_total;
 struct umads;
 struct issm;
 struct subnet_service;
+struct mad_port;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -86,9 +87,13 @@ struct server {
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
 	struct peer_total *ended_peers;  /* daemon/peer_stats.c: of processes that have gone */
-	struct umads *umads;             /* daemon/umad_file.h */
-	struct issm *issms;              /* daemon/issm.h; in the order of opening */
-	struct subnet_service *subnet;   /* daemon/subnet_service.h; NULL: no topology */
+	struct mad_port *mad_port;       /* weft0's; all ports have its layer */
+	/* After MADs were sent, or may be: delivers them, within bounds, and sees to the clock. */
+	void (*deliver)(struct server *s);
+	uint32_t n_files;              /* umad and issm files that are open: weftd stays for them */
+	struct umads *umads;           /* daemon/umad_file.h */
+	struct issm *issms;            /* daemon/issm.h; in the order of opening */
+	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
 	uint64_t refusals[REF_COUNT];
 };
 

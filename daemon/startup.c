@@ -364,7 +364,7 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	if (!ret)
 		ret = connections_start(s);
 	if (!ret)
-		ret = umads_start(s, connections_run);
+		ret = umads_start(s);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/connections.h"
 #include "daemon/node_ports.h"
 #include "daemon/status.h"
 #include "daemon/subnet_files.h"
@@ -226,6 +225,6 @@ int subnet_admin_do(struct server *s, struct session *c, struct proto_in *in, st
 	net->print = NULL;
 	net->n_print = 0;
 	r->payload.topo_done = (struct proto_topo_done){.error = ret, .size = size};
-	connections_run(s);
+	s->deliver(s);
 	return give(text, size, r);
 }

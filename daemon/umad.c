@@ -18,12 +18,12 @@ enum { GHOST_NS = 10 * NSEC_PER_MSEC };
 _Static_assert(sizeof(struct umad_reg_req2) == PROTO_UMAD_REQ, "a call has room for it");
 _Static_assert(sizeof(struct umad_record) == PROTO_UMAD_RECORD, "a call has room for it");
 
-int umads_start(struct server *s, void (*sent)(struct server *s))
+int umads_start(struct server *s)
 {
 	s->umads = calloc(1, sizeof *s->umads);
 	if (!s->umads)
 		return -ENOMEM;
-	*s->umads = (struct umads){.server = s, .sent = sent};
+	*s->umads = (struct umads){.server = s};
 	return 0;
 }
 
@@ -188,7 +188,7 @@ int umads_request(struct server *s, struct session *c, struct proto_in *in, stru
 	};
 	int ret = handle[in->head.op - OP_UMAD_OPEN](s, c, in, r);
 
-	s->umads->sent(s);
+	s->deliver(s);
 	return ret;
 }
 
@@ -199,7 +199,7 @@ void umads_session_gone(struct server *s, struct session *c)
 	if (!c->lanes)
 		return;
 	ulanes_gone(c);
-	s->umads->sent(s);
+	s->deliver(s);
 }
 
 uint64_t umads_run(struct server *s)

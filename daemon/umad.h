@@ -6,8 +6,8 @@
 
 #include "daemon/session.h"
 
-/* sent() is to be called after something was sent, and delivers it within bounds.  -ENOMEM. */
-int umads_start(struct server *s, void (*sent)(struct server *s));
+/* -ENOMEM. */
+int umads_start(struct server *s);
 
 /* weftd leaves: their programs see that the device is gone. */
 void umads_end(struct server *s);

@@ -64,7 +64,7 @@ static void on_socket(struct server *s, struct watch *w, uint32_t events)
 	(void)events;
 	if (!usend_turn(f))
 		ufile_end(f);
-	s->umads->sent(s);
+	s->deliver(s);
 }
 
 static int make_socket(struct ufile *f, int *end)
@@ -95,6 +95,7 @@ static void enlist(struct ufile *f)
 		f->next->link = &f->next;
 	f->all->files = f;
 	f->all->n_files++;
+	f->all->server->n_files++;
 }
 
 static void show_state(struct ufile *f)
@@ -152,6 +153,7 @@ void ufile_end(struct ufile *f)
 	if (f->next)
 		f->next->link = f->link;
 	f->all->n_files--;
+	f->all->server->n_files--;
 	f->all->server->idle_since = clock_ns();
 	server_unwatch(f->all->server, &f->sock);
 	munmap(f->page, sizeof *f->page);

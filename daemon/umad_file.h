@@ -105,7 +105,6 @@ enum {
 /* All files of this weftd. */
 struct umads {
 	struct server *server;
-	void (*sent)(struct server *s); /* daemon/umad.h */
 	struct ufile *files;
 	uint32_t n_files, n_lanes;
 	uint64_t bytes; /* what is kept for programs that do not read */

@@ -52,12 +52,13 @@ static int toy_write(struct hca_mr *mr, uint64_t off, const void *from, uint64_t
 	return 0;
 }
 
-static void toy_drop(struct hca_mr *mr)
+static int toy_drop(struct hca_mr *mr)
 {
 	struct toy *t = mr->of;
 
 	free(t->store);
 	t->store = NULL;
+	return 0;
 }
 
 static const struct mr_io toy_io = {.read = toy_read, .write = toy_write};
