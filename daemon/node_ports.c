@@ -181,14 +181,18 @@ void node_ports_end(struct subnet_service *net)
 
 void node_issm_opened(struct server *s, uint32_t node, unsigned port)
 {
-	if (s->subnet && !subnet_set_sm(s->subnet->subnet, node, port, true))
-		sm_issm_opened(s->subnet->sm);
+	if (!s->subnet || subnet_set_sm(s->subnet->subnet, node, port, true))
+		return;
+	sm_issm_opened(s->subnet->sm);
+	s->subnet->shown_epoch = UINT64_MAX; /* the bit is not in the tables */
 }
 
 void node_issm_closed(struct server *s, uint32_t node, unsigned port)
 {
-	if (s->subnet && !subnet_set_sm(s->subnet->subnet, node, port, false))
-		sm_issm_closed(s->subnet->sm);
+	if (!s->subnet || subnet_set_sm(s->subnet->subnet, node, port, false))
+		return;
+	sm_issm_closed(s->subnet->sm);
+	s->subnet->shown_epoch = UINT64_MAX;
 }
 
 /* ---- showing ---- */

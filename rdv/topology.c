@@ -97,22 +97,33 @@ int rdv_start_topology(
 
 /* ---- asking weftd ---- */
 
-/* One call on a connection of its own; in is the caller's on success. */
-static int ask(const char *fabric, bool start, const struct proto_out *out, struct proto_in *in)
+static int ask_once(const struct rdv_paths *p, struct proto_out call, struct proto_in *in)
 {
-	struct proto_out call = *out;
-	struct rdv_paths p;
 	struct conn c;
-	int ret = rdv_paths_open(&p, fabric);
+	int ret = has_topology(p) ? spawn_or_connect(&c, p, true) : conn_open(&c, p);
 
-	if (ret)
-		return ret;
-	ret = start && has_topology(&p) ? spawn_or_connect(&c, &p, true) : conn_open(&c, &p);
-	rdv_paths_close(&p);
 	if (ret)
 		return ret;
 	ret = conn_call(&c, &call, in);
 	conn_close(&c);
+	return ret;
+}
+
+/*
+ * One call on a connection of its own; in is the caller's on success.  One that was killed may
+ * still take a connection: its successor is asked, unless that could do a command twice.
+ */
+static int ask(const char *fabric, const struct proto_out *out, struct proto_in *in)
+{
+	struct rdv_paths p;
+	int ret = rdv_paths_open(&p, fabric);
+
+	if (ret)
+		return ret;
+	ret = ask_once(&p, *out, in);
+	if (ret == -EPIPE && out->head.op != OP_TOPO_DO)
+		ret = ask_once(&p, *out, in);
+	rdv_paths_close(&p);
 	return ret == -EPIPE ? -ENOTCONN : ret;
 }
 
@@ -142,7 +153,7 @@ int rdv_find_node(const char *fabric, const char *name, struct proto_node_found 
 	if (strlen(name) >= sizeof call.name)
 		return -ENOENT;
 	strcpy(call.name, name);
-	ret = ask(fabric, true, &msg, &in);
+	ret = ask(fabric, &msg, &in);
 	if (ret)
 		return ret;
 	*out = in.payload.node_found;
@@ -155,7 +166,7 @@ int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, siz
 	struct proto_topo call = {.form = form};
 	struct proto_out msg = proto_call(OP_TOPO, &call);
 	struct proto_in in;
-	int ret = ask(fabric, true, &msg, &in);
+	int ret = ask(fabric, &msg, &in);
 
 	if (ret)
 		return ret;
@@ -173,7 +184,7 @@ int rdv_topology_do(const char *fabric, const char *line, int *error, char **tex
 	msg.len = strlen(line);
 	if (msg.len > PROTO_PAYLOAD_MAX)
 		return -EMSGSIZE;
-	ret = ask(fabric, true, &msg, &in);
+	ret = ask(fabric, &msg, &in);
 	if (ret)
 		return ret;
 	*error = in.payload.topo_done.error;
