@@ -22,8 +22,8 @@ void sysfs_put_mad(struct tree *t, const struct fabric_page *page)
 {
 	tree_dir(t, "sys/class/infiniband_mad");
 	tree_put(t, "sys/class/infiniband_mad/abi_version", "5\n");
-	for (uint32_t port = 1; fabric_port(page, port); port++) {
-		unsigned n = port - 1;
+	for (unsigned n = 0; n < FABRIC_MAX_PORTS && n < page->n_ports; n++) {
+		uint32_t port = fabric_first_port(page) + n;
 
 		put_file(t, tree_path("umad%u", n).s, SYSFS_UMAD_MINOR + n, page->device, port);
 		put_file(t, tree_path("issm%u", n).s, SYSFS_ISSM_MINOR + n, page->device, port);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -191,6 +192,16 @@ socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr)
 	if (!rdv_plain_addr(p->dir, name, addr))
 		(void)rdv_plain_addr(dir, name, addr);
 	return sizeof *addr;
+}
+
+void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME])
+{
+	int node = rdv_node_number(secure_getenv("WEFT_NODE"));
+
+	snprintf(name, RDV_TREE_NAME, "%s.tree.%d", p->name, node);
+	/* Past the path shim, which asks for this name itself. */
+	if (node <= 0 || syscall(SYS_faccessat, p->dir_fd, name, F_OK))
+		snprintf(name, RDV_TREE_NAME, "%s.tree", p->name);
 }
 
 int rdv_open_file(const struct rdv_paths *p, const char *suffix)

@@ -71,6 +71,14 @@ socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr);
  */
 bool rdv_plain_addr(const char *dir, const char *name, struct sockaddr_un *addr);
 
+enum { RDV_TREE_NAME = FABRIC_NAME_MAX + 48 };
+
+/*
+ * The name of the tree of the node of WEFT_NODE: a fabric with a topology has one for each but 0;
+ * without one all nodes share that of 0.
+ */
+void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME]);
+
 /* Opens NAME.suffix for reading and writing, creating it.  Returns an fd or -errno. */
 int rdv_open_file(const struct rdv_paths *p, const char *suffix);
 

@@ -17,34 +17,20 @@ enum { UNKNOWN, PUBLISHING, KNOWN };
 static _Atomic int state;
 static char known[PATH_MAX];
 
-/*
- * The tree of the node of WEFT_NODE: a fabric with a topology has one for each but 0; without one
- * all nodes share that of 0.
- */
-static bool tree_of_node(const char *dir, const char *name, char path[2 * PATH_MAX])
-{
-	int (*real_access)(const char *, int) = next(NEXT_ACCESS);
-	int node = rdv_node_number(secure_getenv("WEFT_NODE"));
-
-	if (node > 0 && snprintf(path, 2 * PATH_MAX, "%s/%s.tree.%d", dir, name, node) < PATH_MAX &&
-		!real_access(path, F_OK))
-		return true;
-	return snprintf(path, 2 * PATH_MAX, "%s/%s.tree", dir, name) < PATH_MAX;
-}
-
 /* False, and root untouched, if there is no runtime directory: nothing to remember. */
 static bool find_root(char *root)
 {
 	char *(*real_realpath)(const char *, char *) = next(NEXT_REALPATH);
-	char dir[PATH_MAX], path[2 * PATH_MAX];
+	char dir[PATH_MAX], path[2 * PATH_MAX], tree[RDV_TREE_NAME];
 	struct rdv_paths p;
 	bool ok;
 
 	if (rdv_paths_open(&p, NULL))
 		return false;
 	ok = real_realpath(p.dir, dir) != NULL;
+	rdv_tree_name(&p, tree);
 	rdv_paths_close(&p);
-	if (!ok || !tree_of_node(dir, p.name, path))
+	if (!ok || snprintf(path, sizeof path, "%s/%s", dir, tree) >= PATH_MAX)
 		return false;
 	strcpy(root, path);
 	return true;

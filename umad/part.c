@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "fabric/page.h"
 #include "rdv/file_name.h"
+#include "rdv/paths.h"
 #include "rdv/umad_line.h"
-#include "umad/root.h"
 
 enum {
 	BUCKETS = 256,
@@ -223,7 +223,7 @@ int part_set_flags(int fd, int flags)
 
 int part_name_port(const char *device, int port, struct proto_umad_open *out)
 {
-	int node = root_node();
+	int node = rdv_node_number(secure_getenv("WEFT_NODE"));
 
 	if (node < 0 || strlen(device) >= sizeof out->device || port < 0)
 		return -ENODEV;

@@ -4,50 +4,23 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "rdv/look.h"
 #include "rdv/paths.h"
 
-int root_node(void)
-{
-	int node = rdv_node_number(secure_getenv("WEFT_NODE"));
-
-	return node < 0 ? -ENODEV : node;
-}
-
-/*
- * The tree of that node: a fabric with a topology has one for each but 0; without one all nodes
- * share that of 0.  Its length.
- */
-static int tree_of_node(const struct rdv_paths *p, int node, char buf[PATH_MAX])
-{
-	int n = snprintf(buf, PATH_MAX, "%s/%s.tree.%d", p->dir, p->name, node);
-
-	if (node > 0 && n < PATH_MAX && !access(buf, F_OK))
-		return n;
-	return snprintf(buf, PATH_MAX, "%s/%s.tree", p->dir, p->name);
-}
-
 /* Its length, or -errno. */
 static int class_dir(char buf[PATH_MAX])
 {
-	static const char classes[] = "/sys/class/";
+	char tree[RDV_TREE_NAME];
 	struct rdv_paths p;
-	int n = rdv_paths_open(&p, NULL), node = root_node();
+	int n = rdv_paths_open(&p, NULL);
 
 	if (n)
 		return n;
-	n = node < 0 ? node : tree_of_node(&p, node, buf);
+	rdv_tree_name(&p, tree);
+	n = snprintf(buf, PATH_MAX, "%s/%s/sys/class/", p.dir, tree);
 	rdv_paths_close(&p);
-	if (n < 0)
-		return n;
-	if (n + sizeof classes > PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(buf + n, classes);
-	return n + (int)sizeof classes - 1;
+	return n < PATH_MAX ? n : -ENAMETOOLONG;
 }
 
 int root_path(char buf[PATH_MAX], const char *fmt, ...)

@@ -8,9 +8,6 @@
 
 #include <limits.h>
 
-/* The number of the node that WEFT_NODE names.  -ENODEV: it names none. */
-int root_node(void);
-
 /*
  * Writes the path of what the format names below /sys/class into buf; it need not be there.  Looks
  * for weftd (rdv/look.h): may block.  -ENAMETOOLONG, and those of rdv_paths_open(): no runtime
