@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Debian's opensm, osmtest and infiniband-diags on simulated subnets, unmodified: what they print is
+# held against the topology.
+. "$(dirname "$0")/../prog/lib.sh"
+for program in opensm osmtest saquery ibnetdiscover; do
+	if ! command -v $program >/dev/null; then
+		echo "$program is not installed: tools/setup test"
+		exit 77
+	fi
+done
+WEFT=$BUILD/weft
+export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
+SM='' STANDBY=''
+trap 'for p in $SM $STANDBY; do kill -9 $p; done 2>/dev/null
+for f in lab torus two; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+# In $T/out, of node H0 unless it is named.
+node=H0
+on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
+lines() { grep -c "$1" "$T/out"; }
+says() { rc "$2" 0 on $2 && ok "$2 says $1" grep -q "$1" "$T/out"; }
+# until_ok TEXT COMMAND...: it has to succeed in 20 s.
+until_ok() {
+	text=$1
+	shift
+	i=0
+	until "$@" >/dev/null 2>&1 || [ $i = 1000 ]; do i=$((i + 1)); sleep 0.02; done
+	ok "$text" [ $i -lt 1000 ]
+}
+# The lines of opensm's log $1 that an administrator would look at.
+errors() { grep ' ERR ' "$T/$1"; }
+up() { grep -q 'SUBNET UP' "$T/$1"; }
+
+rc 'a fat tree' 0 "$WEFT" up -F lab ft2:8,4,2
+rc 'a torus' 0 "$WEFT" up -F torus torus:3x3x3,1
+HOSTS=16 SWITCHES=6 NODES=22
+
+# ---- a switch has port 0, an adapter of two ports has two of each ----
+node='leaf 0'
+rc 'files of a switch' 0 on ls /sys/class/infiniband_mad /dev/infiniband
+same 'files of a switch' 'umad0 issm0' "$(echo $(grep -o 'umad0\|issm0' "$T/out" | sort -ru))"
+says '^0$' 'cat /sys/class/infiniband_mad/umad0/port'
+says 'sm lid 17 ' sminfo
+printf 'Switch 4 "S"\n[1] "A"[1]\n[2] "A"[2]\n\nHca 2 "A"\n[1] "S"[1]\n[2] "S"[2]\n' >"$T/two"
+rc 'an adapter of two ports' 0 "$WEFT" up -F two "$T/two"
+rc 'its files' 0 "$WEFT" run -F two --node A -- ls /sys/class/infiniband_mad
+same 'its files' 'abi_version issm0 issm1 umad0 umad1' "$(echo $(cat "$T/out"))"
+rc 'its second port' 0 "$WEFT" run -F two --node A -- ibaddr -P 2
+rc 'down' 0 "$WEFT" down -F two
+node=H0
+
+# ---- every routing engine brings the subnet up ----
+for engine in minhop updn dnup ftree lash dor sssp dfsssp nue; do
+	rc "opensm $engine" 0 on opensm -o -R $engine -f "$T/$engine"
+	ok "$engine: SUBNET UP" up $engine
+	same "$engine: errors" '' "$(errors $engine)"
+done
+cat >"$T/torus.conf" <<'END'
+torus 3 3 3
+xp_link 0x200000 0x200001
+yp_link 0x200000 0x200003
+zp_link 0x200000 0x200009
+END
+node=0
+rc 'opensm torus-2QoS' 0 timeout 60 "$WEFT" run -F torus --node 0 -- opensm -o -Q -R torus-2QoS,no_fallback \
+	--torus_config "$T/torus.conf" -f "$T/torus-2QoS"
+ok 'torus-2QoS: SUBNET UP' up torus-2QoS
+rc 'down' 0 "$WEFT" down -F torus
+node=H0
+rc 'opensm -Q' 0 on opensm -o -Q -f "$T/qos"
+ok 'opensm -Q: SUBNET UP' up qos
+same 'opensm -Q: errors' '' "$(errors qos)"
+
+# ---- two subnet managers ----
+printf 'sminfo_polling_timeout 100\npolling_retry_number 2\nperfmgr TRUE\n' >"$T/opensm.conf"
+"$WEFT" run -F lab --node H0 -- opensm -F "$T/opensm.conf" -p 5 -f "$T/master" >/dev/null 2>&1 &
+SM=$!
+until_ok 'opensm: SUBNET UP' up master
+"$WEFT" run -F lab --node H1 -- opensm -F "$T/opensm.conf" -p 3 -f "$T/second" >/dev/null 2>&1 &
+STANDBY=$!
+until_ok 'the second stands by' grep -q 'Entering STANDBY' "$T/second"
+says 'sm lid 1 .*priority 5 state 3 SMINFO_MASTER' sminfo
+says 'SMINFO_STANDBY' 'sminfo 2'
+
+# ---- the subnet administrator ----
+rc 'saquery' 0 on saquery NR
+same 'NodeRecords' $NODES "$(lines 'NodeRecord dump')"
+says 'dlid\.*2' 'saquery PR --src-to-dst 1:2'
+rc 'osmtest' 0 on osmtest -f c -i "$T/inventory"
+ok 'osmtest: PASS' grep -q 'TEST "Create Inventory" PASS' "$T/out"
+
+# ---- the diags ----
+rc ibhosts 0 on ibhosts
+same 'ibhosts' $HOSTS "$(lines '^Ca')"
+rc ibswitches 0 on ibswitches
+same 'ibswitches' $SWITCHES "$(lines '^Switch')"
+rc ibnodes 0 on ibnodes
+same 'ibnodes' $NODES "$(lines '^[CS]')"
+rc ibrouters 0 on ibrouters
+same 'ibrouters' '' "$(cat "$T/out")"
+rc ibnetdiscover 0 on ibnetdiscover
+same 'ibnetdiscover: adapters' $HOSTS "$(lines '^Ca')"
+same 'ibnetdiscover: switches' $SWITCHES "$(lines '^Switch')"
+cp "$T/out" "$T/discovered"
+rc 'what it prints is a topology' 0 "$WEFT" topo "$T/discovered"
+same 'with all its nodes' $NODES "$(lines '^ *[0-9]')"
+rc iblinkinfo 0 on iblinkinfo
+same 'iblinkinfo: ends of links' 48 "$(lines '/ *LinkUp)')"
+rc 'ibqueryerrors' 0 on ibqueryerrors
+rc ibidsverify 0 on ibidsverify
+says 'LID start 0x1 end 0x1' ibaddr
+says 'State: Active' ibstat
+says 'ACTIVE' ibstatus
+says '22 valid lids dumped' 'ibroute 20'
+says 'lid 9-9 "H8"' 'ibtracert 1 9'
+says 'PortXmitPkts' 'perfquery 20 1'
+says 'NumPorts:\.*8' 'smpquery nodeinfo 20'
+says 'LinkState:\.*Active' 'smpquery portinfo 1 1'
+says 'LinearFdbCap' 'smpquery switchinfo 20'
+says 'leaf' 'smpquery nodedesc 20'
+says '64 pkeys capacity' 'smpquery pkeys 1'
+says 'SL2VL table' 'smpquery sl2vl 20'
+says 'WEIGHT' 'smpquery vlarb 20 1'
+says 'SMP status: 0x8000' 'smpdump -D 0 17'
+says 'PhysLinkState:\.*LinkUp' 'ibportstate 20 1'
+says 'H15' dump_lfts
+says '22 valid lids dumped' dump_fts
+rc dump_mfts 0 on dump_mfts
+rc 'nobody answers for congestion control' 255 on ibccquery CongestionInfo 20
+rc 'or for a vendor' 255 on vendstat -N 20
+node=H1
+"$WEFT" run -F lab --node H2 -- ibsysstat -S >/dev/null 2>&1 &
+SERVER=$!
+until_ok 'ibsysstat answers' on ibsysstat 3 ping
+kill $SERVER
+"$WEFT" run -F lab --node H2 -- ibping -S >/dev/null 2>&1 &
+SERVER=$!
+until_ok 'ibping answers' on ibping -c 1 3
+kill $SERVER
+
+# ---- links and subnet managers that go ----
+rc 'a link goes' 0 "$WEFT" topo -F lab --do 'Unlink "H9"[1]'
+until_ok 'and the master has seen it' sh -c \
+	"'$WEFT' run -F lab --node H1 -- saquery NR | grep -c 'NodeRecord dump' | grep -q '^21$'"
+rc 'it comes back' 0 "$WEFT" topo -F lab --do 'ReLink "H9"[1]'
+kill -9 $SM
+until_ok 'the second is the master' grep -q 'Entering MASTER' "$T/second"
+until_ok 'and has brought it up' up second
+says 'sm lid 2 .*SMINFO_MASTER' sminfo
+kill -9 $STANDBY
+SM='' STANDBY=''
+until_ok 'after both the built-in one is back' sh -c \
+	"'$WEFT' run -F lab --node H1 -- sminfo | grep -q 'sm lid 17 .*SMINFO_MASTER'"
+same 'all links are ACTIVE' "$("$WEFT" topo -F lab --json | grep -c '"link": true')" \
+	"$("$WEFT" topo -F lab --json | grep -A1 '"state": "ACTIVE"' | grep -c '"link": true')"
+finish
