@@ -41,7 +41,13 @@ def cell(s):
     return f"{short(s['median'])} ({short(s['min'])}-{short(s['max'])})" if s else "-"
 
 
-def size_name(size):
+def less_is_better(result):
+    return result["unit"] in ("us", "s")
+
+
+def row_name(result, size):
+    if "row_unit" in result:
+        return f"{size} {result['row_unit']}"
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"
@@ -53,7 +59,7 @@ def table(result):
     sides = result["sides"]
     weft = result["weft"]
     others = [s for s in sides if s != weft]
-    better = "below 1 is better" if result["unit"] == "us" else "above 1 is better"
+    better = "below 1 is better" if less_is_better(result) else "above 1 is better"
     head = [f"{result['unit']}"] + sides + [f"{weft} / {s}" for s in others]
     lines = [f"### {result['name']}", "",
              f"{result['what']}; median (least-greatest) of {result['rounds']} rounds; spin round "
@@ -61,7 +67,7 @@ def table(result):
              "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for size in result["sizes"]:
         values = result["values"][str(size)]
-        row = [size_name(size)] + [cell(spread(values[s])) for s in sides]
+        row = [row_name(result, size)] + [cell(spread(values[s])) for s in sides]
         row += [cell(ratios(values[weft], values[s])) for s in others]
         lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines)
@@ -77,8 +83,8 @@ def verdict(result):
             if before not in values:
                 continue
             pair = [values[side], values[before]]
-            s = ratios(*(pair if result["unit"] == "us" else reversed(pair)))
-            lines.append(f"against: {result['name']}, {side}, {size_name(size)}: {cell(s)}")
+            s = ratios(*(pair if less_is_better(result) else reversed(pair)))
+            lines.append(f"against: {result['name']}, {side}, {row_name(result, size)}: {cell(s)}")
     return "\n".join(lines)
 
 
@@ -121,7 +127,7 @@ def draw(folder, result):
             f.write("\n\n")
             plots.append(f"'{base}.dat' index {index} using 1:2:3:4 with yerrorlines "
                          f"title '{side}' noenhanced")
-    unit = "us, one way" if result["unit"] == "us" else "GB/s"
+    unit = {"us": "us, one way", "s": "s"}.get(result["unit"], "GB/s")
     script = (f"set terminal svg size 800,500\nset output '{base}.svg'\nset logscale xy\n"
               f"set logscale x 2\nset key left top\nset xlabel 'bytes'\nset ylabel '{unit}'\n"
               f"set title '{result['name']}' noenhanced\nset grid\nplot " + ", ".join(plots))

@@ -27,15 +27,15 @@ def parent_and_state(pid):
     return int(after_name[1]), after_name[0]
 
 
-def children(parent=None, zombies=False):
-    """Pids of the children of a process, by default our own: the live ones or the zombies."""
+def children(parent=None):
+    """Pids of the live children of a process, by default our own."""
     parent = parent or os.getpid()
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         who = parent_and_state(int(name))
-        if who and who[0] == parent and (who[1] == "Z") == zombies:
+        if who and who[0] == parent and who[1] != "Z":
             found.append(int(name))
     return found
 
@@ -61,12 +61,19 @@ class Reaper(threading.Thread):
 
     def run(self):
         while not self.stopped.wait(0.01):
-            for pid in children(zombies=True):
-                if pid not in self.keep:
-                    try:
-                        os.waitpid(pid, os.WNOHANG)
-                    except ChildProcessError:
-                        pass
+            while self.reap_one():
+                pass
+
+    def reap_one(self):
+        """False: none has ended, or the first that has is to be kept."""
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if not ended or ended.si_pid in self.keep:
+                return False
+            os.waitpid(ended.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        return True
 
     def stop(self):
         self.stopped.set()

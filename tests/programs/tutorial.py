@@ -14,6 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, 'tools'))
+
+import pair  # noqa: E402
+
 NEEDED = ['opensm', 'ibstat', 'saquery']
 SECONDS = 60
 
@@ -55,6 +60,10 @@ def main():
                    WEFT_RUNTIME_DIR=home + '/run', OSM_CACHE_DIR=home, OSM_TMP_DIR=home)
         env.pop('WEFT_FABRIC', None)
         env.pop('WEFT_NODE', None)
+        runtime = pair.sanitizer_runtime(build)
+        if runtime:
+            env.update(LD_PRELOAD=runtime,
+                       ASAN_OPTIONS='detect_leaks=0:verify_asan_link_order=0')
         os.mkdir(home + '/run', 0o700)
         failed = 0
         try:

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * NodeInfo by a directed route of no hops, window requests under way, through libibumad: what a MAD
+ * to a port and its answer take.  Any libibumad, and so any subnet behind it, will do.
+ *
+ * usage: umad_lat WINDOW COUNT       prints: the average, the median in us of one MAD (all of a
+ *                                    window take as long as one, divided by the window)
+ */
+#include <endian.h>
+#include <infiniband/umad.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/pin.h"
+
+enum {
+	MAD = 256,
+	CLASS = 0x81, /* directed route */
+	GET = 1,
+	NODE_INFO = 0x11,
+	PERMISSIVE = 0xffff,
+	TIMEOUT_MS = 1000,
+	RETRIES = 2,
+	GROUP = 100, /* answers that are timed together */
+};
+
+static void die(const char *what, int rc)
+{
+	printf("%s: %d\n", what, rc);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void send_one(int port, int agent, uint8_t *umad, uint32_t tid)
+{
+	uint8_t *mad = umad_get_mad(umad);
+	uint64_t be = htobe64(tid);
+	int rc;
+
+	memset(mad, 0, MAD);
+	mad[0] = 1;     /* base version */
+	mad[1] = CLASS; /* hop count and pointer 0 */
+	mad[2] = 1;
+	mad[3] = GET;
+	memcpy(mad + 8, &be, sizeof be);
+	mad[17] = NODE_INFO;
+	memset(mad + 32, 0xff, 4); /* DrSLID, DrDLID */
+	umad_set_addr(umad, PERMISSIVE, 0, 0, 0);
+	rc = umad_send(port, agent, umad, MAD, TIMEOUT_MS, RETRIES);
+	if (rc)
+		die("umad_send", rc);
+}
+
+static void receive_one(int port, uint8_t *umad)
+{
+	int len = MAD, rc = umad_recv(port, umad, &len, TIMEOUT_MS * (RETRIES + 2));
+
+	if (rc < 0 || umad_status(umad))
+		die("umad_recv", rc < 0 ? rc : umad_status(umad));
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int main(int argc, char **argv)
+{
+	int window = argc == 3 ? atoi(argv[1]) : 0, count = argc == 3 ? atoi(argv[2]) : 0;
+	int groups = (count + GROUP - 1) / GROUP, port, agent;
+	double *us, sum = 0;
+	uint32_t tid = 1;
+	uint8_t *umad;
+
+	if (window < 1 || count < 1) {
+		printf("usage: umad_lat WINDOW COUNT\n");
+		return 2;
+	}
+	pin(0);
+	umad_init();
+	umad = umad_alloc(1, umad_size() + MAD);
+	us = calloc(groups, sizeof *us);
+	port = umad_open_port(NULL, 0);
+	if (port < 0 || !umad || !us)
+		die("umad_open_port", port);
+	agent = umad_register(port, CLASS, 1, 0, NULL);
+	if (agent < 0)
+		die("umad_register", agent);
+	for (int i = 0; i < window; i++)
+		send_one(port, agent, umad, tid++);
+	for (int g = 0; g < groups; g++) {
+		uint64_t began = now_ns();
+
+		for (int i = 0; i < GROUP; i++) {
+			receive_one(port, umad);
+			send_one(port, agent, umad, tid++);
+		}
+		us[g] = (now_ns() - began) / 1000.0 / GROUP;
+		sum += us[g];
+	}
+	qsort(us, groups, sizeof *us, by_value);
+	printf("%.3f %.3f\n", sum / groups, us[groups / 2]);
+	umad_close_port(port);
+	return 0;
+}
