@@ -214,11 +214,11 @@ static int add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr
 
 	if (!r->kind->client)
 		return rc;
-	peer_show();
 	if (rc) {
 		mr_peer_abandon(r);
 		return rc;
 	}
+	peer_show(); /* there may be no segment before */
 	rc = mr_peer_live(*out);
 	if (rc)
 		hca_mr_dereg(*out);
