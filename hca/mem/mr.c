@@ -296,7 +296,7 @@ static void hide(struct hca_mr *mr)
 	mr->parted = withdraw_soon(mr);
 	mr->withdrawn = true;
 	if (!mr->parted)
-		table_hold_mr(mr->index);
+		table_hold_mr(mr);
 	pd_pass_landers(mr->pd);
 	peers_sweep();
 }
@@ -401,7 +401,7 @@ static void become(struct hca_mr *mr, const struct mr_region *r, struct hca_pd *
 static void take_off(struct hca_mr *mr)
 {
 	withdraw(mr);
-	table_hold_mr(mr->index);
+	table_hold_mr(mr);
 	pd_pass_landers(mr->pd);
 }
 
