@@ -29,9 +29,9 @@ static bool read_text(char *to, const char *from, size_t room)
 {
 	size_t n = 0;
 
-	while (n < room - 1 && from[n] > ' ' && from[n] < 127 && from[n] != '/')
+	memcpy(to, from, room - 1); /* what is checked can change there no more */
+	while (n < room - 1 && to[n] > ' ' && to[n] < 127 && to[n] != '/')
 		n++;
-	memcpy(to, from, n);
 	to[n] = '\0';
 	return n && strcmp(to, ".") && strcmp(to, "..");
 }
