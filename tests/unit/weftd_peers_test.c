@@ -13,6 +13,7 @@
 
 #include "daemon/peer_stats.h"
 #include "daemon/process.h"
+#include "peermem/stats.h"
 
 enum { LOOKS = 20000 };
 
@@ -20,9 +21,9 @@ static struct process process;
 static struct server server = {.processes = &process};
 static atomic_bool over;
 
-static void show(const char *name)
+static void show(unsigned entry, const char *name)
 {
-	struct seg_peer *p = process.seg->peer;
+	struct seg_peer *p = &process.seg->peer[entry];
 
 	memcpy(p->name, name, strlen(name) + 1);
 	atomic_store(&p->shown, 1);
@@ -60,10 +61,10 @@ static void names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		show(bad[i]);
+		show(0, bad[i]);
 		assert_int_equal(shown(), 0);
 	}
-	show("a");
+	show(0, "a");
 	assert_int_equal(shown(), 1);
 }
 
@@ -84,13 +85,30 @@ static void names_that_change(void **state)
 	bool good = true;
 
 	(void)state;
-	show("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
+	show(0, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
 	assert_int_equal(pthread_create(&t, NULL, change, NULL), 0);
 	for (unsigned i = 0; i < LOOKS && good; i++)
 		good = all_are_names();
 	atomic_store(&over, true);
 	pthread_join(t, NULL);
 	assert_true(good);
+}
+
+static void comes_again(void **state)
+{
+	json_t *all, *one;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		show(i, "again");
+		atomic_store(&process.seg->peer[i].count[0], 2);
+	}
+	all = peer_stats_status(&server);
+	assert_int_equal(json_array_size(all), 1);
+	one = json_array_get(all, 0);
+	assert_int_equal(json_integer_value(json_object_get(one, "processes")), 1);
+	assert_int_equal(json_integer_value(json_object_get(one, peer_stat_name(1))), 6);
+	json_decref(all);
 }
 
 static int begin(void **state)
@@ -106,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
 		cmocka_unit_test(names_that_change),
+		cmocka_unit_test(comes_again),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
