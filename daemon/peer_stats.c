@@ -17,7 +17,8 @@ enum { NAMES_MAX = 256, NAME_ROOM = 64, VERSION_ROOM = 16 };
 /* What all clients of a name counted. */
 struct peer_total {
 	char name[NAME_ROOM], version[VERSION_ROOM];
-	uint32_t processes; /* that live and have one */
+	uint32_t processes;         /* that live and have one */
+	const struct process *last; /* of those; the client may have come there several times */
 	uint64_t count[PEER_STATS];
 	struct peer_total *next; /* in the order in which they came */
 };
@@ -29,9 +30,9 @@ static bool read_text(char *to, const char *from, size_t room)
 {
 	size_t n = 0;
 
-	while (n < room - 1 && from[n] > ' ' && from[n] < 127 && from[n] != '/')
+	memcpy(to, from, room - 1); /* what is checked can change there no more */
+	while (n < room - 1 && to[n] > ' ' && to[n] < 127 && to[n] != '/')
 		n++;
-	memcpy(to, from, n);
 	to[n] = '\0';
 	return n && strcmp(to, ".") && strcmp(to, "..");
 }
@@ -52,7 +53,15 @@ static struct peer_total *find(struct peer_total **list, const char *name)
 	return *at;
 }
 
-static void add_entry(struct peer_total **list, const struct seg_peer *p, bool lives)
+static void count_process(struct peer_total *t, const struct process *p)
+{
+	t->processes += p != t->last;
+	t->last = p;
+}
+
+/* Of a process that lives; NULL: of one that has ended. */
+static void add_entry(
+	struct peer_total **list, const struct seg_peer *p, const struct process *living)
 {
 	struct peer_total *t;
 	char name[NAME_ROOM];
@@ -64,7 +73,8 @@ static void add_entry(struct peer_total **list, const struct seg_peer *p, bool l
 	if (!t)
 		return;
 	read_text(t->version, p->version, sizeof t->version);
-	t->processes += lives;
+	if (living)
+		count_process(t, living);
 	for (int i = 0; i < PEER_STATS; i++)
 		t->count[i] += atomic_load_explicit(&p->count[i], memory_order_relaxed);
 }
@@ -72,7 +82,7 @@ static void add_entry(struct peer_total **list, const struct seg_peer *p, bool l
 static void add_process(struct peer_total **list, const struct process *p, bool lives)
 {
 	for (int i = 0; i < SEG_PEERS; i++)
-		add_entry(list, &p->seg->peer[i], lives);
+		add_entry(list, &p->seg->peer[i], lives ? p : NULL);
 }
 
 static void copy_total(struct peer_total **list, const struct peer_total *from)

@@ -45,6 +45,7 @@ static int tell_hca(struct peer_region *r, struct peer_guest *g)
 	lock_drop(&r->lock);
 	rc = r->request.revoke(r);
 	lock_take(&r->lock);
+	r->still_used = rc;
 	g->roles &= ~PEER_REVOKES;
 	if (rc)
 		peer_count(&r->client->stats, PEER_DEADLOCKS, 1);
@@ -52,12 +53,21 @@ static int tell_hca(struct peer_region *r, struct peer_guest *g)
 	return rc;
 }
 
+/* The HCA could not end all access.  (Before it lets a region be dropped it has.) */
+static bool is_still_used(const struct peer_region *r)
+{
+	return r->state == PEER_DEAD && r->still_used;
+}
+
 /* Ends all access. */
 static int revoke_and_wait(struct peer_region *r, struct peer_guest *g)
 {
-	const int rc = r->state == PEER_LIVE ? tell_hca(r, g) : 0;
+	int rc = r->state == PEER_LIVE || is_still_used(r) ? tell_hca(r, g) : 0;
 
-	return rc ? rc : peer_await(r, PEER_REVOKES | PEER_OP);
+	if (!rc)
+		rc = peer_await(r, PEER_REVOKES | PEER_OP);
+	/* Another thread may have told it meanwhile. */
+	return !rc && is_still_used(r) ? -ETIMEDOUT : rc;
 }
 
 static int give_pages_back(struct peer_region *r, struct peer_guest *g)

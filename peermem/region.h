@@ -31,9 +31,10 @@ struct peer_request {
 	bool writable;         /* by anyone */
 	struct device *device; /* for dma_map */
 	/*
-	 * Takes the region's key away, so that nothing new begins.  Called once, in whatever thread
-	 * the client took the memory away, without a lock.  It does not wait for who entered, only
-	 * for others that use the memory.  0; -ETIMEDOUT: some still do, which it logged.
+	 * Takes the region's key away, so that nothing new begins.  Called in whatever thread the
+	 * client took the memory away, without a lock.  It does not wait for who entered, only for
+	 * others that use the memory.  0; -ETIMEDOUT: some still do, which it logged, and it is
+	 * called again, maybe by several, when the client asks again.
 	 */
 	int (*revoke)(struct peer_region *r);
 	void *of; /* the HCA's */
@@ -50,8 +51,9 @@ struct peer_region {
 	_Atomic uint32_t changes; /* counts what may be waited for */
 	unsigned waiting;         /* threads that sleep on it */
 	enum peer_state state;
-	unsigned done; /* enum peer_done */
-	bool failed;   /* taken away too early: will not become live */
+	unsigned done;   /* enum peer_done */
+	bool failed;     /* taken away too early: will not become live */
+	bool still_used; /* revoke failed */
 	struct peer_guest *guests;
 	struct peer_guest maker;
 	void *context; /* the client's */

@@ -214,11 +214,11 @@ static int add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr
 
 	if (!r->kind->client)
 		return rc;
-	peer_show();
 	if (rc) {
 		mr_peer_abandon(r);
 		return rc;
 	}
+	peer_show(); /* there may be no segment before */
 	rc = mr_peer_live(*out);
 	if (rc)
 		hca_mr_dereg(*out);
@@ -296,7 +296,7 @@ static void hide(struct hca_mr *mr)
 	mr->parted = withdraw_soon(mr);
 	mr->withdrawn = true;
 	if (!mr->parted)
-		table_hold_mr(mr->index);
+		table_hold_mr(mr);
 	pd_pass_landers(mr->pd);
 	peers_sweep();
 }
@@ -401,7 +401,7 @@ static void become(struct hca_mr *mr, const struct mr_region *r, struct hca_pd *
 static void take_off(struct hca_mr *mr)
 {
 	withdraw(mr);
-	table_hold_mr(mr->index);
+	table_hold_mr(mr);
 	pd_pass_landers(mr->pd);
 }
 

@@ -41,11 +41,11 @@ static int end_use(struct hca_mr *mr)
 	atomic_compare_exchange_strong_explicit(&proc_seg()->mr[mr->index].key, &key, 0,
 		memory_order_seq_cst, memory_order_relaxed);
 	if (!wait_for_users(mr)) {
-		table_hold_mr(mr->index);
+		table_hold_mr(mr);
 		return -ETIMEDOUT;
 	}
 	pd_land_all(mr->pd);
-	table_hold_mr(mr->index);
+	table_hold_mr(mr);
 	if (!wait_for_users(mr)) /* the agent of ours may have found it by a window */
 		return -ETIMEDOUT;
 	pd_pass_landers(mr->pd);

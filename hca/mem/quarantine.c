@@ -80,7 +80,7 @@ bool quarantine_add(struct hca_mr *mr, struct late *late, bool place)
 		q->place.hi = mr->hi;
 	}
 	late->n = 0;
-	table_hold_mr(mr->index);
+	table_hold_mr(mr);
 	place_add(&q->place, &kind);
 	count(q, 1);
 	return true;

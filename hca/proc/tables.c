@@ -200,11 +200,14 @@ void table_del_mr(uint32_t index)
 	del(&mrs, index);
 }
 
-void table_hold_mr(uint32_t index)
+void table_hold_mr(struct hca_mr *mr)
 {
 	static struct hca_mr nothing; /* its key is none */
+	void *found = mr;
 
-	atomic_store_explicit(&mrs.slot[index], &nothing, memory_order_release);
+	/* A client's callback may come when quarantine has given the entry to another. */
+	atomic_compare_exchange_strong_explicit(
+		&mrs.slot[mr->index], &found, &nothing, memory_order_acq_rel, memory_order_relaxed);
 }
 
 void table_return_mr(struct hca_mr *mr)

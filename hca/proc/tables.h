@@ -33,8 +33,8 @@ int table_add_srq(struct hca_srq *srq, uint32_t *srqn);
 
 void table_del_cq(uint32_t index);
 void table_del_mr(uint32_t index);
-/* The entry stays taken, with nothing in it, until table_del_mr(). */
-void table_hold_mr(uint32_t index);
+/* Its entry, if that is its own still, stays taken, with nothing in it, until table_del_mr(). */
+void table_hold_mr(struct hca_mr *mr);
 /* ... or until it is put back. */
 void table_return_mr(struct hca_mr *mr);
 void table_del_qp(uint32_t index);

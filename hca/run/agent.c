@@ -14,6 +14,7 @@
 #include "hca/api/hca.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/persist.h"
+#include "hca/exec/resolve.h"
 #include "hca/exec/word.h"
 #include "hca/obj/mr.h"
 #include "hca/obj/pd.h"
@@ -143,11 +144,16 @@ static struct hca_mr *region_of(uint32_t key, uint32_t pd)
 	return mr && key && mr->key == key && mr->pd->handle == pd ? mr : NULL;
 }
 
-/* A window is bound by whoever executes, in the segment; its region bounds what that can mean. */
+/*
+ * A window is bound by whoever executes, in the segment; its region bounds what that can mean.  One
+ * that was bound while that was deregistered leads nowhere.
+ */
 static struct hca_mr *window_allows(
 	const struct seg_mr *s, const struct agent_piece *p, uint32_t pd, unsigned right)
 {
-	struct hca_mr *mr = region_of(s->under, pd);
+	const uint32_t under = s->under;
+	const bool stands = mr_has_key(seg_mr_of(proc_seg(), under), under);
+	struct hca_mr *mr = stands ? region_of(under, pd) : NULL;
 	bool ok = s->flags & MR_WINDOW && mr && mr->access & IBV_ACCESS_MW_BIND &&
 		  s->access & right && covers(s->addr, s->length, p) &&
 		  covers(mr->addr, mr->length, p);

@@ -406,23 +406,41 @@ static void while_killed(void)
 
 /* ---- a forked child ---- */
 
+/* A PD of the parent, and no daemon to be asked. */
+static void without_fabric(struct ibv_pd *pd)
+{
+	const unsigned releases = peer_device.releases;
+	const char *dir = getenv("WEFT_RUNTIME_DIR");
+	char *kept = dir ? strdup(dir) : NULL;
+
+	setenv("WEFT_RUNTIME_DIR", "/proc/none", 1);
+	CHECK(ibv_reg_mr(pd, peer_device.addr, SIZE, ALL) == NULL);
+	CHECK_EQ(peer_device.releases, releases + 1);
+	if (kept)
+		setenv("WEFT_RUNTIME_DIR", kept, 1);
+	else
+		unsetenv("WEFT_RUNTIME_DIR");
+	free(kept);
+}
+
 static void child(struct ibv_mr *mr)
 {
 	const struct peer_device before = peer_device;
 	struct ibv_context *ctx;
 	struct ibv_mr *own;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = mr->pd;
 
 	CHECK_EQ(peer_device_take(before.last), 0);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK_EQ(peer_device.unmaps, before.unmaps);
 	CHECK_EQ(peer_device.releases, before.releases);
+	without_fabric(pd);
 	ctx = vp_open();
 	pd = ibv_alloc_pd(ctx);
 	own = ibv_reg_mr(pd, peer_device.addr, SIZE, ALL);
 	CHECK(own != NULL);
 	CHECK_EQ(peer_device_take(peer_device.last), 0);
-	CHECK_EQ(peer_device.unmaps, before.unmaps + 1);
+	CHECK_EQ(peer_device.unmaps, before.unmaps + 2);
 	CHECK_EQ(ibv_dereg_mr(own), 0);
 	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 	CHECK_EQ(ibv_close_device(ctx), 0);

@@ -33,6 +33,7 @@ enum { ADDR = 0x7000000, LENGTH = 0x2000 };
 static void *handle;
 static struct peer_region *region;
 static unsigned revoked;
+static int revoke_answer;
 static int answer; /* of the callback */
 static sem_t asleep, go;
 
@@ -70,7 +71,7 @@ static int count_revoked(struct peer_region *r)
 {
 	assert_false(peer_region_is_live(r));
 	revoked++;
-	return 0;
+	return revoke_answer;
 }
 
 static int make(struct peer_region **r)
@@ -96,6 +97,7 @@ static int begin(void **state)
 	(void)state;
 	fake_reset();
 	revoked = 0;
+	revoke_answer = 0;
 	answer = -1;
 	peer_time_use(&telling);
 	sem_init(&asleep, 0, 0);
@@ -838,6 +840,22 @@ static int remove_log(void **state)
 	return unlink(log_file);
 }
 
+/* Asked again, the client hears no sooner that the memory is free. */
+static void somebody_still_uses_it(void **state)
+{
+	(void)state;
+	handle = fake_E.open("fake", 0);
+	region = live();
+	for (int i = 0; i < 3; i++) {
+		revoke_answer = i < 2 ? -ETIMEDOUT : 0;
+		invalidate_here();
+		assert_int_equal(answer, revoke_answer);
+		assert_string_equal(fake_calls(), i < 2 ? "" : "up");
+	}
+	assert_int_equal(revoked, 3);
+	assert_int_equal(peer_region_drop(region), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -850,6 +868,7 @@ int main(void)
 		TEST(other_thread_waits_for_undone),
 		TEST(registration_that_waits_for_its_callback),
 		TEST(live_and_dead),
+		TEST(somebody_still_uses_it),
 		TEST(all_generations_call_alike),
 		TEST(second_caller_waits_for_the_first),
 		TEST(operations_end_first),
