@@ -42,14 +42,14 @@ static void give_place(struct ufile *f, uint64_t bytes)
 	f->all->bytes -= bytes;
 }
 
-bool urecv_promise(struct ufile *f)
+bool urecv_promise(struct ufile *f, uint64_t bytes)
 {
-	return take_place(f, UMAD_MAD_COST);
+	return take_place(f, bytes);
 }
 
-void urecv_release(struct ufile *f)
+void urecv_release(struct ufile *f, uint64_t bytes)
 {
-	give_place(f, UMAD_MAD_COST);
+	give_place(f, bytes);
 }
 
 static uint64_t cost(const struct uheld *h)

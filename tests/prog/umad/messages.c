@@ -135,9 +135,35 @@ static void by_the_program(void)
 	quiet(fd);
 }
 
+/* Those that nobody answers have a limit, all together: who writes more hears of it. */
+static void unanswered(void)
+{
+	enum { BIG = 4 << 20, MOST = 64 << 20 };
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(fd, 1), tid = 0;
+	struct umad_hdr *out = calloc(1, sizeof *out + BIG);
+	ssize_t whole = sizeof *out + BIG, n;
+
+	T_CHECK(out);
+	do {
+		struct packet first = request(sender, SA, tid++);
+
+		first.hdr.retries = 1000;
+		fill(out, &first);
+		n = umad_file_write(fd, out, whole);
+	} while (n == whole && tid <= MOST / BIG);
+	T_EQUAL(n, -ENOBUFS);
+	T_EQUAL(umad_file_write(fd, out, whole), -ENOBUFS); /* and not that it is a duplicate */
+	T_CHECK(umad_status("bytes_kept") >= MOST - BIG && umad_status("bytes_kept") <= MOST);
+	close(fd);
+	await_status("bytes_kept", 0);
+	free(out);
+}
+
 const struct test_case message_cases[] = {
 	{"there_and_back", there_and_back},
 	{"many", many},
 	{"by_the_program", by_the_program},
+	{"unanswered", unanswered},
 	{0},
 };
