@@ -244,6 +244,24 @@ static void passed(void)
 	quiet(b.fd);
 }
 
+/* Who has a connection to a weftd that is gone takes a file of its successor. */
+static void passed_anew(void)
+{
+	struct both old = open_both(0), b = {.sender = 0, .server = 1};
+	struct t_child child;
+	int pair[2];
+
+	kill_weftd();
+	T_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	t_fork(&child, pass_on, &pair[1]);
+	b.fd = receive_fd(pair[0]);
+	T_EQUAL(umad_file_wait(b.fd, 0), -ETIMEDOUT);
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+	T_EQUAL(umad_file_register(old.fd, &(struct umad_agent){.qpn = 1}), -EPIPE);
+	t_kill(&child);
+}
+
 /* ---- lanes ---- */
 
 enum { THREADS = 32, LANES = 16 };
@@ -382,6 +400,7 @@ const struct test_case hand_on_cases[] = {
 	{"read_after_exec", read_after_exec},
 	{"closed_behind", closed_behind},
 	{"passed", passed},
+	{"passed_anew", passed_anew},
 	{"threads_join", threads_join},
 	{"lanes_of_one", lanes_of_one},
 	{"killed", killed},
