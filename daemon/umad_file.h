@@ -99,6 +99,7 @@ enum umad_drop {
 
 enum {
 	UMAD_FILE_MADS = 200000,   /* received ones that a file keeps beside its ring */
+	UMAD_FILE_SURE = 256,      /* so many it keeps whatever the others do */
 	UMAD_ALL_BYTES = 64 << 20, /* of them, and of sends under way, in all files */
 	UMAD_MAD_COST = UMAD_HDR_SIZE + MAD_SIZE, /* of one, at least */
 };
