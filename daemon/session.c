@@ -38,6 +38,12 @@ static void end(struct server *s, struct session *c)
 		process_died(s, p);
 }
 
+static void close_own(const struct reply *r)
+{
+	for (int i = 0; i < r->n_own; i++)
+		close(r->own[i]);
+}
+
 /* Sends a reply; false if the connection has to go. */
 static bool answer(struct server *s, struct session *c, const struct proto_head *q, struct reply *r,
 	int status)
@@ -54,8 +60,7 @@ static bool answer(struct server *s, struct session *c, const struct proto_head 
 		out.n_fds = r->n_fds;
 	}
 	ret = proto_send(c->sock.fd, &out);
-	for (int i = 0; i < r->n_own; i++)
-		close(r->own[i]);
+	close_own(r);
 	if (ret == -EAGAIN || ret == -ENOBUFS)
 		server_refuse(s, REF_NOT_READING);
 	return ret == 0;
@@ -68,10 +73,10 @@ static bool handle(struct server *s, struct session *c, struct proto_in *in)
 	int status = request_handle(s, c, in, &r);
 
 	proto_close(in);
-	if (status > 0)
-		return false;
-	if (!in->head.cookie)
-		return true;
+	if (status > 0 || !in->head.cookie) {
+		close_own(&r);
+		return status <= 0;
+	}
 	return answer(s, c, &in->head, &r, status);
 }
 

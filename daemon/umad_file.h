@@ -40,6 +40,7 @@ struct uflight {
 	struct uflight *next, **link; /* of the file */
 	struct umad_hdr hdr;          /* as it was written */
 	uint64_t hash;                /* in the page's table, if listed */
+	uint64_t bytes;               /* that it is charged */
 	uint16_t lane;
 	bool listed;
 };
@@ -98,7 +99,8 @@ enum umad_drop {
 
 enum {
 	UMAD_FILE_MADS = 200000,   /* received ones that a file keeps beside its ring */
-	UMAD_ALL_BYTES = 64 << 20, /* of them, in all files */
+	UMAD_FILE_SURE = 256,      /* so many it keeps whatever the others do */
+	UMAD_ALL_BYTES = 64 << 20, /* of them, and of sends under way, in all files */
 	UMAD_MAD_COST = UMAD_HDR_SIZE + MAD_SIZE, /* of one, at least */
 };
 

@@ -10,7 +10,11 @@
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
 
-enum { LANES_MAX = 4096, LANE_NUMBERS = 1 << 16 };
+enum {
+	LANES_MAX = 4096,  /* of a file */
+	LANES_OF_ONE = 16, /* for one connection: they end all at once, and each end takes time */
+	LANE_NUMBERS = 1 << 16,
+};
 
 _Static_assert(LANE_NUMBERS <= 1 << (64 - TIDS_LANE_SHIFT), "a transaction has room for a lane");
 
@@ -51,13 +55,22 @@ static void enlist(struct ulane *l, struct session *c)
 	c->lanes = l;
 }
 
+static unsigned lanes_of(const struct session *c, const struct ufile *f)
+{
+	unsigned n = 0;
+
+	for (const struct ulane *l = c->lanes; l; l = l->session_next)
+		n += l->file == f;
+	return n;
+}
+
 int ulane_make(struct ufile *f, struct session *c, struct ulane **out, int *fd)
 {
 	struct ulane *l;
 	void *mem;
 	int ret;
 
-	if (f->n_lanes >= LANES_MAX)
+	if (f->n_lanes >= LANES_MAX || lanes_of(c, f) >= LANES_OF_ONE)
 		return -EMFILE;
 	l = calloc(1, sizeof *l);
 	if (!l)

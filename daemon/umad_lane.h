@@ -6,7 +6,8 @@
 
 /*
  * A lane for the process at the other end of c, whose end ends it.  *fd: its memory, the caller's.
- * -EMFILE: the file has as many as it can have; -ENOMEM and what memfd_create(2) answers.
+ * -EMFILE: the file, or c of it, has as many as it can have; -ENOMEM and what memfd_create(2)
+ * answers.
  */
 int ulane_make(struct ufile *f, struct session *c, struct ulane **out, int *fd);
 

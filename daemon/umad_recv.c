@@ -19,6 +19,13 @@ static struct ring_ref ring_of(const struct ufile *f)
 
 /* ---- what is kept for programs ---- */
 
+/* Programs that do not read take all that there is, but not from others their first few MADs. */
+static bool has_bytes(const struct ufile *f, uint64_t bytes)
+{
+	return f->all->bytes + bytes <= UMAD_ALL_BYTES ||
+	       (bytes == UMAD_MAD_COST && f->places < UMAD_FILE_SURE);
+}
+
 /* Takes a place and so many bytes, or counts why there is none. */
 static bool take_place(struct ufile *f, uint64_t bytes)
 {
@@ -26,7 +33,7 @@ static bool take_place(struct ufile *f, uint64_t bytes)
 
 	if (f->places >= UMAD_FILE_MADS)
 		all->drops[UMAD_DROP_UNREAD]++;
-	else if (all->bytes + bytes > UMAD_ALL_BYTES)
+	else if (!has_bytes(f, bytes))
 		all->drops[UMAD_DROP_ALL_UNREAD]++;
 	else {
 		f->places++;
@@ -42,14 +49,14 @@ static void give_place(struct ufile *f, uint64_t bytes)
 	f->all->bytes -= bytes;
 }
 
-bool urecv_promise(struct ufile *f)
+bool urecv_promise(struct ufile *f, uint64_t bytes)
 {
-	return take_place(f, UMAD_MAD_COST);
+	return take_place(f, bytes);
 }
 
-void urecv_release(struct ufile *f)
+void urecv_release(struct ufile *f, uint64_t bytes)
 {
-	give_place(f, UMAD_MAD_COST);
+	give_place(f, bytes);
 }
 
 static uint64_t cost(const struct uheld *h)

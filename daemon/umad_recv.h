@@ -12,10 +12,11 @@ void urecv_long(struct mad_agent *a, const struct mad_addr *from, const uint8_t 
 void urecv_timeout(
 	struct ufile *f, const struct umad_hdr *written, const uint8_t mad[MAD_HDR_SIZE]);
 
-/* Takes a place of the file's for what will come.  False: there is none, which is counted. */
-bool urecv_promise(struct ufile *f);
-/* Gives it back. */
-void urecv_release(struct ufile *f);
+/* Takes a place of the file's for what will come, and bytes for what waits for it.  False: there
+ * is none, which is counted. */
+bool urecv_promise(struct ufile *f, uint64_t bytes);
+/* Gives them back. */
+void urecv_release(struct ufile *f, uint64_t bytes);
 
 /* A reader may have made room: fills the ring up, and frees what was read. */
 void urecv_refill(struct ufile *f);

@@ -18,18 +18,30 @@ enum { BYTES_AT_A_TIME = 4096 };
 
 /* ---- flights ---- */
 
+/* A long message is kept until all of it has arrived. */
+static uint64_t cost(const struct umad_send *out)
+{
+	return UMAD_MAD_COST + (out->length > MAD_SIZE ? out->length : 0);
+}
+
 static struct uflight *new_flight(struct ulane *l, const struct umad_send *out)
 {
 	struct ufile *f = l->file;
-	struct uflight *t = urecv_promise(f) ? malloc(sizeof *t) : NULL;
+	struct uflight *t;
 
-	if (!t)
+	if (!urecv_promise(f, cost(out)))
 		return NULL;
+	t = malloc(sizeof *t);
+	if (!t) {
+		urecv_release(f, cost(out));
+		return NULL;
+	}
 	*t = (struct uflight){
 		.next = f->flights,
 		.link = &f->flights,
 		.hdr = out->hdr,
 		.hash = out->hash,
+		.bytes = cost(out),
 		.lane = (uint16_t)l->number,
 		.listed = out->listed,
 	};
@@ -48,7 +60,7 @@ static void strike(const struct ufile *f, uint64_t hash, uint16_t lane, bool lis
 static void end_flight(struct ufile *f, struct uflight *t)
 {
 	strike(f, t->hash, t->lane, t->listed);
-	urecv_release(f);
+	urecv_release(f, t->bytes);
 	*t->link = t->next;
 	if (t->next)
 		t->next->link = t->link;
@@ -116,13 +128,13 @@ static int hand_over(struct ufile *f, struct uflight *t, const struct umad_send 
 	return mad_send(a, &to, msg, out->hdr.timeout_ms, out->hdr.retries, true, t, &s);
 }
 
-/* msg: out->length bytes, or if that is less a whole MAD. */
-static void send_out(struct ulane *l, const struct umad_send *out, uint8_t *msg)
+/* msg: out->length bytes, or if that is less a whole MAD.  What could not be sent is counted. */
+static int send_out(struct ulane *l, const struct umad_send *out, uint8_t *msg)
 {
 	struct ufile *f = l->file;
 	bool waits = out->rmpp || out->hdr.timeout_ms;
 	struct uflight *t = waits ? new_flight(l, out) : NULL;
-	int ret = waits && !t ? -ENOMEM : hand_over(f, t, out, msg);
+	int ret = waits && !t ? -ENOBUFS : hand_over(f, t, out, msg);
 
 	if (ret)
 		f->all->drops[UMAD_DROP_UNSENT]++;
@@ -130,6 +142,7 @@ static void send_out(struct ulane *l, const struct umad_send *out, uint8_t *msg)
 		end_flight(f, t);
 	else if (ret || !waits)
 		strike(f, out->hash, (uint16_t)l->number, out->listed);
+	return ret;
 }
 
 static bool check(struct ufile *f, const struct umad_record *rec, struct umad_send *out)
@@ -155,7 +168,7 @@ static void send_record(struct ulane *l, struct umad_record *rec)
 		return;
 	}
 	memset(rec->mad + out.length, 0, MAD_SIZE - out.length);
-	send_out(l, &out, rec->mad);
+	(void)send_out(l, &out, rec->mad);
 }
 
 /* ---- lanes ---- */
@@ -289,10 +302,7 @@ int usend_message(struct ulane *l, const struct umad_record *rec, int memory)
 	if (ret)
 		return ret;
 	memcpy(copy.mad, msg, MAD_SIZE); /* what is sent is what is checked */
-	if (check(l->file, &copy, &out))
-		send_out(l, &out, msg);
-	else
-		ret = -EINVAL;
+	ret = check(l->file, &copy, &out) ? send_out(l, &out, msg) : -EINVAL;
 	free(msg);
 	return ret;
 }

@@ -17,7 +17,8 @@ bool usend_turn(struct ufile *f);
 
 /*
  * A message that is longer than a record, behind all that is in the lane; memory: sealed, with the
- * whole of it.  -EINVAL: the memory is not like that.
+ * whole of it.  -EINVAL: the memory is not like that; -ENOBUFS: too much is under way;
+ * -EMSGSIZE, -ENOMEM.
  */
 int usend_message(struct ulane *l, const struct umad_record *rec, int memory);
 

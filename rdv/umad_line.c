@@ -11,7 +11,7 @@
 #include "rdv/conn.h"
 #include "rdv/spawn.h"
 
-enum { TRIES = 3 };
+enum { TRIES = 3, TRIES_NO_START = 2 };
 
 static struct {
 	struct lock lock;
@@ -61,8 +61,11 @@ int umad_line_call(struct proto_out *out, struct proto_in *in, bool start)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	lock_take(&line.lock);
-	/* A weftd that is just leaving closes a new connection, too. */
-	for (int i = 0; ret == -EPIPE && i < (start ? TRIES : 1); i++)
+	/*
+	 * The connection may be that of a weftd that has gone since, and the file another's.  One
+	 * that is just leaving closes a new connection, too.
+	 */
+	for (int i = 0; ret == -EPIPE && i < (start ? TRIES : TRIES_NO_START); i++)
 		ret = call(out, in, start);
 	lock_drop(&line.lock);
 	pthread_setcancelstate(cancel, NULL);

@@ -11,8 +11,9 @@
 /*
  * Makes a call, and waits up to 5 s for its reply in *in, whose fds the caller takes or closes.
  * start: connects first, where there is no connection, and starts weftd if need be; else only
- * connects to one that runs.  -EPIPE: the connection was lost, or there is none and weftd does not
- * run; what conn_open(), conn_call() and spawn_or_connect() answer, and weftd.
+ * connects to one that runs.  Where weftd has closed the connection it tries another.  -EPIPE: the
+ * connection was lost, or there is none and weftd does not run; what conn_open(), conn_call() and
+ * spawn_or_connect() answer, and weftd.
  */
 int umad_line_call(struct proto_out *out, struct proto_in *in, bool start);
 

@@ -25,6 +25,7 @@ enum {
 
 static struct part *parts[BUCKETS]; /* by file */
 static struct lock lock;            /* of them, their lists and users */
+static struct lock joining;         /* who asks for a lane: one is enough.  Taken first */
 
 static struct part **bucket(uint64_t file)
 {
@@ -126,6 +127,7 @@ static int make(const struct proto_umad_opened *reply, const int *fds, struct pa
 
 static void before_fork(void)
 {
+	lock_take(&joining);
 	lock_take(&lock);
 	umad_line_before_fork();
 }
@@ -134,6 +136,7 @@ static void after_fork(void)
 {
 	umad_line_after_fork();
 	lock_drop(&lock);
+	lock_drop(&joining);
 }
 
 /* The lanes are the parent's. */
@@ -148,6 +151,7 @@ static void in_child(void)
 			unmap(p);
 		}
 	lock = (struct lock){0};
+	joining = (struct lock){0};
 }
 
 int part_watch_forks(void)
@@ -161,6 +165,19 @@ int part_watch_forks(void)
 	done |= !ret;
 	lock_drop(&lock);
 	return -ret;
+}
+
+/* Under the lock: parts of files that this process, too, has closed, or can do nothing with. */
+static void drop_gone(void)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct part *p = parts[i], *next; p; p = next) {
+			next = p->next;
+			if (p->users || !(part_state(p) & UMAD_PAGE_GONE))
+				continue;
+			delist(p);
+			unmap(p);
+		}
 }
 
 /* ---- weftd ---- */
@@ -198,20 +215,13 @@ static int join(int fd, struct part **out)
 		return ret;
 	ret = adopt(&in, 0, out);
 	proto_close(&in);
-	return ret;
-}
-
-/* Under the lock: parts of files that this process, too, has closed, or can do nothing with. */
-static void drop_gone(void)
-{
-	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct part *p = parts[i], *next; p; p = next) {
-			next = p->next;
-			if (p->users || !(part_state(p) & UMAD_PAGE_GONE))
-				continue;
-			delist(p);
-			unmap(p);
-		}
+	if (ret)
+		return ret;
+	lock_take(&lock);
+	drop_gone();
+	enlist(*out);
+	lock_drop(&lock);
+	return 0;
 }
 
 int part_set_flags(int fd, int flags)
@@ -296,29 +306,27 @@ static struct part *look_up(uint64_t file)
 	return p;
 }
 
+/* Unless another thread has been faster. */
+static int get_lane(int fd, uint64_t file, struct part **out)
+{
+	int ret = 0;
+
+	lock_take(&joining);
+	*out = look_up(file);
+	if (!*out)
+		ret = join(fd, out);
+	lock_drop(&joining);
+	return ret;
+}
+
 int part_get(int fd, struct part **out)
 {
-	struct part *found;
 	struct stat st;
-	int ret;
 
 	if (fstat(fd, &st) || !S_ISSOCK(st.st_mode))
 		return -EBADF;
 	*out = look_up(st.st_ino);
-	if (*out)
-		return 0;
-	ret = join(fd, out);
-	if (ret)
-		return ret;
-	/* Another thread may have been faster: then ours is dropped when the call is done. */
-	lock_take(&lock);
-	found = find(st.st_ino);
-	if (found)
-		(*out)->dropped = true;
-	else
-		enlist(*out);
-	lock_drop(&lock);
-	return 0;
+	return *out ? 0 : get_lane(fd, st.st_ino, out);
 }
 
 void part_put(struct part *p)

@@ -157,6 +157,25 @@ static int nonsense(void)
 	return 0;
 }
 
+/* Who wants no reply gets no fds either: weftd must not keep what it made for one. */
+static int no_reply(void)
+{
+	const struct proto_umad_open file = {.device = "weft0", .port = 1, .flags = PROTO_WAIT};
+	struct proto_out call[] = {proto_call(OP_STATUS, NULL), proto_call(OP_UMAD_OPEN, &file),
+		proto_call(OP_ISSM_OPEN, &file)};
+	struct conn c;
+
+	CHECK_EQ(rdv_start(NULL, false, NULL), 0);
+	c = raw_connection();
+	for (size_t i = 0; i < sizeof call / sizeof *call; i++)
+		CHECK_EQ(conn_post(&c, &call[i]), 0);
+	CHECK_EQ(call_with(&c, OP_PING, NULL, NULL, 0), 0);
+	conn_close(&c);
+	CHECK(status_becomes(NULL, "umad.files", 0));
+	CHECK(status_becomes(NULL, "counts.fds", 0));
+	return 0;
+}
+
 static int add_event_channel(struct conn *c, uint32_t id, int fd)
 {
 	const struct proto_channel call = {.id = id};
@@ -416,6 +435,7 @@ static int long_path(void)
 const struct test_case hostile_cases[] = {
 	{"garbage", garbage},
 	{"nonsense", nonsense},
+	{"no_reply", no_reply},
 	{"channel_names", channel_names},
 	{"not_reading", not_reading},
 	{"stopped_weftd", stopped_weftd},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A umad file in several processes: dup, fork, exec, SCM_RIGHTS, and the last close. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdv/umad_line.h"
 #include "tests/prog/umad/help.h"
 
 enum { SHARED_MADS = 2000, FDS = 1 << 16 };
@@ -241,6 +244,95 @@ static void passed(void)
 	quiet(b.fd);
 }
 
+/* Who has a connection to a weftd that is gone takes a file of its successor. */
+static void passed_anew(void)
+{
+	struct both old = open_both(0), b = {.sender = 0, .server = 1};
+	struct t_child child;
+	int pair[2];
+
+	kill_weftd();
+	T_SYS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	t_fork(&child, pass_on, &pair[1]);
+	b.fd = receive_fd(pair[0]);
+	T_EQUAL(umad_file_wait(b.fd, 0), -ETIMEDOUT);
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+	T_EQUAL(umad_file_register(old.fd, &(struct umad_agent){.qpn = 1}), -EPIPE);
+	t_kill(&child);
+}
+
+/* ---- lanes ---- */
+
+enum { THREADS = 32, LANES = 16 };
+
+struct threads {
+	const struct both *b;
+	pthread_barrier_t start;
+};
+
+static void *use_at_once(void *arg)
+{
+	struct threads *t = arg;
+
+	pthread_barrier_wait(&t->start);
+	T_EQUAL(umad_file_wait(t->b->fd, 0), -ETIMEDOUT);
+	return NULL;
+}
+
+static void child_threads(int in, int out, void *arg)
+{
+	struct threads t = {.b = arg};
+	pthread_t thread[THREADS];
+
+	T_OK(pthread_barrier_init(&t.start, NULL, THREADS));
+	for (int i = 0; i < THREADS; i++)
+		T_OK(pthread_create(&thread[i], NULL, use_at_once, &t));
+	for (int i = 0; i < THREADS; i++)
+		T_OK(pthread_join(thread[i], NULL));
+	t_signal(out);
+	t_await(in);
+}
+
+/* Threads that find a file in the same moment ask for one lane. */
+static void threads_join(void)
+{
+	struct both b = open_both(0);
+	struct t_child child;
+
+	t_fork(&child, child_threads, &b);
+	t_await(child.from);
+	T_EQUAL(umad_status("lanes"), 2);
+	t_signal(child.to);
+	T_EQUAL(t_wait(&child), 0);
+}
+
+static int join(int fd)
+{
+	struct proto_out call = proto_call(OP_UMAD_JOIN, NULL);
+	struct proto_in in;
+	int ret;
+
+	call.fds = &fd;
+	call.n_fds = 1;
+	ret = umad_line_call(&call, &in, false);
+	if (!ret)
+		proto_close(&in);
+	return ret;
+}
+
+/* Who asks for lane after lane is refused: the end of many takes weftd's time. */
+static void lanes_of_one(void)
+{
+	struct both b = open_both(0);
+
+	for (int n = 1; n < LANES; n++)
+		T_OK(join(b.fd));
+	T_EQUAL(join(b.fd), -EMFILE);
+	send_tid(&b, 1);
+	get_tid(b.fd, 1);
+}
+
 /* ---- the last close ---- */
 
 static void wait_for_ever(int in, int out, void *arg)
@@ -308,6 +400,9 @@ const struct test_case hand_on_cases[] = {
 	{"read_after_exec", read_after_exec},
 	{"closed_behind", closed_behind},
 	{"passed", passed},
+	{"passed_anew", passed_anew},
+	{"threads_join", threads_join},
+	{"lanes_of_one", lanes_of_one},
 	{"killed", killed},
 	{"killed_readers", killed_readers},
 	{0},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Messages of many segments, both ways. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,9 +136,82 @@ static void by_the_program(void)
 	quiet(fd);
 }
 
+/* Those that nobody answers have a limit, all together: who writes more hears of it. */
+static void unanswered(void)
+{
+	enum { BIG = 4 << 20, MOST = 64 << 20 };
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(fd, 1), tid = 0;
+	struct umad_hdr *out = calloc(1, sizeof *out + BIG);
+	ssize_t whole = sizeof *out + BIG, n;
+
+	T_CHECK(out);
+	do {
+		struct packet first = request(sender, SA, tid++);
+
+		first.hdr.retries = 1000;
+		fill(out, &first);
+		n = umad_file_write(fd, out, whole);
+	} while (n == whole && tid <= MOST / BIG);
+	T_EQUAL(n, -ENOBUFS);
+	T_EQUAL(umad_file_write(fd, out, whole), -ENOBUFS); /* and not that it is a duplicate */
+	T_CHECK(umad_status("bytes_kept") >= MOST - BIG && umad_status("bytes_kept") <= MOST);
+	close(fd);
+	await_status("bytes_kept", 0);
+	free(out);
+}
+
+/* Writes messages that nobody reads, and then MADs that nobody answers, until no more are kept. */
+static void fill_weftd(void)
+{
+	enum { BIG = 4 << 20, SOME = 64 };
+	int reader = open_file(O_NONBLOCK), writer = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(writer, 1), plain = add_sender(writer, 0), tid = 0;
+	struct umad_hdr *out = calloc(1, sizeof *out + BIG);
+	ssize_t whole = sizeof *out + BIG, n;
+	struct packet p;
+
+	T_CHECK(out);
+	(void)add_agent(reader, SA, 1);
+	do {
+		p = request(sender, SA, tid++);
+		p.hdr.retries = 1000;
+		fill(out, &p);
+		n = umad_file_write(writer, out, whole);
+	} while (n == whole);
+	T_EQUAL(n, -ENOBUFS);
+	while (umad_drops("unsent") < SOME)
+		for (int i = 0; i < SOME; i++) {
+			p = request(plain, CLASS, tid++);
+			p.hdr.timeout_ms = 10 * LONG_MS;
+			put(writer, &p);
+		}
+	free(out);
+}
+
+/* Who does not read does not take from others that they hear when nobody answers. */
+static void others_go_on(void)
+{
+	struct packet p, in;
+	uint32_t sender;
+	int fd;
+
+	fill_weftd();
+	fd = open_file(O_NONBLOCK);
+	sender = add_sender(fd, 0);
+	p = request(sender, CLASS, 1);
+	p.hdr.timeout_ms = 1;
+	put(fd, &p);
+	await(fd);
+	T_EQUAL(umad_file_read(fd, &in, sizeof in), sizeof in.hdr + 24);
+	T_EQUAL(in.hdr.status, ETIMEDOUT);
+}
+
 const struct test_case message_cases[] = {
 	{"there_and_back", there_and_back},
 	{"many", many},
 	{"by_the_program", by_the_program},
+	{"unanswered", unanswered},
+	{"others_go_on", others_go_on},
 	{0},
 };
