@@ -262,14 +262,15 @@ int64_t view_find_qpn(const struct view *v, uint32_t qpn)
 {
 	uint32_t block = (qpn & 0xffffff) / SEG_QPN_PER_BLOCK;
 	uint32_t first = atomic_load_explicit(&v->seg->qpn_block[block], memory_order_acquire);
+	const struct seg_qp *q;
 	uint32_t index;
 
 	if (!first)
 		return -ENOENT;
 	index = (first - 1 + qpn % SEG_QPN_PER_BLOCK) & (SEG_QPS - 1);
-	if (v->seg->qp[index].qpn != qpn)
-		return -ENOENT;
-	if (!(atomic_load_explicit(&v->seg->qp[index].state, memory_order_acquire) & QPS_LIVE))
+	q = &v->seg->qp[index];
+	/* The state first: it is shown last, when the rest of a new QP is there. */
+	if (!(atomic_load_explicit(&q->state, memory_order_acquire) & QPS_LIVE) || q->qpn != qpn)
 		return -ENOENT;
 	return index;
 }
