@@ -48,6 +48,8 @@ int subnet_files_get(
 
 	if (!f && errno == ENOENT)
 		return -ENOENT;
+	if (f)
+		errno = 0; /* an empty file is no error of its own */
 	n = f ? getdelim(&text, &room, '\0', f) : -1;
 	if (n < 0) {
 		ret = errno ? -errno : -EINVAL;

@@ -54,6 +54,17 @@ static int put_topology(const struct rdv_paths *p, const char *netlist, size_t l
 	return ret;
 }
 
+void rdv_forget_topology(const char *fabric)
+{
+	struct rdv_paths p;
+
+	if (rdv_paths_open(&p, fabric))
+		return;
+	unlinkat(p.dir_fd, topo_name(&p, "topo").s, 0);
+	unlinkat(p.dir_fd, topo_name(&p, "lids").s, 0);
+	rdv_paths_close(&p);
+}
+
 static bool has_topology(const struct rdv_paths *p)
 {
 	return !faccessat(p->dir_fd, topo_name(p, "topo").s, F_OK, 0);
