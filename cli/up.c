@@ -160,9 +160,10 @@ int cmd_down(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &fabric);
 	rc = rdv_shutdown(fabric);
-	if (rc == -ENOTCONN)
+	if (rc == -ENOTCONN) {
+		rdv_forget_topology(fabric);
 		printf("no weftd serves fabric '%s'\n", cli_fabric_name(fabric));
-	else if (rc)
+	} else if (rc)
 		return EXIT_FAILED;
 	else
 		printf("weftd of fabric '%s' has stopped\n", cli_fabric_name(fabric));

@@ -48,6 +48,8 @@ int subnet_files_get(
 
 	if (!f && errno == ENOENT)
 		return -ENOENT;
+	if (f)
+		errno = 0; /* an empty file is no error of its own */
 	n = f ? getdelim(&text, &room, '\0', f) : -1;
 	if (n < 0) {
 		ret = errno ? -errno : -EINVAL;
@@ -67,15 +69,18 @@ int subnet_files_get(
 
 int subnet_files_add(const struct rdv_paths *p, const char *command)
 {
-	FILE *f = open_stream(p, "topo", O_WRONLY | O_APPEND, "a");
+	int fd = openat(
+		p->dir_fd, name_of(p, "topo").s, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	int ret = 0;
 
-	if (!f)
-		return -errno;
-	if (fprintf(f, "do %s\n", command) < 0)
-		ret = -EIO;
-	if (fclose(f))
+	if (end < 0 || dprintf(fd, "do %s\n", command) < 0)
 		ret = -errno;
+	/* Half a line, where the disk became full, would keep the next weftd from starting. */
+	if (ret && end >= 0)
+		(void)!ftruncate(fd, end);
+	if (fd >= 0)
+		close(fd);
 	return ret;
 }
 
@@ -100,11 +105,13 @@ void subnet_files_put_lids(const struct rdv_paths *p, const struct lids *l)
 		ret = -errno;
 	if (!ret && renameat(p->dir_fd, name_of(p, "lids.new").s, p->dir_fd, name_of(p, "lids").s))
 		ret = -errno;
-	if (ret)
+	if (ret) {
+		unlinkat(p->dir_fd, name_of(p, "lids.new").s, 0);
 		log_line(LOG_LVL_WARN,
 			"cannot write %s/%s.lids: %s; LIDs may change when weftd is "
 			"started anew",
 			p->dir, p->name, strerror(-ret));
+	}
 }
 
 void subnet_files_forget(const struct rdv_paths *p)

@@ -17,7 +17,7 @@
 int subnet_files_get(
 	const struct rdv_paths *p, struct netlist *out, bool *sm_off, char *why, size_t size);
 
-/* Appends a command to NAME.topo.  -errno. */
+/* Appends a command to NAME.topo, all of it or nothing.  -errno. */
 int subnet_files_add(const struct rdv_paths *p, const char *command);
 
 /* Adds what NAME.lids has; what is wrong there is logged, and the rest of it does not count. */

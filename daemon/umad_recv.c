@@ -277,12 +277,13 @@ void urecv_long(struct mad_agent *a, const struct mad_addr *from, const uint8_t 
 {
 	const struct uslot *slot = a->arg;
 	struct ufile *f = slot->file;
-	uint8_t mad[MAD_SIZE] = {0}, *message;
+	uint8_t *message;
 	struct umad_record rec;
 
-	if (len <= MAD_SIZE) { /* a whole MAD, as the kernel gives it */
-		memcpy(mad, msg, len);
-		urecv_one(a, from, mad);
+	if (len <= MAD_SIZE) { /* of one segment: as long as its PayloadLength says */
+		umad_make_received(slot->id, from, gid_index(f, from), f->rules.pkey, msg,
+			(uint32_t)len, 0, &rec);
+		deliver(f, &rec, NULL);
 		return;
 	}
 	message = copy(msg, len);

@@ -42,14 +42,27 @@ static int put_topology(const struct rdv_paths *p, const char *netlist, size_t l
 		return ret;
 	}
 	if ((no_sm && fputs(off_line, f) < 0) || fwrite(netlist, 1, len, f) != len)
-		ret = -EIO;
-	if (fclose(f))
+		ret = -errno;
+	if (fclose(f) && !ret)
 		ret = -errno;
 	unlinkat(p->dir_fd, topo_name(p, "lids").s, 0); /* of another topology */
 	if (!ret &&
 		renameat(p->dir_fd, topo_name(p, "topo.new").s, p->dir_fd, topo_name(p, "topo").s))
 		ret = -errno;
+	if (ret)
+		unlinkat(p->dir_fd, topo_name(p, "topo.new").s, 0);
 	return ret;
+}
+
+void rdv_forget_topology(const char *fabric)
+{
+	struct rdv_paths p;
+
+	if (rdv_paths_open(&p, fabric))
+		return;
+	unlinkat(p.dir_fd, topo_name(&p, "topo").s, 0);
+	unlinkat(p.dir_fd, topo_name(&p, "lids").s, 0);
+	rdv_paths_close(&p);
 }
 
 static bool has_topology(const struct rdv_paths *p)

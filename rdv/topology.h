@@ -13,11 +13,15 @@
 
 /*
  * Starts a fabric with the topology of a netlist; no_sm: without the bring-up subnet manager.  The
- * text stays as NAME.topo in the runtime directory until rdv_shutdown().  *pid as in rdv_ping().
+ * text stays as NAME.topo in the runtime directory until rdv_shutdown(), or rdv_forget_topology()
+ * where weftd does not run any more.  *pid as in rdv_ping().
  * -EEXIST: a weftd serves that fabric already (not logged).
  */
 int rdv_start_topology(
 	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid);
+
+/* Removes what a weftd that was killed has left of its topology. */
+void rdv_forget_topology(const char *fabric);
 
 /*
  * The node of that id, description, GUID (0x...) or number; its device files are there.  Starts

@@ -199,8 +199,8 @@ static int step(struct subnet *s, struct flight *f)
 	return f->own ? cross(s, f->at, f) : SUBNET_DROP_LID;
 }
 
-/* The last check of a datagram; *index: where its key stands. */
-static int check_pkey(struct subnet *s, const struct flight *f, uint16_t *index)
+/* The last check of a datagram; *index: where its key stands, which f has from then on. */
+static int check_pkey(struct subnet *s, struct flight *f, uint16_t *index)
 {
 	uint32_t port = managed_by(s, f->at);
 	int i = tables_find_pkey(&s->t, port, f->pkey);
@@ -216,6 +216,8 @@ static int check_pkey(struct subnet *s, const struct flight *f, uint16_t *index)
 		return SUBNET_DROP_PKEY;
 	}
 	*index = i;
+	/* An answer has it, too: who asked as a limited member takes it from a full one. */
+	f->pkey = tables_pkey(&s->t, port, i);
 	return ARRIVED;
 }
 

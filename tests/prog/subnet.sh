@@ -58,6 +58,14 @@ for what in ib:3 ft2:4,2,2 ft3:4 torus:3x2x1,1 dragonfly:1,2,1 "$T/net"; do
 	rc 'down' 0 "$WEFT" down -F two
 done
 ok 'whose topology is gone with it' test ! -e "$R/two.topo"
+rc 'one that is killed' 0 "$WEFT" up -F two ib:2
+kill -9 "$(pid_of)"
+rc 'and then down' 0 "$WEFT" down -F two
+ok 'has left no topology' test ! -e "$R/two.topo" -a ! -e "$R/two.lids"
+: >"$R/two.topo"
+rc 'an empty topology' 1 "$WEFT" topo -F two
+ok 'is not taken for another error' grep -q 'two.topo: Invalid argument' "$T/err"
+rc 'down' 0 "$WEFT" down -F two
 
 # ---- nodes ----
 rc 'a fabric' 0 "$WEFT" up -F lab "$T/net"

@@ -94,6 +94,7 @@ says 'SMINFO_STANDBY' 'sminfo 2'
 rc 'saquery' 0 on saquery NR
 same 'NodeRecords' $NODES "$(lines 'NodeRecord dump')"
 says 'dlid\.*2' 'saquery PR --src-to-dst 1:2'
+same 'PathRecords of a pair' 1 "$(lines 'PathRecord dump')"
 rc 'osmtest' 0 on osmtest -f c -i "$T/inventory"
 ok 'osmtest: PASS' grep -q 'TEST "Create Inventory" PASS' "$T/out"
 

@@ -184,17 +184,23 @@ static void circles_end(void **state)
 	assert_true(w->s->counters[w->s->t.nodes[S0].port0 + 2].all[COUNT_XMIT_PKTS] >= 31);
 }
 
+static int send_gmp(struct world *w, const struct mad_addr *to, const struct mad_hdr *h)
+{
+	uint8_t mad[MAD_SIZE] = {0};
+
+	wire_pack(&mad_hdr_format, h, mad);
+	w->n_got = 0;
+	return subnet_send(w->s, H0, 1, 1, to, mad);
+}
+
 static int gmp(struct world *w, uint16_t dlid, uint8_t sl, uint16_t pkey_index)
 {
 	const struct mad_addr to = {
 		.lid = dlid, .sl = sl, .qpn = 1, .qkey = 0x80010000, .pkey_index = pkey_index};
 	const struct mad_hdr h = {
 		.base_version = 1, .mgmt_class = 0x32, .class_version = 1, .method = MAD_SEND};
-	uint8_t mad[MAD_SIZE] = {0};
 
-	wire_pack(&mad_hdr_format, &h, mad);
-	w->n_got = 0;
-	return subnet_send(w->s, H0, 1, 1, &to, mad);
+	return send_gmp(w, &to, &h);
 }
 
 static void datagrams(void **state)
@@ -305,6 +311,25 @@ static void pkeys_match(void **state)
 	assert_int_equal(w->events[H1][1] & SUBNET_PKEY_CHANGE, SUBNET_PKEY_CHANGE);
 }
 
+/* An agent answers with its own port's key: a limited member takes that of a full one. */
+static void agents_answer_limited_members(void **state)
+{
+	const struct mad_addr to = {.lid = LID_H1, .qpn = 1, .qkey = 0x80010000, .pkey_index = 1};
+	struct mad_hdr h = {
+		.base_version = 1, .mgmt_class = 4, .class_version = 1, .method = MAD_GET};
+	struct world *w = *state;
+
+	world_up(w);
+	set_pkeys(w, H0, 1, 0xffff, 0x0002);
+	set_pkeys(w, H1, 1, 0xffff, 0x8002);
+	for (h.attr = 0; h.attr < 2; h.attr++) { /* refused, and ClassPortInfo */
+		assert_int_equal(send_gmp(w, &to, &h), 0);
+		assert_int_equal(w->n_got, 1);
+		assert_int_equal(w->got[0].node, H0);
+		assert_int_equal(w->got[0].from.pkey_index, 1);
+	}
+}
+
 static void switches_enforce_pkeys(void **state)
 {
 	struct world *w = *state;
@@ -398,6 +423,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unwanted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pkeys_match, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(agents_answer_limited_members, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(switches_enforce_pkeys, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lanes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(armed_ports, set_up, tear_down),

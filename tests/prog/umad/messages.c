@@ -109,6 +109,29 @@ static void many(void)
 	free(in);
 }
 
+/* One segment has the length of its data: who counts records by it finds no empty ones. */
+static void one_segment(void)
+{
+	enum { SHORT = SA_DATA + 64 };
+	int fd = open_file(O_NONBLOCK);
+	uint32_t sender = add_sender(fd, 1);
+	struct umad_hdr *out = new_message(), *in = new_message();
+	struct packet first = request(sender, SA, 5);
+	size_t whole = sizeof *out + SHORT;
+
+	(void)add_agent(fd, SA, 1);
+	fill(out, &first);
+	T_EQUAL(umad_file_write(fd, out, whole), whole);
+	await(fd);
+	T_EQUAL(umad_file_read(fd, in, whole - 1), -EINVAL);
+	T_EQUAL(umad_file_read(fd, in, sizeof *in + MAD_BYTES), whole);
+	T_EQUAL(in->length, whole);
+	T_CHECK(!memcmp((char *)(in + 1) + SA_DATA, (char *)(out + 1) + SA_DATA, SHORT - SA_DATA));
+	quiet(fd);
+	free(out);
+	free(in);
+}
+
 /* An agent that says so gets and sends segments itself. */
 static void by_the_program(void)
 {
@@ -210,6 +233,7 @@ static void others_go_on(void)
 const struct test_case message_cases[] = {
 	{"there_and_back", there_and_back},
 	{"many", many},
+	{"one_segment", one_segment},
 	{"by_the_program", by_the_program},
 	{"unanswered", unanswered},
 	{"others_go_on", others_go_on},
