@@ -292,6 +292,8 @@ static int arrive(struct subnet *s, struct flight *f, bool *answered)
 
 	if (why != ARRIVED)
 		return why;
+	if (f->gmp && f->qpn != 1)
+		return SUBNET_DROP_QP;
 	if (f->mad[0] != MAD_BASE_VERSION)
 		return SUBNET_DROP_VERSION;
 	said = f->gmp ? pma_handle(s, f) : sma_handle(s, f);

@@ -36,6 +36,7 @@ enum subnet_drop {
 	SUBNET_DROP_VL, /* its SL has no VL there */
 	SUBNET_DROP_MKEY,
 	SUBNET_DROP_INJECTED, /* subnet_set_errors() */
+	SUBNET_DROP_QP,       /* the node has no such queue pair */
 	SUBNET_DROP_NO_AGENT, /* nobody took it */
 	SUBNET_DROP_COUNT
 };

@@ -227,6 +227,23 @@ static void datagrams(void **state)
 	assert_int_equal(w->got[0].port, 0);
 }
 
+/* Where no queue pair is, nobody hears it, and nobody answers. */
+static void other_queue_pairs(void **state)
+{
+	const struct mad_addr to = {.lid = LID_H1, .qpn = 5, .qkey = 0x80010000};
+	const struct mad_hdr h = {.base_version = 1,
+		.mgmt_class = MAD_CLASS_DEV_MGT,
+		.class_version = 1,
+		.method = MAD_GET,
+		.attr = 1};
+	struct world *w = *state;
+
+	world_up(w);
+	assert_int_equal(send_gmp(w, &to, &h), 0);
+	assert_int_equal(w->n_got, 0);
+	assert_int_equal(subnet_drops(w->s, SUBNET_DROP_QP), 1);
+}
+
 static void bad_calls(void **state)
 {
 	const struct mad_addr to = {.lid = LID_H1};
@@ -420,6 +437,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(loops_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(circles_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(datagrams, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(other_queue_pairs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unwanted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pkeys_match, set_up, tear_down),
