@@ -2,6 +2,7 @@
 #include "subnet/console.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -95,9 +96,14 @@ static int clear_ports(struct console *c, const struct console_command *cmd)
 
 static int set_guid(struct console *c, const struct console_command *cmd)
 {
+	uint32_t by;
+
 	if (cmd->at.port && is_switch_node(c, &cmd->at))
 		return console_fail(
 			c, -EINVAL, "all ports of a switch have its GUID: name no port");
+	if (subnet_guid_taken(c->subnet, cmd->at.node, cmd->at.port, cmd->number[0], &by))
+		return console_fail(c, -EEXIST, "%s of \"%s\" has the GUID 0x%" PRIx64,
+			cmd->at.port ? "a port" : "the node", console_id(c, by), cmd->number[0]);
 	return subnet_set_guid(c->subnet, cmd->at.node, cmd->at.port, cmd->number[0]);
 }
 

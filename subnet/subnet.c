@@ -269,6 +269,31 @@ int subnet_set_sm(struct subnet *s, uint32_t node, uint8_t port, bool on)
 	return 0;
 }
 
+static bool port_has_guid(const struct subnet *s, uint32_t node, uint64_t guid, uint32_t but)
+{
+	if (is_switch(s, node))
+		return false;
+	for (unsigned p = 1; p <= s->t.nodes[node].n_ports; p++) {
+		uint32_t at = port_of(s, node, p);
+
+		if (at != but && port_at(s, at)->guid == guid)
+			return true;
+	}
+	return false;
+}
+
+bool subnet_guid_taken(
+	const struct subnet *s, uint32_t node, uint8_t port, uint64_t guid, uint32_t *by)
+{
+	uint32_t at = port ? port_of(s, node, port) : 0;
+
+	for (*by = 0; *by < s->t.head->n_nodes; ++*by)
+		if (port ? port_has_guid(s, *by, guid, at)
+			 : *by != node && s->nodes[*by].guid == guid)
+			return true;
+	return false;
+}
+
 int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid)
 {
 	uint32_t at = port_of(s, node, port);

@@ -129,6 +129,11 @@ int subnet_link(struct subnet *s, uint32_t a, uint8_t a_port, uint32_t b, uint8_
 int subnet_cable(
 	const struct subnet *s, uint32_t node, uint8_t port, uint32_t *peer, uint8_t *peer_port);
 
+/* Does another node have that GUID; or, if port is not 0, another port of an adapter?  Which node.
+ */
+bool subnet_guid_taken(
+	const struct subnet *s, uint32_t node, uint8_t port, uint64_t guid, uint32_t *by);
+
 /* The GUID of a port (of a switch: 0), or with port 0 the node's.  -EINVAL: no such port. */
 int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid);
 

@@ -78,6 +78,12 @@ static void good(struct test *t, const char *text)
 		fail_msg("%s: %s", text, t->c.error);
 }
 
+static void bad(struct test *t, const char *text, int rc, const char *error)
+{
+	assert_int_equal(line(t, text), rc);
+	assert_string_equal(t->c.error, error);
+}
+
 static void has(struct test *t, const char *part)
 {
 	if (!strstr(t->out, part))
@@ -348,6 +354,11 @@ static void guids(void **state)
 	assert_int_equal(guid_of(t, H0, 2, false), UINT64_MAX);
 	good(t, "Guid \"S1\"[0] 5");
 	assert_int_equal(guid_of(t, S1, 0, false), 5);
+	good(t, "Guid \"S1\" 5"); /* its own */
+	good(t, "Guid \"H0\"[2] 77");
+	bad(t, "Guid \"H0\" 5", -EEXIST, "the node of \"S1\" has the GUID 0x5");
+	bad(t, "Guid \"H0\"[1] 77", -EEXIST, "a port of \"H0\" has the GUID 0x4d");
+	assert_int_equal(guid_of(t, H0, 1, false), UINT64_MAX);
 }
 
 static void lids(void **state)
