@@ -91,11 +91,11 @@ says 'sm lid 1 .*priority 5 state 3 SMINFO_MASTER' sminfo
 says 'SMINFO_STANDBY' 'sminfo 2'
 
 # ---- the subnet administrator ----
-rc 'saquery' 0 on saquery NR
+rc 'saquery' 0 on saquery -t 10000 NR
 same 'NodeRecords' $NODES "$(lines 'NodeRecord dump')"
-says 'dlid\.*2' 'saquery PR --src-to-dst 1:2'
+says 'dlid\.*2' 'saquery -t 10000 PR --src-to-dst 1:2'
 same 'PathRecords of a pair' 1 "$(lines 'PathRecord dump')"
-rc 'osmtest' 0 on osmtest -f c -i "$T/inventory"
+rc 'osmtest' 0 on osmtest -f c -t 10000 -i "$T/inventory"
 ok 'osmtest: PASS' grep -q 'TEST "Create Inventory" PASS' "$T/out"
 
 # ---- the diags ----
