@@ -71,7 +71,7 @@ socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr);
  */
 bool rdv_plain_addr(const char *dir, const char *name, struct sockaddr_un *addr);
 
-enum { RDV_TREE_NAME = FABRIC_NAME_MAX + 48 };
+enum { RDV_TREE_NAME = FABRIC_NAME_MAX + 64 };
 
 /*
  * The name of the tree of the node of WEFT_NODE: a fabric with a topology has one for each but 0;
