@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "daemon/session.h"
-#include "mad/mad.h"
 
 /* Starts; sets s->mad_port and s->deliver.  -errno. */
 int connections_start(struct server *s);

@@ -10,26 +10,13 @@
 #include <unistd.h>
 
 #include "base/log.h"
-
-static const char off_line[] = "# sm=off\n";
-
-/* NAME.suffix, as long as a name may be. */
-struct file_name {
-	char s[sizeof((struct rdv_paths *)0)->name + 16];
-};
-
-static struct file_name name_of(const struct rdv_paths *p, const char *suffix)
-{
-	struct file_name n;
-
-	snprintf(n.s, sizeof n.s, "%s.%s", p->name, suffix);
-	return n;
-}
+#include "rdv/topology.h"
 
 /* A stream on a file of the directory; NULL with errno. */
 static FILE *open_stream(const struct rdv_paths *p, const char *suffix, int flags, const char *mode)
 {
-	int fd = openat(p->dir_fd, name_of(p, suffix).s, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd =
+		openat(p->dir_fd, rdv_file_name(p, suffix).s, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
 
 	if (!f && fd >= 0)
@@ -56,8 +43,8 @@ int subnet_files_get(
 		snprintf(why, size, "cannot read %.200s/%s.topo: %s", p->dir, p->name,
 			strerror(-ret));
 	} else {
-		*sm_off = !strncmp(text, off_line, strlen(off_line));
-		ret = netlist_parse(out, name_of(p, "topo").s, text, n, error);
+		*sm_off = !strncmp(text, TOPOLOGY_SM_OFF, strlen(TOPOLOGY_SM_OFF));
+		ret = netlist_parse(out, rdv_file_name(p, "topo").s, text, n, error);
 		if (ret)
 			snprintf(why, size, "%.300s", error);
 	}
@@ -69,8 +56,8 @@ int subnet_files_get(
 
 int subnet_files_add(const struct rdv_paths *p, const char *command)
 {
-	int fd = openat(
-		p->dir_fd, name_of(p, "topo").s, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(p->dir_fd, rdv_file_name(p, "topo").s,
+		O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
 	int ret = 0;
 
@@ -91,7 +78,7 @@ void subnet_files_get_lids(const struct rdv_paths *p, struct lids *l)
 
 	if (!f)
 		return;
-	if (lids_read(l, f, name_of(p, "lids").s, error))
+	if (lids_read(l, f, rdv_file_name(p, "lids").s, error))
 		log_line(LOG_LVL_WARN, "%s", error);
 	fclose(f);
 }
@@ -103,10 +90,11 @@ void subnet_files_put_lids(const struct rdv_paths *p, const struct lids *l)
 
 	if (f && fclose(f) && !ret)
 		ret = -errno;
-	if (!ret && renameat(p->dir_fd, name_of(p, "lids.new").s, p->dir_fd, name_of(p, "lids").s))
+	if (!ret && renameat(p->dir_fd, rdv_file_name(p, "lids.new").s, p->dir_fd,
+			    rdv_file_name(p, "lids").s))
 		ret = -errno;
 	if (ret) {
-		unlinkat(p->dir_fd, name_of(p, "lids.new").s, 0);
+		unlinkat(p->dir_fd, rdv_file_name(p, "lids.new").s, 0);
 		log_line(LOG_LVL_WARN,
 			"cannot write %s/%s.lids: %s; LIDs may change when weftd is "
 			"started anew",
@@ -116,14 +104,14 @@ void subnet_files_put_lids(const struct rdv_paths *p, const struct lids *l)
 
 void subnet_files_forget(const struct rdv_paths *p)
 {
-	unlinkat(p->dir_fd, name_of(p, "topo").s, 0);
-	unlinkat(p->dir_fd, name_of(p, "lids").s, 0);
+	unlinkat(p->dir_fd, rdv_file_name(p, "topo").s, 0);
+	unlinkat(p->dir_fd, rdv_file_name(p, "lids").s, 0);
 }
 
 /* The number in NAME.tree.NUMBER; -1. */
 static long tree_number(const struct rdv_paths *p, const char *entry)
 {
-	struct file_name begin = name_of(p, "tree.");
+	struct rdv_file_name begin = rdv_file_name(p, "tree.");
 	size_t n = strlen(begin.s);
 	char *end;
 	long number;

@@ -225,11 +225,6 @@ uint64_t umads_run(struct server *s)
 
 /* ---- status ---- */
 
-uint32_t umads_count(const struct server *s)
-{
-	return s->umads ? s->umads->n_files : 0;
-}
-
 static const char *drop_name(enum umad_drop why)
 {
 	static const char *const names[UMAD_DROP_COUNT] = {

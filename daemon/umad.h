@@ -25,8 +25,5 @@ void umads_session_gone(struct server *s, struct session *c);
  * never, or CLOCK_MONOTONIC ns. */
 uint64_t umads_run(struct server *s);
 
-/* How many umad files are open. */
-uint32_t umads_count(const struct server *s);
-
 /* Counts, for weft status; the caller owns it. */
 json_t *umads_status(const struct server *s);

@@ -194,6 +194,14 @@ socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr)
 	return sizeof *addr;
 }
 
+struct rdv_file_name rdv_file_name(const struct rdv_paths *p, const char *suffix)
+{
+	struct rdv_file_name n;
+
+	snprintf(n.s, sizeof n.s, "%s.%s", p->name, suffix);
+	return n;
+}
+
 void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME])
 {
 	int node = rdv_node_number(secure_getenv("WEFT_NODE"));

@@ -71,6 +71,12 @@ socklen_t rdv_sock_addr(const struct rdv_paths *p, struct sockaddr_un *addr);
  */
 bool rdv_plain_addr(const char *dir, const char *name, struct sockaddr_un *addr);
 
+/* NAME.suffix, as long as it may be. */
+struct rdv_file_name {
+	char s[FABRIC_NAME_MAX + 48];
+};
+struct rdv_file_name rdv_file_name(const struct rdv_paths *p, const char *suffix);
+
 enum { RDV_TREE_NAME = FABRIC_NAME_MAX + 64 };
 
 /*

@@ -14,23 +14,10 @@
 
 /* ---- NAME.topo ---- */
 
-struct topo_name {
-	char s[sizeof((struct rdv_paths *)0)->name + 16];
-};
-
-static struct topo_name topo_name(const struct rdv_paths *p, const char *suffix)
-{
-	struct topo_name n;
-
-	snprintf(n.s, sizeof n.s, "%s.%s", p->name, suffix);
-	return n;
-}
-
 /* weftd reads it at its start: it is there whole or not at all. */
 static int put_topology(const struct rdv_paths *p, const char *netlist, size_t len, bool no_sm)
 {
-	static const char off_line[] = "# sm=off\n";
-	int fd = openat(p->dir_fd, topo_name(p, "topo.new").s,
+	int fd = openat(p->dir_fd, rdv_file_name(p, "topo.new").s,
 		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	int ret = 0;
@@ -41,16 +28,17 @@ static int put_topology(const struct rdv_paths *p, const char *netlist, size_t l
 			close(fd);
 		return ret;
 	}
-	if ((no_sm && fputs(off_line, f) < 0) || fwrite(netlist, 1, len, f) != len)
+	if ((no_sm && fputs(TOPOLOGY_SM_OFF, f) < 0) || fwrite(netlist, 1, len, f) != len)
 		ret = -errno;
 	if (fclose(f) && !ret)
 		ret = -errno;
-	unlinkat(p->dir_fd, topo_name(p, "lids").s, 0); /* of another topology */
-	if (!ret &&
-		renameat(p->dir_fd, topo_name(p, "topo.new").s, p->dir_fd, topo_name(p, "topo").s))
+	if (!ret)
+		unlinkat(p->dir_fd, rdv_file_name(p, "lids").s, 0); /* of another topology */
+	if (!ret && renameat(p->dir_fd, rdv_file_name(p, "topo.new").s, p->dir_fd,
+			    rdv_file_name(p, "topo").s))
 		ret = -errno;
 	if (ret)
-		unlinkat(p->dir_fd, topo_name(p, "topo.new").s, 0);
+		unlinkat(p->dir_fd, rdv_file_name(p, "topo.new").s, 0);
 	return ret;
 }
 
@@ -60,14 +48,14 @@ void rdv_forget_topology(const char *fabric)
 
 	if (rdv_paths_open(&p, fabric))
 		return;
-	unlinkat(p.dir_fd, topo_name(&p, "topo").s, 0);
-	unlinkat(p.dir_fd, topo_name(&p, "lids").s, 0);
+	unlinkat(p.dir_fd, rdv_file_name(&p, "topo").s, 0);
+	unlinkat(p.dir_fd, rdv_file_name(&p, "lids").s, 0);
 	rdv_paths_close(&p);
 }
 
 static bool has_topology(const struct rdv_paths *p)
 {
-	return !faccessat(p->dir_fd, topo_name(p, "topo").s, F_OK, 0);
+	return !faccessat(p->dir_fd, rdv_file_name(p, "topo").s, F_OK, 0);
 }
 
 /* A weftd that another has started meanwhile may have come up without the topology. */
@@ -103,7 +91,7 @@ int rdv_start_topology(
 	if (!ret)
 		ret = check_started(fabric);
 	if (ret)
-		unlinkat(p.dir_fd, topo_name(&p, "topo").s, 0);
+		unlinkat(p.dir_fd, rdv_file_name(&p, "topo").s, 0);
 	rdv_paths_close(&p);
 	return ret;
 }

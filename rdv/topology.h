@@ -11,6 +11,9 @@
 
 #include "rdv/proto.h"
 
+/* The first line of NAME.topo, if the fabric has no bring-up subnet manager. */
+#define TOPOLOGY_SM_OFF "# sm=off\n"
+
 /*
  * Starts a fabric with the topology of a netlist; no_sm: without the bring-up subnet manager.  The
  * text stays as NAME.topo in the runtime directory until rdv_shutdown(), or rdv_forget_topology()

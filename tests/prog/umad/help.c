@@ -108,12 +108,22 @@ struct packet answer(uint32_t agent, const struct packet *to)
 	return p;
 }
 
-uint32_t low_tid(const struct packet *p)
+static uint32_t half_tid(const struct packet *p, unsigned half)
 {
 	uint32_t be_tid;
 
-	memcpy(&be_tid, p->mad + AT_TID + sizeof be_tid, sizeof be_tid);
+	memcpy(&be_tid, p->mad + AT_TID + half * sizeof be_tid, sizeof be_tid);
 	return be32toh(be_tid);
+}
+
+uint32_t low_tid(const struct packet *p)
+{
+	return half_tid(p, 1);
+}
+
+uint32_t high_tid(const struct packet *p)
+{
+	return half_tid(p, 0);
 }
 
 void put(int fd, const struct packet *p)

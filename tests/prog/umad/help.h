@@ -40,6 +40,8 @@ struct packet request(uint32_t agent, uint8_t mgmt_class, uint32_t tid);
 struct packet answer(uint32_t agent, const struct packet *to);
 
 uint32_t low_tid(const struct packet *p);
+/* The half that is not the program's. */
+uint32_t high_tid(const struct packet *p);
 
 /* Writes, and reads, a whole packet; fails the test otherwise. */
 void put(int fd, const struct packet *p);

@@ -29,7 +29,7 @@ static void answers(void)
 {
 	struct t_child server;
 	struct packet p, in;
-	uint32_t sender;
+	uint32_t sender, own = 0;
 	int fd, n = MADS;
 
 	t_fork(&server, serve, &n);
@@ -44,6 +44,9 @@ static void answers(void)
 		T_EQUAL(in.hdr.status, 0);
 		T_EQUAL(in.hdr.id, sender);
 		T_EQUAL(low_tid(&in), i);
+		/* It wrote 0: that half is its agent's number. */
+		T_CHECK(high_tid(&in) && (!own || high_tid(&in) == own));
+		own = high_tid(&in);
 		T_CHECK(!memcmp(in.hdr.gid, p.hdr.gid, sizeof in.hdr.gid));
 		T_CHECK(!memcmp(in.mad + 64, p.mad + 64, MAD_BYTES - 64));
 	}
