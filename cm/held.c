@@ -15,7 +15,11 @@
 #include "cm/ports.h"
 #include "cm/sidr.h"
 
-enum { HELD_MAX = 256, HOLD_MS = 250, RECENT_MS = 1000 };
+/*
+ * Far below what a requester waits for an answer (4.3 s by default), and longer than a program that
+ * listens anew is kept from its CPU on a machine that is busy.
+ */
+enum { HELD_MAX = 256, HOLD_MS = 1000, RECENT_MS = 4000 };
 
 struct held {
 	struct deadline until; /* first member */
