@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -24,6 +25,7 @@ enum {
 	RNR_NS = NSEC_PER_MSEC,
 	RNR_FOREVER = 7,
 	NUMBERS = 1 << 24, /* of messages, as PSNs */
+	INTERFACE = 0x70f, /* no network interface has this number */
 };
 
 /* ASK goes to a responder, the others to a requester. */
@@ -396,9 +398,20 @@ static void *run_toy(void *arg)
 
 /* ---- the far end of a QP ---- */
 
+const uint8_t toy_gid[16] = {0x20, 0x01, 0x0d, 0xb8, [12] = 't', 'o', 'y'};
+
+static int route(struct seg_path *path)
+{
+	if (!atomic_load(&toy.open) || memcmp(path->dgid, toy_gid, sizeof toy_gid))
+		return -EHOSTUNREACH;
+	path->interface = INTERFACE;
+	path->mtu = IBV_MTU_1024;
+	return 0;
+}
+
 static bool reaches(const struct hca_qp *qp)
 {
-	return atomic_load(&toy.open) && qp->init.qp_type == IBV_QPT_RC && !qp->srq;
+	return qp->me.qp->path.interface == INTERFACE && qp->init.qp_type == IBV_QPT_RC && !qp->srq;
 }
 
 static bool find(struct hca_qp *qp)
@@ -479,6 +492,7 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 
 static const struct far_ops toy_far = {
 	.name = "toy",
+	.route = route,
 	.reaches = reaches,
 	.find = find,
 	.posted = run_out,
