@@ -40,7 +40,7 @@ enum {
 	CM_MRA_TIMEOUT = 24, /* what a consumer gets */
 	CM_LIFETIME = 18,    /* of a packet, encoded */
 	CM_ACK_DELAY = 15,
-	CM_RECENT = 16,
+	CM_RECENT = 32,
 	CM_EPHEMERAL_FIRST = 32768, /* free ports are looked for here, as the kernel does */
 	CM_EPHEMERAL_COUNT = 28232,
 	CM_LOAN = 8, /* ports lent at a time */
@@ -112,8 +112,9 @@ enum cm_count {
 
 /* A port whose listener has just gone. */
 struct cm_recent {
-	uint16_t port; /* of whichever port space */
-	uint64_t when; /* ns, 0: none */
+	uint16_t port;  /* of whichever port space */
+	uint32_t owner; /* 0: gone, too */
+	uint64_t when;  /* ns, 0: none */
 };
 
 struct cm {

@@ -362,6 +362,7 @@ void cm_owner_gone(struct cm *cm, uint32_t owner)
 			cm_destroy(cm, owner, id->handle);
 	}
 	loans_end(cm, owner);
+	cm_held_owner_gone(cm, owner);
 }
 
 int cm_migrate(struct cm *cm, uint32_t owner, const struct cm_call *call)

@@ -374,16 +374,54 @@ static void too_early(void **state)
 	listen_at(0);
 	assert_int_equal(world.side[1].n_events, 1);
 	cm_destroy(world.side[1].cm, OWNER, LISTENER);
-	wait_ms(2000);
+	wait_ms(5000);
 	c = call_of(1, LISTENER); /* bound alone */
 	c.src.port = PORT;
 	assert_int_equal(cm_bind(world.side[1].cm, OWNER, &c, &port), 0);
 	assert_int_equal(connect_to(PORT, ACTIVE + 2), 0);
 	fly();
 	assert_int_equal(world.side[0].n_events, 0);
-	wait_ms(500);
+	wait_ms(2500);
 	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
 	end();
+}
+
+/*
+ * A server that has no CPU for a while may listen anew seconds later: a request waits for it, but
+ * its requester never sends it again; for one that died a request waits a moment alone.
+ */
+static void late_listener(void **state)
+{
+	enum { SLOW, DIES, DIED, WAYS };
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		int sent;
+
+		begin();
+		listen_at(0);
+		if (way == DIED)
+			cm_owner_gone(world.side[1].cm, OWNER);
+		else
+			cm_destroy(world.side[1].cm, OWNER, LISTENER);
+		wait_ms(way == DIED ? 500 : 3500);
+		sent = world.sent;
+		assert_int_equal(connect_to(PORT, ACTIVE), 0);
+		fly();
+		if (way == DIES)
+			cm_owner_gone(world.side[1].cm, OWNER);
+		if (way == SLOW) {
+			wait_ms(1800);
+			listen_at(0);
+			passive_handle();
+			assert_int_equal(world.sent, sent + 1);
+		} else {
+			wait_ms(400);
+			assert_int_equal(
+				event(0, 0, EV_REJECTED)->status, CM_REJ_INVALID_SERVICE_ID);
+		}
+		end();
+	}
 }
 
 static void backlog(void **state)
@@ -809,7 +847,7 @@ static void datagram_too_early(void **state)
 			assert_int_equal(cm_listen(world.side[1].cm, OWNER, &listener), 0);
 			event(1, 0, EV_REQUEST);
 		} else {
-			wait_ms(500);
+			wait_ms(2500);
 			assert_int_equal(event(0, 0, EV_UNREACHABLE)->status, 1);
 		}
 		end();
@@ -824,6 +862,7 @@ int main(void)
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(no_listener),
 		cmocka_unit_test(too_early),
+		cmocka_unit_test(late_listener),
 		cmocka_unit_test(backlog),
 		cmocka_unit_test(slow_consumer),
 		cmocka_unit_test(rejected),
