@@ -11,8 +11,10 @@ enum {
 
 void work_step(struct work *w)
 {
-	w->named = w->resp ? w->resp->view.attach : w->req->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
+	const struct end *from = w->req ? w->req : w->resp;
+
+	w->named = w->resp ? w->resp->view.attach : from->view.attach;
+	slot_step(w->x->slot, from->view.attach, w->named, w->way);
 }
 
 struct guard {
@@ -22,7 +24,7 @@ struct guard {
 
 bool work_connected(const struct work *w)
 {
-	return end_state(w->req) == IBV_QPS_RTS && end_receives(w->resp) &&
+	return (!w->req || end_state(w->req) == IBV_QPS_RTS) && end_receives(w->resp) &&
 	       (w->mem == w->resp || rxq_live(&w->mem->rx));
 }
 

@@ -3,6 +3,7 @@
 
 #include "hca/exec/carry.h"
 #include "hca/exec/flush.h"
+#include "hca/exec/respond.h"
 
 static const enum seg_counter error_counters[] = {
 	[IBV_WC_LOC_PROT_ERR] = CTR_ERR_LOC_PROT,
@@ -43,32 +44,24 @@ enum step work_blame(struct work *w, enum ibv_wc_status status)
 	return work_failed(w, status);
 }
 
-/* For the responder's log; the one who moved its QP to ERR writes it, before that is told. */
-static void note_fault(const struct work *w, enum ibv_wc_status status)
-{
-	const struct seg_header *from = &w->req->view.seg->hdr;
-	struct seg_fault *f = &w->resp->qp->fault;
-
-	f->status = status;
-	f->opcode = end_wqe(w->req, w->pos)->opcode;
-	f->from_qpn = w->req->qpn;
-	f->from_pid = from->pid;
-	f->rkey = w->rkey;
-	f->need = op_rights(w->op, w->flush);
-	f->raddr = w->raddr;
-	f->length = w->op->kind == OP_FLUSH ? w->range_len : w->length;
-	memcpy(f->comm, from->comm, sizeof f->comm);
-	atomic_store_explicit(&f->gen, w->resp->gen + 1, memory_order_release);
-}
-
 enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event)
 {
-	if (w->req->type != IBV_QPT_UC && qp_set_error(w->resp)) {
-		note_fault(w, status);
-		raise_qp_event(w->x, w->resp, event);
-		qp_flush(w->x, w->resp, false);
-	}
+	const struct seg_header *from = &w->req->view.seg->hdr;
+	const struct asker who = {.qpn = w->req->qpn,
+		.pid = from->pid,
+		.comm = from->comm,
+		.opcode = end_wqe(w->req, w->pos)->opcode};
+
+	if (w->req->type != IBV_QPT_UC)
+		respond_refuse(w, &who, status, event);
 	return work_blame(w, status);
+}
+
+enum step work_receive_failed(
+	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status)
+{
+	respond_receive_failed(w, w->req->qpn, recv_status);
+	return work_blame(w, send_status);
 }
 
 /* ---- when bytes were not moved ---- */

@@ -19,6 +19,10 @@ enum step work_blame(struct work *w, enum ibv_wc_status status);
 /* The responder found the request at fault: it goes to ERR too, with an event. */
 enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event);
 
+/* The responder's own receive is at fault: it completes in error there, and the request, too. */
+enum step work_receive_failed(
+	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status);
+
 /* What to do when a move of an RDMA operation or of a SEND did not end well. */
 enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_status remote);
 

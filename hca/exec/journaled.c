@@ -8,6 +8,7 @@
 #include "hca/exec/carry.h"
 #include "hca/exec/crash_journal.h"
 #include "hca/exec/exec_agent.h"
+#include "hca/exec/respond.h"
 #include "hca/exec/word.h"
 
 /* Is what comes into it, memory of the responder, noted? */
@@ -21,21 +22,33 @@ static uint32_t pid_of(const struct view *v)
 	return v->pid ? v->pid : getpid();
 }
 
+/* Of a request of this machine, which has a slot. */
+static void describe_slot(const struct work *w, struct journal_record *r)
+{
+	const struct seg_wqe *slot = end_wqe(w->req, w->pos);
+
+	r->fenced = !!(w->flags & IBV_SEND_FENCE);
+	r->wr_id = slot->wr_id;
+	r->opcode = slot->opcode;
+	r->qpn = w->req->qpn;
+	r->pos = w->pos;
+	r->seen = slot->polled;
+}
+
 /* What all records of a request have in common. */
 static struct journal_record describe(const struct work *w, enum journal_kind kind)
 {
-	const struct seg_wqe *slot = end_wqe(w->req, w->pos);
-	struct journal_record r = {.kind = kind,
-		.fenced = !!(w->flags & IBV_SEND_FENCE),
-		.wr_id = slot->wr_id,
-		.owner = pid_of(&w->mem->view),
-		.opcode = slot->opcode,
-		.qpn = w->req->qpn,
-		.target_qpn = w->resp->qpn,
-		.pos = w->pos,
-		.seen = slot->polled};
+	struct journal_record r = {
+		.kind = kind, .owner = pid_of(&w->mem->view), .target_qpn = w->resp->qpn};
 
-	journal_sign(&r, pid_of(&w->req->view));
+	if (w->req) {
+		describe_slot(w, &r);
+	} else {
+		r.opcode = w->asked->opcode;
+		r.qpn = w->asked->from_qpn;
+		r.pos = w->asked->psn;
+	}
+	journal_sign(&r, w->req ? pid_of(&w->req->view) : 0);
 	return r;
 }
 

@@ -31,7 +31,7 @@ enum step op_local(struct work *w)
 		if (!window_bind(w))
 			return work_failed(w, IBV_WC_MW_BIND_ERR);
 	} else {
-		if (!window_invalidate(w->req, w->imm, w->req, w->pos))
+		if (!window_invalidate(w->req, w->imm, w->req->qpn, w->pos))
 			return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (peer_runs(w))

@@ -49,7 +49,7 @@ enum step op_write(struct work *w)
 	if (w->op->takes_recv) {
 		struct received r = {.where = RQ_DIRECT};
 
-		receive_fill(w, &r);
+		receive_fill(w, &r, w->req->qpn);
 		receive_note_established(w);
 		return receive_finish_both(w, &o, &r);
 	}

@@ -87,7 +87,7 @@ static enum step send_failed(struct work *w, enum move_result moved)
 
 	if (moved == MOVE_FAULT_LOCAL || moved == MOVE_FAULT_REMOTE) {
 		if (!work_requester_fault(moved, end_is_here(w->req)))
-			return receive_fail(w, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+			return work_receive_failed(w, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 		s = work_failed(w, IBV_WC_LOC_PROT_ERR);
 	} else {
 		s = work_move_failed(w, moved, IBV_WC_REM_OP_ERR);
@@ -104,7 +104,7 @@ bool op_send_place(
 	enum ibv_wc_status status = receive_range(w, &dst, held);
 
 	if (status) {
-		*s = receive_fail(w, status,
+		*s = work_receive_failed(w, status,
 			status == IBV_WC_LOC_LEN_ERR ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_OP_ERR);
 		return false;
 	}
@@ -135,12 +135,12 @@ enum step op_send(struct work *w)
 
 	if (!op_send_payload(w, &r, &s))
 		return s;
-	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req, w->pos)) {
+	if (w->op->invalidates && !window_invalidate_remote(w->resp, w->imm, w->req->qpn, w->pos)) {
 		s = work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 		receive_leave(w);
 		return s;
 	}
-	receive_fill(w, &r);
+	receive_fill(w, &r, w->req->qpn);
 	receive_note_established(w);
 	return receive_finish_both(w, &o, &r);
 }
@@ -180,7 +180,7 @@ enum step op_send_plain(struct work *w)
 	r.ring_pos = 0;
 	if (!put_plain(w, &r, from))
 		return op_send(w);
-	receive_fill(w, &r);
+	receive_fill(w, &r, w->req->qpn);
 	receive_note_established(w);
 	return receive_finish_both(w, &o, &r);
 }

@@ -74,7 +74,7 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 		*again = true;
 		return STEP_DONE;
 	}
-	receive_fill(w, &r);
+	receive_fill(w, &r, w->req->qpn);
 	r.opcode = tagged ? IBV_WC_TM_RECV : IBV_WC_TM_NO_TAG;
 	return receive_finish_both(w, &o, &r);
 }
@@ -85,7 +85,7 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 static void matched(struct work *w, const struct outcome *o, struct received *r, uint64_t length)
 {
 	w->length = length;
-	receive_fill(w, r);
+	receive_fill(w, r, w->req->qpn);
 	r->opcode = IBV_WC_TM_RECV;
 	r->wc_flags |= IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
 	receive_finish(w, o, r);

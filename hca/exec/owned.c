@@ -32,6 +32,8 @@ static const struct held_mr *region_of(
 /* Where the functions say no, the memory is not there. */
 static enum move_result fault(const struct work *w, const struct payload *p)
 {
+	if (!w->req)
+		return MOVE_FAULT_LOCAL;
 	return (p->at == w->req) == end_is_here(w->req) ? MOVE_FAULT_LOCAL : MOVE_FAULT_REMOTE;
 }
 

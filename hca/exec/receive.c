@@ -2,7 +2,6 @@
 #include "hca/exec/receive.h"
 
 #include "hca/exec/exec_rxq.h"
-#include "hca/exec/fail.h"
 #include "hca/exec/flush.h"
 #include "hca/exec/way.h"
 #include "hca/seg/tm_list.h"
@@ -27,19 +26,6 @@ void receive_leave(struct work *w)
 		tm_untake(w->rx, w->rq_pos, w->x->attach);
 	else
 		exec_rxq_untake(w->x, w->mem, w->rq_pos);
-}
-
-enum step receive_fail(
-	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status)
-{
-	const struct outcome o = {.status = recv_status};
-	const struct received r = {.opcode = w->op->recv_wc, .src_qp = w->req->qpn};
-
-	work_count_error(w->x, recv_status);
-	qp_set_error(w->resp);
-	receive_finish(w, &o, &r);
-	qp_flush(w->x, w->resp, false);
-	return work_blame(w, send_status);
 }
 
 enum step receive_find_ring(struct work *w, const struct end **at)

@@ -64,13 +64,13 @@ static inline enum step receive_finish_both(
 	return s;
 }
 
-/* What its completion says beside the payload's place. */
-static inline void receive_fill(const struct work *w, struct received *r)
+/* What its completion says beside the payload's place; from_qpn: whose message it is. */
+static inline void receive_fill(const struct work *w, struct received *r, uint32_t from_qpn)
 {
 	r->opcode = w->op->recv_wc;
 	r->wc_flags = w->op->has_imm ? IBV_WC_WITH_IMM : w->op->invalidates ? IBV_WC_WITH_INV : 0;
 	r->imm = w->imm;
-	r->src_qp = w->req->qpn;
+	r->src_qp = from_qpn;
 	r->solicited = w->flags & IBV_SEND_SOLICITED;
 }
 
@@ -89,7 +89,3 @@ uint64_t receive_room(const struct work *w, struct seg_sge *room);
  * to be chosen.  0, or why it cannot have them, as receive_fits().
  */
 enum ibv_wc_status receive_range(struct work *w, struct payload *p, struct held *held);
-
-/* The responder's own receive is at fault: it completes in error there, and the request, too. */
-enum step receive_fail(
-	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status);

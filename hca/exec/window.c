@@ -75,25 +75,25 @@ bool window_bind(const struct work *w)
 
 /* ---- invalidate ---- */
 
-static bool invalidate(struct seg_mr *mw, uint32_t key, const struct end *by, uint32_t pos)
+static bool invalidate(struct seg_mr *mw, uint32_t key, uint32_t by_qpn, uint32_t pos)
 {
 	if (!key || key_of(mw) != key)
-		return mw->inv_qpn == by->qpn && mw->inv_pos == pos + 1;
-	mw->inv_qpn = by->qpn;
+		return mw->inv_qpn == by_qpn && mw->inv_pos == pos + 1;
+	mw->inv_qpn = by_qpn;
 	mw->inv_pos = pos + 1;
 	atomic_thread_fence(memory_order_release);
 	unbind(mw);
 	return true;
 }
 
-bool window_invalidate(const struct end *e, uint32_t key, const struct end *by, uint32_t pos)
+bool window_invalidate(const struct end *e, uint32_t key, uint32_t by_qpn, uint32_t pos)
 {
 	struct seg_mr *mw = seg_mr_of(e->view.seg, key);
 
-	return mw->flags & MR_WINDOW_QP && mw->pd == e->pd && invalidate(mw, key, by, pos);
+	return mw->flags & MR_WINDOW_QP && mw->pd == e->pd && invalidate(mw, key, by_qpn, pos);
 }
 
-bool window_invalidate_remote(const struct end *e, uint32_t key, const struct end *by, uint32_t pos)
+bool window_invalidate_remote(const struct end *e, uint32_t key, uint32_t by_qpn, uint32_t pos)
 {
-	return seg_mr_of(e->view.seg, key)->qpn == e->qpn && window_invalidate(e, key, by, pos);
+	return seg_mr_of(e->view.seg, key)->qpn == e->qpn && window_invalidate(e, key, by_qpn, pos);
 }

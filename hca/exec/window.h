@@ -20,11 +20,10 @@ static inline uint64_t bind_pack(uint32_t mw_rkey, unsigned access)
 bool window_bind(const struct work *w);
 
 /*
- * Takes the key of a type 2 window of e's process away, for request pos of requester by.  False
+ * Takes the key of a type 2 window of e's process away, for request pos of QP by_qpn.  False
  * if it is none, or of another protection domain.  The same request may do it again.
  */
-bool window_invalidate(const struct end *e, uint32_t key, const struct end *by, uint32_t pos);
+bool window_invalidate(const struct end *e, uint32_t key, uint32_t by_qpn, uint32_t pos);
 
 /* The same for a request that came to e: the window must belong to e. */
-bool window_invalidate_remote(
-	const struct end *e, uint32_t key, const struct end *by, uint32_t pos);
+bool window_invalidate_remote(const struct end *e, uint32_t key, uint32_t by_qpn, uint32_t pos);

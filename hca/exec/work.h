@@ -17,15 +17,17 @@ enum step {
 	STEP_NOT_OURS, /* only the requester knows where it goes */
 };
 
+struct request;
 struct way;
 
 /* A work request under execution. */
 struct work {
 	struct exec *x;
-	const struct end *req, *resp;
-	const struct end *mem; /* whose memory and receives it reaches: resp, or XRC the SRQ */
-	struct end *mem_now;   /* room for a copy of mem, whose shared receives have moved since */
-	uint32_t named;        /* the process that our exec slot names as the destination */
+	const struct end *req;  /* NULL: not of this machine, and asked has what it asks */
+	const struct end *resp; /* NULL: not found, or not of this machine */
+	const struct end *mem;  /* whose memory and receives it reaches: resp, or XRC the SRQ */
+	struct end *mem_now;    /* room for a copy of mem, whose shared receives have moved since */
+	uint32_t named;         /* the process that our exec slot names as the destination */
 	uint32_t pos;
 	/* copied from the slot, which may change under us */
 	uint16_t flags, num_sge;
@@ -43,7 +45,10 @@ struct work {
 		uint64_t run;   /* LOCAL_INV */
 	};
 	bool fetch_add; /* an atomic: add, else compare and swap; for others: hca/queue/post.c */
-	const struct seg_sge *sge;
+	union {
+		const struct seg_sge *sge;
+		const struct request *asked; /* without req: hca/exec/respond.h */
+	};
 	const uint8_t *inline_data;
 	const struct op *op;
 	uint64_t length; /* of the message */

@@ -7,6 +7,7 @@
 #include "hca/obj/srq.h"
 
 struct exec;
+struct far_ops;
 struct peer;
 
 struct routes;
@@ -27,10 +28,11 @@ struct hca_qp {
 	/* hot: posting */
 	struct lock sq_lock;
 	uint32_t sq_tail;
-	uint32_t sq_built;        /* under sq_lock: the end of what hca_send_put() added */
-	struct end me;            /* our end; immutable but for gen, which RESET counts up */
-	struct end *_Atomic peer; /* the other end, NULL until found */
-	_Atomic uint32_t sq_poll; /* requests below are free; written by poll_cq */
+	uint32_t sq_built; /* under sq_lock: the end of what hca_send_put() added */
+	struct end me;     /* our end; immutable but for gen, which RESET counts up */
+	const struct far_ops *_Atomic far; /* who reaches the other end: hca/run/far.h */
+	struct end *_Atomic peer;          /* near.c: the other end, NULL until found */
+	_Atomic uint32_t sq_poll;          /* requests below are free; written by poll_cq */
 	uint32_t max_sge, max_inline, sq_depth;
 	bool sig_all;
 	_Atomic bool one_sided; /* what was posted last; a guess at what is queued */
@@ -55,12 +57,13 @@ struct hca_qp {
 	struct hca_qp *shared_next, **shared_link; /* of the SRQ, or of the XRC domain */
 	struct hca_qp *next, **link; /* in the PD: the one behind, and what points to us */
 	struct lock modify_lock;
-	struct peer *process; /* of the other end; one reference per end on the list */
-	struct end *ends;     /* all that `peer` ever pointed to since RESET */
+	void *away;           /* of another far end than near.c's, which sets it */
+	struct peer *process; /* near.c: of the other end; one reference per end on the list */
+	struct end *ends;     /* near.c: all that `peer` ever pointed to since RESET */
 	uint64_t sq_bytes, rq_bytes;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
-	uint64_t next_find_ns; /* when to look for a missing peer again */
+	uint64_t next_find_ns; /* near.c: when to look for a missing peer again */
 	/* explain.c: completions by status, and refused posts: invalid ones, those without room */
 	_Atomic uint32_t ended[EXPLAIN_STATUSES], refused[2];
 	/* progress.c: the list of what waits for time */

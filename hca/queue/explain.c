@@ -12,6 +12,7 @@
 #include "hca/obj/qp.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/far.h"
 #include "hca/seg/opcode.h"
 
 enum { WHY = 320, TEN = 10 };
@@ -287,7 +288,7 @@ void explain_send(struct hca_qp *qp, const struct seg_wqe *w)
 		return;
 	/* The other end stays as long as somebody may be using it. */
 	slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
-	tell_send(qp, atomic_load_explicit(&qp->peer, memory_order_acquire), w);
+	tell_send(qp, far_end(qp), w);
 	slot_leave(x->slot);
 }
 

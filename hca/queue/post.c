@@ -11,8 +11,7 @@
 #include "hca/queue/explain.h"
 #include "hca/queue/own_rxq.h"
 #include "hca/run/ah.h"
-#include "hca/run/other_end.h"
-#include "hca/run/run.h"
+#include "hca/run/far.h"
 #include "hca/seg/opcode.h"
 #include "hca/seg/park.h"
 
@@ -178,19 +177,6 @@ static int put_sends(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	return rc;
 }
 
-/* Executes what was published, once the peer is known. */
-static void run_posted(struct hca_qp *qp)
-{
-	if (!atomic_load_explicit(&qp->peer, memory_order_relaxed) && qp_connects(qp) &&
-		end_state(&qp->me) != IBV_QPS_ERR) {
-		lock_take(&qp->modify_lock);
-		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
-			qp_find_peer(qp);
-		lock_drop(&qp->modify_lock);
-	}
-	qp_run_out(qp);
-}
-
 int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	int rc;
@@ -205,7 +191,7 @@ int hca_post_send(struct hca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 	lock_drop(&qp->sq_lock);
 	if (__builtin_expect(rc, 0))
 		explain_post_send(qp, *bad, rc);
-	run_posted(qp);
+	far_posted(qp);
 	return rc;
 }
 
@@ -246,7 +232,7 @@ int hca_send_commit(struct hca_qp *qp)
 	qp->sq_tail = qp->sq_built;
 	atomic_store_explicit(&qp->me.qp->sq_tail, qp->sq_built, memory_order_release);
 	lock_drop(&qp->sq_lock);
-	run_posted(qp);
+	far_posted(qp);
 	return 0;
 }
 
@@ -331,7 +317,7 @@ int hca_post_recv(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	if (__builtin_expect(rc, 0))
 		explain_post_recv(qp, *bad, rc);
 	if (parked)
-		qp_run_in(qp);
+		far_run_in(qp);
 	if (end_state(&qp->me) == IBV_QPS_ERR)
 		flush_posted(qp);
 	return rc;

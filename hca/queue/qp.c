@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Queue pairs: creation, destruction, finding the other end. */
+/* Queue pairs: creation, destruction. */
 #include "hca/queue/qp.h"
 
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/exec/exec.h"
-#include "hca/exec/resolve.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/member.h"
@@ -24,10 +23,9 @@
 #include "hca/queue/own_rxq.h"
 #include "hca/queue/rxq_order.h"
 #include "hca/queue/xrcd.h"
-#include "hca/run/other_end.h"
+#include "hca/run/near.h"
 #include "hca/run/progress.h"
 #include "hca/run/route.h"
-#include "hca/run/run.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
 
@@ -352,6 +350,7 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 	qp->epoch = proc_epoch();
 	qp->cookie = cookie;
 	qp->init = *init;
+	atomic_store_explicit(&qp->far, &near_ops, memory_order_relaxed);
 	take_parts(qp, pd, parts, kind_of(init->qp_type));
 	size_queues(qp, init);
 	qp->init = *init;
@@ -393,7 +392,7 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	struct seg_qp *s = qp->me.qp;
 
 	atomic_store_explicit(&s->state, new_state, memory_order_seq_cst);
-	qp_rouse_peer(qp);
+	far_of(qp)->stop(qp);
 	worker_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
@@ -435,10 +434,9 @@ int hca_qp_destroy(struct hca_qp *qp)
 		free_rings(qp, &r);
 		own_rxq_free(&qp->rx);
 	} else {
-		qp->process = NULL; /* a forked child's: known to the parent alone */
 		rxq_order_free(&qp->rx.order);
 	}
-	qp_forget_peer(qp);
+	far_of(qp)->forget(qp, qp->epoch == proc_epoch());
 	routes_free(qp->routes, qp->epoch == proc_epoch());
 	free(qp);
 	return 0;
@@ -453,12 +451,10 @@ uint32_t hca_qp_num(const struct hca_qp *qp)
 
 int hca_qp_rkey_access(const struct hca_qp *qp, uint32_t rkey, unsigned *access)
 {
-	const struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	const struct far_ops *far = far_of(qp);
 	uint32_t state = end_state(&qp->me);
 
 	if (qp->epoch != proc_epoch() || (state != IBV_QPS_RTR && state != IBV_QPS_RTS))
 		return -EINVAL;
-	if (!peer)
-		return -EOPNOTSUPP;
-	return resolve_access(&peer->view, rkey, access) ? 0 : -ENOENT;
+	return far->rkey_access ? far->rkey_access(qp, rkey, access) : -EOPNOTSUPP;
 }

@@ -17,9 +17,8 @@
 #include "hca/queue/qp_table.h"
 #include "hca/run/agent.h"
 #include "hca/run/ah.h"
-#include "hca/run/other_end.h"
+#include "hca/run/near.h"
 #include "hca/run/progress.h"
-#include "hca/run/run.h"
 #include "hca/seg/token.h"
 #include "include/weft/verbs_ext.h"
 
@@ -218,7 +217,8 @@ static void to_reset(struct hca_qp *qp)
 	explain_end(qp);
 	qp_stop(qp, gen << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET);
 	qp->me.gen = gen;
-	qp_forget_peer(qp);
+	far_of(qp)->forget(qp, true);
+	atomic_store_explicit(&qp->far, &near_ops, memory_order_release);
 	qp->me.rx.gen = qp->rx.ref.gen = qp->rx.ref.entry == s ? gen : qp->me.rx.gen;
 	s->dest_qpn = 0;
 	s->peer_attach = 0;
@@ -247,14 +247,13 @@ static void to_error(struct hca_qp *qp)
 	struct exec *x = exec_get();
 
 	qp_set_error(&qp->me);
-	qp_bury_peer(qp);
+	far_of(qp)->stop(qp);
 	if (x) {
 		slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
 		qp_flush(x, &qp->me, false);
 		slot_leave(x->slot);
 		exec_put(x);
 	}
-	qp_rouse_peer(qp);
 	quiesce();
 }
 
@@ -271,6 +270,8 @@ static void raise_drained(struct hca_qp *qp)
 static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enum ibv_qp_state from,
 	enum ibv_qp_state to)
 {
+	bool found = true;
+
 	if (to == IBV_QPS_RESET) {
 		to_reset(qp);
 		return 0;
@@ -281,17 +282,18 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	}
 	keep_path(qp, a, mask);
 	keep_protocol(qp, a, mask);
-	if (to == IBV_QPS_RTR && from == IBV_QPS_INIT && qp_connects(qp))
-		qp_await_peer(qp);
+	if (to == IBV_QPS_RTR) {
+		far_choose(qp);
+		found = far_of(qp)->find(qp);
+	}
 	if (!move_state(qp, from, to))
 		return -EINVAL;
-	if (to == IBV_QPS_RTR && qp_connects(qp)) {
-		qp_run_in(qp); /* the peer may have sent already */
-		if (!atomic_load_explicit(&qp->peer, memory_order_relaxed))
-			progress_watch(qp);
-	}
+	if (to == IBV_QPS_RTR)
+		far_run_in(qp); /* the peer may have sent already */
+	if (!found)
+		progress_watch(qp);
 	if (to == IBV_QPS_RTS && from != IBV_QPS_RTS)
-		qp_run_out(qp);
+		far_run_out(qp);
 	if (to == IBV_QPS_SQD && from == IBV_QPS_RTS) {
 		quiesce();
 		if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && a->en_sqd_async_notify)
@@ -321,20 +323,18 @@ int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask)
 int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
 {
 	const struct seg_qp *s = qp->me.qp;
-	uint64_t packets = atomic_load_explicit(&s->packets, memory_order_relaxed);
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	uint64_t arrived =
-		peer ? atomic_load_explicit(&peer->qp->packets, memory_order_relaxed) : 0;
+	uint32_t sent, expected;
 
 	lock_take(&qp->modify_lock);
+	far_of(qp)->psn(qp, &sent, &expected);
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = state_of(qp);
 	attr->qkey = s->qkey;
 	attr->qp_access_flags = s->access & ~QPA_JOURNALED;
 	attr->path_mtu = s->mtu;
 	attr->dest_qp_num = s->dest_qpn;
-	attr->rq_psn = (s->rq_psn + arrived) & MAX_24_BITS;
-	attr->sq_psn = (s->sq_psn + packets) & MAX_24_BITS;
+	attr->rq_psn = expected & MAX_24_BITS;
+	attr->sq_psn = sent & MAX_24_BITS;
 	attr->min_rnr_timer = s->rnr_timer;
 	attr->timeout = s->timeout;
 	attr->retry_cnt = s->retry_cnt;

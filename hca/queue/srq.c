@@ -19,7 +19,7 @@
 #include "hca/queue/own_rxq.h"
 #include "hca/queue/srq_resize.h"
 #include "hca/queue/tm.h"
-#include "hca/run/run.h"
+#include "hca/run/far.h"
 
 static int refuse(int err, const char *why)
 {
@@ -269,7 +269,7 @@ static void serve_parked(struct lock *lock, struct hca_qp **list)
 	for (struct hca_qp *qp = *list; qp; qp = qp->shared_next)
 		if (atomic_load_explicit(&qp->me.qp->park, memory_order_seq_cst) &&
 			atomic_exchange_explicit(&qp->me.qp->park, 0, memory_order_seq_cst))
-			qp_run_in(qp);
+			far_run_in(qp);
 	lock_drop(lock);
 }
 

@@ -9,14 +9,10 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "hca/exec/exec.h"
 #include "hca/proc/parts.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/run/other_end.h"
-#include "hca/run/run.h"
-#include "hca/run/worker.h"
-#include "hca/seg/token.h"
+#include "hca/run/far.h"
 
 _Atomic uint32_t progress_parked;
 
@@ -70,67 +66,6 @@ void progress_forked_child(void)
 	atomic_store_explicit(&parked.lock.word, 0, memory_order_relaxed);
 }
 
-/* Runs our direction; unlike qp_run_out() it leaves the watch list, which we hold, alone. */
-static void run_out(struct hca_qp *qp)
-{
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct exec *x = exec_self();
-	enum run_end end;
-
-	if (!x) {
-		worker_add(qp, WORK_OUT);
-		return;
-	}
-	end = exec_run(x, &qp->me, peer, help_budget);
-	if (end == RUN_BUDGET || end == RUN_BUSY)
-		worker_add(qp, WORK_OUT);
-	else if (end_state(&qp->me) == IBV_QPS_ERR)
-		qp_rouse_peer(qp);
-}
-
-/* Not found yet, or through RESET since. */
-static bool peer_missing(const struct hca_qp *qp)
-{
-	const struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-
-	return !peer || end_stale(peer);
-}
-
-static bool look_for_peer(struct hca_qp *qp)
-{
-	if (!lock_try(&qp->modify_lock))
-		return true;
-	if (peer_missing(qp))
-		qp_find_peer(qp);
-	lock_drop(&qp->modify_lock);
-	if (atomic_load_explicit(&qp->peer, memory_order_relaxed))
-		qp_run_in(qp);
-	run_out(qp);
-	return true;
-}
-
-/* One QP of the list: true if it still has to be watched. */
-static bool look_at(struct hca_qp *qp)
-{
-	struct seg_qp *s = qp->me.qp;
-	uint32_t state = end_state(&qp->me);
-
-	if (state == IBV_QPS_ERR)
-		run_out(qp); /* flushes */
-	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
-		return false;
-	if (!atomic_load_explicit(&qp->peer, memory_order_acquire))
-		return look_for_peer(qp);
-	if (atomic_load_explicit(&s->sq_head, memory_order_acquire) ==
-		atomic_load_explicit(&s->sq_tail, memory_order_acquire))
-		return false;
-	qp_bury_peer(qp);
-	if (peer_missing(qp))
-		return look_for_peer(qp);
-	run_out(qp); /* fails the head if its deadline has passed */
-	return true;
-}
-
 static void look_at_all(uint64_t now)
 {
 	struct hca_qp *next;
@@ -138,7 +73,7 @@ static void look_at_all(uint64_t now)
 	atomic_store_explicit(&parked.next_ns, now + NSEC_PER_MSEC, memory_order_relaxed);
 	for (struct hca_qp *qp = parked.first; qp; qp = next) {
 		next = qp->watch_next;
-		if (!look_at(qp))
+		if (!far_of(qp)->look(qp))
 			drop(qp);
 	}
 }

@@ -7,7 +7,7 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/run/other_end.h"
+#include "hca/run/near.h"
 
 enum { ROUTES_LOG = 8, ROUTES = 1 << ROUTES_LOG };
 
@@ -81,7 +81,7 @@ static int lead_to(struct route *r, uint32_t index)
 	if (!peer_greet(r->process))
 		return -EUSERS;
 	rc = end_init(&r->e, &r->process->view, index);
-	if (!rc && qp_prepare_channels(r->process, &r->e))
+	if (!rc && near_prepare_channels(r->process, &r->e))
 		rc = -EAGAIN;
 	return rc;
 }

@@ -8,12 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "hca/exec/exec.h"
-#include "hca/obj/qp.h"
-#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
+#include "hca/run/far.h"
 #include "hca/run/progress.h"
-#include "hca/run/run.h"
 
 enum { BUSY_NAP_NS = 200 * 1000, WATCH_NS = 100 * NSEC_PER_MSEC };
 
@@ -21,40 +18,12 @@ static struct worker common = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	.more = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER};
 
-static const struct budget whole_budget = {
-	.requests = UINT32_MAX, .bytes = UINT64_MAX, .large = UINT64_MAX};
-
-static enum run_end run(struct exec *x, struct hca_qp *qp, unsigned direction)
-{
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct budget b = whole_budget;
-
-	if (direction == WORK_OUT) {
-		b.one_sided = exec_one_sided(&qp->me);
-		return exec_run(x, &qp->me, peer, b);
-	}
-	return peer ? exec_run(x, peer, &qp->me, whole_budget) : RUN_IDLE;
-}
-
-/* The word that holds up atomics of that direction may be held by a process that died. */
-static void free_atomics(struct hca_qp *qp, unsigned direction)
-{
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
-	struct end *target = direction == WORK_OUT ? peer : &qp->me;
-
-	if (target)
-		peer_free_token(&target->view.seg->hdr.atomic_token);
-}
-
-/*
- * Whose turn qp is: the lane of its peer's process, if only that one's agent can serve us, or if
- * flushes between us wait for a disk.
- */
+/* Whose turn qp is. */
 static struct worker *worker_of(struct hca_qp *qp)
 {
-	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+	struct worker *lane = far_lane(qp, true);
 
-	return peer && view_may_block(&peer->view) ? peer->view.path->lane : &common;
+	return lane ? lane : &common;
 }
 
 static void *worker_main(void *arg);
@@ -87,16 +56,11 @@ static unsigned serve(struct exec *x, struct hca_qp *qp, bool *busy)
 
 	*busy = false;
 	for (unsigned dir = WORK_OUT; dir <= WORK_IN; dir++) {
-		enum run_end end = todo & dir ? run(x, qp, dir) : RUN_IDLE;
+		enum run_end end = todo & dir ? far_of(qp)->work(x, qp, dir) : RUN_IDLE;
 
-		if (end == RUN_BUSY) {
-			free_atomics(qp, dir);
-			*busy = true;
-		}
+		*busy |= end == RUN_BUSY;
 		if (end == RUN_BUSY || end == RUN_BUDGET)
 			left |= dir;
-		else if (todo & dir & WORK_OUT)
-			qp_watch_after(qp, end);
 	}
 	count_add(x, CTR_WORKER, 1);
 	if (progress_pending())
@@ -261,10 +225,12 @@ static void forget(struct worker *w, struct hca_qp *qp)
 
 void worker_forget(struct hca_qp *qp)
 {
+	struct worker *lane = far_lane(qp, false);
+
 	/* In this order: work moves from the first to the second, and not back. */
 	forget(&common, qp);
-	if (qp->process && qp->process->path.lane) /* we ourselves have none */
-		forget(qp->process->path.lane, qp);
+	if (lane)
+		forget(lane, qp);
 	atomic_store_explicit(&qp->queued, 0, memory_order_release);
 }
 

@@ -278,7 +278,7 @@ static const struct budget budget = {.requests = 64, .bytes = 1 << 18, .large = 
 
 /* ---- the program on either side ---- */
 
-/* qp_run_out(): who kicked weftd, which cannot execute, looks again later. */
+/* near.c, watch_after(): who kicked weftd, which cannot execute, looks again later. */
 static void run_out(struct exec *x, uint32_t pos)
 {
 	while (exec_run(x, &end_a, &end_b, budget) == RUN_KICKED) {

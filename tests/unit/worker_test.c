@@ -11,17 +11,15 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "hca/exec/exec.h"
-#include "hca/obj/qp.h"
-#include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
+#include "hca/run/far.h"
 #include "hca/run/progress.h"
-#include "hca/run/run.h"
 #include "hca/run/worker.h"
 
 enum { ROUNDS = 1000, LONG_S = 60, SOON_S = 20 };
 
-static struct hca_qp held, working;
+static const struct far_ops far;
+static struct hca_qp held = {.far = &far}, working = {.far = &far};
 static _Atomic unsigned held_runs; /* the one is busy each time */
 static _Atomic unsigned left;      /* the other has work for so many times, */
 static _Atomic unsigned naps_then; /* and so many naps were made until it had none */
@@ -32,13 +30,11 @@ static _Atomic bool naps_are_long;
 
 _Atomic uint32_t progress_parked;
 
-enum run_end exec_run(
-	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
+static enum run_end work(struct exec *x, struct hca_qp *qp, unsigned direction)
 {
 	(void)x;
-	(void)resp;
-	(void)b;
-	if (req == &held.me) {
+	(void)direction;
+	if (qp == &held) {
 		atomic_fetch_add(&held_runs, 1);
 		return RUN_BUSY;
 	}
@@ -48,11 +44,7 @@ enum run_end exec_run(
 	return atomic_fetch_sub(&left, 1) > 1 ? RUN_BUDGET : RUN_IDLE;
 }
 
-bool exec_one_sided(const struct end *req)
-{
-	(void)req;
-	return true;
-}
+static const struct far_ops far = {.work = work};
 
 struct exec *exec_self(void)
 {
@@ -70,18 +62,6 @@ struct exec *exec_get(void)
 void exec_put(struct exec *x)
 {
 	(void)x;
-}
-
-bool peer_free_token(_Atomic uint64_t *token)
-{
-	(void)token;
-	return false;
-}
-
-void qp_watch_after(struct hca_qp *qp, enum run_end end)
-{
-	(void)qp;
-	(void)end;
 }
 
 void progress_slow(void)

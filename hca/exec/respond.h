@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The responder's half of a request: what an end of this machine does with one that came to it,
+ * and what it answers.  Nothing here touches a requester.  Where both ends are on this machine,
+ * op_*.c compose this with the requester's half (work.h, fail.h); where a message comes otherwise,
+ * whoever brings it (hca/run/far.h) hands it over in pieces.
+ */
+#pragma once
+
+#include "hca/exec/work.h"
+
+/* ---- a request that is at fault, or a receive that is ---- */
+
+/* Who asks, as far as it is known, for the responder's log. */
+struct asker {
+	uint32_t qpn;
+	int32_t pid;      /* 0: it is not of this machine */
+	const char *comm; /* 16 bytes, or NULL */
+	uint8_t opcode;   /* enum ibv_wr_opcode */
+};
+
+/*
+ * w's responder refuses the request: its QP goes to ERR with that event, and its owner will be told
+ * who asked for what.
+ */
+void respond_refuse(struct work *w, const struct asker *who, enum ibv_wc_status status,
+	enum ibv_event_type event);
+
+/*
+ * w's receive, which was found, cannot take the message of QP from_qpn: it completes with that
+ * status, and its QP goes to ERR.
+ */
+void respond_receive_failed(struct work *w, uint32_t from_qpn, enum ibv_wc_status status);
+
+/* ---- messages in pieces ---- */
+
+enum answer {
+	ANSWER_OK,
+	ANSWER_RNR,   /* no receive is posted */
+	ANSWER_BUSY,  /* somebody else completes receives, or a region changes over: soon again */
+	ANSWER_LATER, /* only a thread with exec.is_worker set can: hca/exec/owned.h */
+	ANSWER_NOT_READY, /* the QP takes no requests: it was not, or is no more, in RTR or RTS */
+	ANSWER_NAK,       /* refused, for good */
+};
+
+/* All but ANSWER_OK and ANSWER_NAK have changed nothing: the same may be asked again. */
+struct verdict {
+	enum answer answer;
+	enum ibv_wc_status status; /* ANSWER_NAK: with which the request ends at its requester */
+};
+
+/* The code by which packets name that status in a NAK (InfiniBand: AETH, table of NAK codes). */
+static inline uint8_t respond_nak_code(enum ibv_wc_status status)
+{
+	return status == IBV_WC_REM_ACCESS_ERR ? 2 : status == IBV_WC_REM_OP_ERR ? 3 : 1;
+}
+
+/* A request as its headers tell of it. */
+struct request {
+	enum ibv_wr_opcode opcode;
+	uint32_t from_qpn;
+	uint32_t psn; /* of its first packet */
+	/* RDMA: the range that it names; of a SEND the length is known when it has come */
+	uint32_t rkey;
+	uint64_t raddr, length;
+};
+
+/* What its last piece says. */
+struct last_piece {
+	uint32_t imm; /* big endian, or the key that is to be invalidated */
+	bool solicited;
+};
+
+/*
+ * A SEND or RDMA WRITE on its way into an end of this process.  It may be given up at any time
+ * between two calls: until respond_end() no receive is consumed.
+ */
+struct respond {
+	const struct end *e;
+	struct request rq;
+	uint64_t came;   /* the end of what was placed */
+	uint32_t rq_pos; /* SEND: the receive that it goes into */
+};
+
+/*
+ * The next three are called in this order for one message of e at a time, by any thread whose exec
+ * slot is free; x is that thread's.  They do not block.
+ *
+ * Begins rq, which is all that *r is made of.  The range of a WRITE is checked here, whole; a SEND
+ * finds its receive.  e must have receives of its own, if any: -- ANSWER_NAK with
+ * IBV_WC_REM_OP_ERR for one with a shared receive queue, -- and IBV_WC_REM_INV_REQ_ERR for any
+ * other operation.
+ */
+struct verdict respond_begin(
+	struct respond *r, struct exec *x, const struct end *e, const struct request *rq);
+
+/*
+ * Places n of its bytes at offset, if the receive or the range has room for them.  After
+ * ANSWER_NAK the QP is in ERR, and the receive, if one was found, has completed.
+ */
+struct verdict respond_place(
+	struct respond *r, struct exec *x, uint64_t offset, const void *bytes, uint32_t n);
+
+/* All of it is there: completes the receive that it takes, if any. */
+struct verdict respond_end(struct respond *r, struct exec *x, const struct last_piece *last);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The far end of a QP where it is a QP of this machine, in a process whose segment is mapped here:
+ * whoever posts executes.  Datagrams, too, whose receivers are found one by one.
+ */
+#pragma once
+
+#include "hca/run/far.h"
+
+struct peer;
+
+extern const struct far_ops near_ops;
+
+/* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
+int near_prepare_channels(struct peer *process, const struct end *e);
