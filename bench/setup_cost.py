@@ -74,11 +74,11 @@ def measure(build):
         threaded = run_cost(world, "reg", "1", share="always")
         values.update(("t_" + key, value) for key, value in threaded.items())
         pid = weftd_pid()
-        values["weftd_rss_kib"] = memory_kib(pid, "Rss")
-        values["weftd_pss_kib"] = memory_kib(pid, "Pss")
         before = cpu_ticks(pid)
         time.sleep(IDLE_SECONDS)
         values["weftd_cpu"] = 100 * (cpu_ticks(pid) - before) / TICKS / IDLE_SECONDS
+        values["weftd_rss_kib"] = memory_kib(pid, "Rss")
+        values["weftd_pss_kib"] = memory_kib(pid, "Pss")
     return values
 
 

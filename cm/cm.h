@@ -40,7 +40,7 @@ enum {
 	CM_MRA_TIMEOUT = 24, /* what a consumer gets */
 	CM_LIFETIME = 18,    /* of a packet, encoded */
 	CM_ACK_DELAY = 15,
-	CM_RECENT = 16,
+	CM_RECENT = 32,
 	CM_EPHEMERAL_FIRST = 32768, /* free ports are looked for here, as the kernel does */
 	CM_EPHEMERAL_COUNT = 28232,
 	CM_LOAN = 8, /* ports lent at a time */
@@ -112,8 +112,9 @@ enum cm_count {
 
 /* A port whose listener has just gone. */
 struct cm_recent {
-	uint16_t port; /* of whichever port space */
-	uint64_t when; /* ns, 0: none */
+	uint16_t port;  /* of whichever port space */
+	uint32_t owner; /* 0: gone, too */
+	uint64_t when;  /* ns, 0: none */
 };
 
 struct cm {
@@ -147,7 +148,7 @@ void cm_end(struct cm *cm);
  * Reserves call->src, whose port may be 0: then *port is one that is free.  -EADDRINUSE;
  * -EINVAL: bound already.
  */
-int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t *port);
+int cm_bind(struct cm *cm, uint32_t owner, const struct cm_bind_call *call, uint16_t *port);
 
 /*
  * Lends the owner CM_LOAN ports from *first, for ids that it binds by itself and that become known
@@ -156,38 +157,38 @@ int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t 
 int cm_lend(struct cm *cm, uint32_t owner, uint16_t *first);
 
 /* A bound id waits for requests.  -EINVAL, -EADDRINUSE. */
-int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_listen(struct cm *cm, uint32_t owner, const struct cm_listen_call *call);
 
 /*
  * Sends REQ, or SIDR_REQ, from src to dst; an id that is not bound gets a free port.
  * *local_comm: its communication id.  -EINVAL wrong state, -EHOSTUNREACH, -ENOMEM.
  */
-int cm_connect(struct cm *cm, uint32_t owner, const struct cm_call *call, uint32_t *local_comm,
-	uint16_t *port);
+int cm_connect(struct cm *cm, uint32_t owner, const struct cm_connect_call *call,
+	uint32_t *local_comm, uint16_t *port);
 
 /* Answers a request: REP or SIDR_REP.  -EINVAL wrong state, or the request has gone. */
-int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_accept(struct cm *cm, uint32_t owner, const struct cm_accept_call *call);
 
 /* Answers a REP: the connection is there.  -EINVAL wrong state, -ECONNRESET it is gone. */
-int cm_ready(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_ready(struct cm *cm, uint32_t owner, uint32_t handle);
 
 /* Refuses a request or a REP.  -EINVAL wrong state, or it has gone. */
-int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_reject(struct cm *cm, uint32_t owner, const struct cm_reject_call *call);
 
 /* Data has come: RTU or not, the connection is there.  -EINVAL. */
-int cm_notify(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_notify(struct cm *cm, uint32_t owner, uint32_t handle);
 
 /* Sends DREQ or DREP.  -EINVAL: not connected. */
-int cm_disconnect(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_disconnect(struct cm *cm, uint32_t owner, uint32_t handle);
 
 /* Events go to another channel from now on; an id that does not exist yet is none of ours. */
-int cm_migrate(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_migrate(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
 
 /* Ends an id, telling its peer.  An unknown one: 0. */
 int cm_destroy(struct cm *cm, uint32_t owner, uint32_t handle);
 
 /* Takes up an id of an earlier weftd as its owner describes it.  -EEXIST, -EINVAL. */
-int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call);
+int cm_publish(struct cm *cm, uint32_t owner, const struct cm_publish_call *call);
 
 /* The owner has taken the event of a request. */
 void cm_taken(struct cm *cm, uint32_t owner, uint32_t handle);

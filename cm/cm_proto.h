@@ -57,20 +57,66 @@ struct cm_params {
 	uint8_t pad;
 };
 
-/* The payload of a call; what an op does not name is 0. */
-struct cm_call {
+/* ---- the payloads of the calls, OP_CM_* of rdv/proto.h, which has their sizes ---- */
+
+/* READY, NOTIFY, DISCONNECT, DESTROY. */
+struct cm_id_call {
 	uint32_t handle;
-	uint32_t channel;
+};
+
+struct cm_bind_call {
+	uint32_t handle, channel;
 	uint32_t flags; /* enum cm_flags */
 	uint16_t ps;    /* enum rdma_port_space */
-	uint16_t reason;
-	int32_t backlog;
-	uint32_t local_comm, remote_comm; /* to publish again */
-	uint8_t state;                    /* the same: enum cm_state */
-	uint8_t pad[3];
+	uint16_t pad;
+	struct cm_addr src;
+};
+
+struct cm_listen_call {
+	uint32_t handle, channel;
+	uint32_t flags;
+	int32_t backlog; /* 0: the most there is */
+};
+
+struct cm_connect_call {
+	uint32_t handle, channel;
+	uint32_t flags;
+	uint16_t ps;
+	uint16_t pad;
 	struct cm_addr src, dst;
 	struct cm_params param;
 	uint8_t priv[CM_PRIV_MAX]; /* sent up to param.priv_len */
+};
+
+struct cm_accept_call {
+	uint32_t handle, channel;
+	struct cm_params param;
+	uint8_t priv[CM_PRIV_MAX]; /* sent up to param.priv_len */
+};
+
+struct cm_reject_call {
+	uint32_t handle;
+	uint16_t reason; /* 0: the consumer's */
+	uint8_t priv_len;
+	uint8_t pad;
+	uint8_t priv[CM_PRIV_MAX]; /* sent up to priv_len */
+};
+
+struct cm_migrate_call {
+	uint32_t handle, channel;
+};
+
+/* What an earlier weftd knew of an id. */
+struct cm_publish_call {
+	uint32_t handle, channel;
+	uint32_t flags;
+	int32_t backlog;
+	uint32_t local_comm, remote_comm;
+	uint32_t remote_qpn;
+	uint16_t ps;
+	uint8_t state; /* enum cm_state */
+	uint8_t pad;
+	struct cm_addr src, dst;
 };
 
 /* Flags of an event. */
@@ -101,9 +147,19 @@ static inline uint32_t cm_timeout_ms(uint8_t encoded)
 	return encoded > 8 ? 1u << (encoded - 8) : 1;
 }
 
-static inline size_t cm_call_size(const struct cm_call *c)
+static inline size_t cm_connect_size(const struct cm_connect_call *c)
 {
-	return offsetof(struct cm_call, priv) + c->param.priv_len;
+	return offsetof(struct cm_connect_call, priv) + c->param.priv_len;
+}
+
+static inline size_t cm_accept_size(const struct cm_accept_call *c)
+{
+	return offsetof(struct cm_accept_call, priv) + c->param.priv_len;
+}
+
+static inline size_t cm_reject_size(const struct cm_reject_call *c)
+{
+	return offsetof(struct cm_reject_call, priv) + c->priv_len;
 }
 
 static inline size_t cm_event_size(const struct cm_event *e)

@@ -40,7 +40,7 @@ void cm_fill_ip_hdr(const struct cm_id *id, uint8_t *priv)
 
 /* ---- the active side ---- */
 
-static void fill_req(const struct cm_id *id, const struct cm_call *call, struct cm_req *req)
+static void fill_req(const struct cm_id *id, const struct cm_connect_call *call, struct cm_req *req)
 {
 	const struct cm_params *p = &call->param;
 
@@ -74,7 +74,7 @@ static void fill_req(const struct cm_id *id, const struct cm_call *call, struct 
 	memcpy(req->priv + CM_IP_HDR_SIZE, call->priv, p->priv_len);
 }
 
-static int start(struct cm_id *id, const struct cm_call *call)
+static int start(struct cm_id *id, const struct cm_connect_call *call)
 {
 	struct cm *cm = id->cm;
 	struct cm_addr src = call->src;
@@ -105,7 +105,7 @@ static int start(struct cm_id *id, const struct cm_call *call)
 	return 0;
 }
 
-static int send_req(struct cm_id *id, const struct cm_call *call)
+static int send_req(struct cm_id *id, const struct cm_connect_call *call)
 {
 	struct cm_msg m = id_msg(id, CM_REQ);
 
@@ -120,8 +120,8 @@ static int send_req(struct cm_id *id, const struct cm_call *call)
 	return 0;
 }
 
-int cm_connect(struct cm *cm, uint32_t owner, const struct cm_call *call, uint32_t *local_comm,
-	uint16_t *port)
+int cm_connect(struct cm *cm, uint32_t owner, const struct cm_connect_call *call,
+	uint32_t *local_comm, uint16_t *port)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
 	bool made = !id;
@@ -198,9 +198,9 @@ void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	id_event(id, &e);
 }
 
-int cm_ready(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_ready(struct cm *cm, uint32_t owner, uint32_t handle)
 {
-	struct cm_id *id = id_find(cm, owner, call->handle);
+	struct cm_id *id = id_find(cm, owner, handle);
 	struct cm_msg m;
 
 	if (!id)
@@ -370,7 +370,7 @@ void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg 
 	req_event(id, m);
 }
 
-static int send_rep(struct cm_id *id, const struct cm_call *call)
+static int send_rep(struct cm_id *id, const struct cm_accept_call *call)
 {
 	const struct cm_params *p = &call->param;
 	struct cm_msg m = id_msg(id, CM_REP);
@@ -403,7 +403,7 @@ static int send_rep(struct cm_id *id, const struct cm_call *call)
 	return 0;
 }
 
-int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_accept(struct cm *cm, uint32_t owner, const struct cm_accept_call *call)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
 	int ret = -EINVAL; /* also where the client gave up meanwhile */
@@ -412,7 +412,7 @@ int cm_accept(struct cm *cm, uint32_t owner, const struct cm_call *call)
 		return ret;
 	cm_taken(cm, owner, call->handle);
 	if (id->state == CM_SIDR_REQ_RCVD)
-		ret = sidr_answer(id, call, CM_SIDR_OK);
+		ret = sidr_answer(id, CM_SIDR_OK, &call->param, call->priv, call->param.priv_len);
 	else if (id->state == CM_REQ_RCVD)
 		ret = send_rep(id, call);
 	if (!ret)
@@ -437,9 +437,9 @@ void on_rtu(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 		cm->counts[id ? CM_N_DUPLICATE : CM_N_UNEXPECTED]++;
 }
 
-int cm_notify(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_notify(struct cm *cm, uint32_t owner, uint32_t handle)
 {
-	struct cm_id *id = id_find(cm, owner, call->handle);
+	struct cm_id *id = id_find(cm, owner, handle);
 
 	if (!id)
 		return -EINVAL;

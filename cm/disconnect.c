@@ -21,7 +21,7 @@ static void give_back(struct cm_id *id)
 		cm_taken(id->cm, id->owner, id->handle);
 }
 
-int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_reject(struct cm *cm, uint32_t owner, const struct cm_reject_call *call)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
 	uint16_t reason = call->reason ? call->reason : CM_REJ_CONSUMER_DEFINED;
@@ -29,17 +29,17 @@ int cm_reject(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	if (!id)
 		return -EINVAL;
 	give_back(id);
-	if (call->param.priv_len > CM_REJ_PRIV)
+	if (call->priv_len > CM_REJ_PRIV)
 		return -EINVAL;
 	switch (id->state) {
 	case CM_REQ_RCVD:
-		id_reject(id, CM_ABOUT_REQ, reason, call->priv, call->param.priv_len);
+		id_reject(id, CM_ABOUT_REQ, reason, call->priv, call->priv_len);
 		break;
 	case CM_REP_RCVD:
-		id_reject(id, CM_ABOUT_REP, reason, call->priv, call->param.priv_len);
+		id_reject(id, CM_ABOUT_REP, reason, call->priv, call->priv_len);
 		break;
 	case CM_SIDR_REQ_RCVD:
-		return sidr_answer(id, call, CM_SIDR_REJECTED);
+		return sidr_answer(id, CM_SIDR_REJECTED, NULL, call->priv, call->priv_len);
 	default:
 		return -EINVAL; /* also where the request has gone, as the kernel's CM answers */
 	}
@@ -103,9 +103,9 @@ static void send_drep(struct cm_id *id)
 	id_send(id, &m, false);
 }
 
-int cm_disconnect(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_disconnect(struct cm *cm, uint32_t owner, uint32_t handle)
 {
-	struct cm_id *id = id_find(cm, owner, call->handle);
+	struct cm_id *id = id_find(cm, owner, handle);
 
 	if (!id)
 		return -EINVAL;
@@ -209,7 +209,7 @@ static void farewell(struct cm_id *id)
 		send_drep(id);
 		break;
 	case CM_SIDR_REQ_RCVD:
-		(void)sidr_answer(id, &(struct cm_call){0}, CM_SIDR_REJECTED);
+		(void)sidr_answer(id, CM_SIDR_REJECTED, NULL, NULL, 0);
 		break;
 	default:
 		break;

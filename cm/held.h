@@ -13,8 +13,14 @@ void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm)
 /* A listener is there now. */
 void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);
 
+/* id, which listened, is about to end. */
 void cm_listener_gone(struct cm *cm, const struct cm_id *id);
 
+/* The process is gone, and will not listen again: what waits for it waits less. */
+void cm_held_owner_gone(struct cm *cm, uint32_t owner);
+
+/* Refuses those whose time is over. */
 void cm_run_held(struct cm *cm);
 
+/* Forgets all of them. */
 void cm_end_held(struct cm *cm);

@@ -362,14 +362,15 @@ void cm_owner_gone(struct cm *cm, uint32_t owner)
 			cm_destroy(cm, owner, id->handle);
 	}
 	loans_end(cm, owner);
+	cm_held_owner_gone(cm, owner);
 }
 
-int cm_migrate(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_migrate(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel)
 {
-	struct cm_id *id = id_find(cm, owner, call->handle);
+	struct cm_id *id = id_find(cm, owner, handle);
 
 	if (id) {
-		id->channel = call->channel;
+		id->channel = channel;
 		id->taken = 1;
 	}
 	return 0;

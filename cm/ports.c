@@ -162,7 +162,7 @@ static bool valid(const struct cm_addr *a)
 	return a->family == 4 || a->family == 6;
 }
 
-int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t *port)
+int cm_bind(struct cm *cm, uint32_t owner, const struct cm_bind_call *call, uint16_t *port)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
 	bool made = !id;
@@ -191,7 +191,7 @@ int cm_bind(struct cm *cm, uint32_t owner, const struct cm_call *call, uint16_t 
 	return 0;
 }
 
-int cm_listen(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_listen(struct cm *cm, uint32_t owner, const struct cm_listen_call *call)
 {
 	struct cm_id *id = id_find(cm, owner, call->handle);
 	bool all = call->backlog <= 0 || call->backlog > CM_BACKLOG_MAX;

@@ -137,7 +137,7 @@ static void hurry_peer(const struct cm_id *id)
 		mad_extend(peer->pending, 1);
 }
 
-int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
+int cm_publish(struct cm *cm, uint32_t owner, const struct cm_publish_call *call)
 {
 	struct cm_id *id;
 	int ret = 0;
@@ -156,7 +156,7 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_call *call)
 	id->src = call->src;
 	id->dst = call->dst;
 	id->addr = mad_addr_of_gids(call->src.gid, call->dst.gid);
-	id->qpn = id->remote_qpn = call->param.qpn;
+	id->qpn = id->remote_qpn = call->remote_qpn;
 	id->tid = mad_tid(&cm->agent, call->local_comm);
 	id->state = call->state;
 	id->taken = 1;

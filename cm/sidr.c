@@ -11,7 +11,7 @@
 
 enum { PKEY_DEFAULT = 0xffff };
 
-int sidr_connect(struct cm_id *id, const struct cm_call *call)
+int sidr_connect(struct cm_id *id, const struct cm_connect_call *call)
 {
 	struct cm_msg m = {.hdr = {.attr = CM_SIDR_REQ, .tid = id->tid}};
 	struct cm_sidr_req *req = &m.sidr_req;
@@ -74,19 +74,23 @@ void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_ms
 	id_event(id, &e);
 }
 
-int sidr_answer(struct cm_id *id, const struct cm_call *call, uint8_t status)
+int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, const uint8_t *priv,
+	uint8_t len)
 {
 	struct cm_msg m = {.hdr = {.attr = CM_SIDR_REP, .tid = id->tid}};
 	struct cm_sidr_rep *rep = &m.sidr_rep;
 
-	if (call->param.priv_len > CM_SIDR_REP_PRIV)
+	if (len > CM_SIDR_REP_PRIV)
 		return -EINVAL;
 	rep->request_id = id->remote_comm;
 	rep->status = status;
-	rep->qpn = call->param.qpn;
-	rep->qkey = call->param.qkey;
+	if (qp) {
+		rep->qpn = qp->qpn;
+		rep->qkey = qp->qkey;
+	}
 	rep->service_id = id->service_id;
-	memcpy(rep->priv, call->priv, call->param.priv_len);
+	if (len)
+		memcpy(rep->priv, priv, len);
 	id_send(id, &m, false);
 	id->state = CM_ENDED;
 	return 0;

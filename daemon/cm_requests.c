@@ -83,68 +83,58 @@ void cm_requests_run(struct cm_requests *k)
 
 /* ---- what processes ask ---- */
 
-_Static_assert(PROTO_CM_CALL_LEAST == offsetof(struct cm_call, priv) &&
-		       PROTO_CM_CALL_MOST == sizeof(struct cm_call),
-	"the table of rdv/proto.c");
+#define HAS_DATA(type, size, member)                                                               \
+	_Static_assert(size == offsetof(struct type, priv) &&                                      \
+			       size##_LEN == offsetof(struct type, member) &&                      \
+			       sizeof(struct type) == size + PROTO_CM_PRIVATE,                     \
+		"the table of rdv/proto.c")
+#define HAS_NONE(type, size) _Static_assert(size == sizeof(struct type), "the table of rdv/proto.c")
 
-/* A struct cm_call of exactly the length that it says; what the table wants was looked at. */
-static const struct cm_call *call_of(const struct proto_in *in)
+HAS_NONE(cm_id_call, PROTO_CM_ID);
+HAS_NONE(cm_bind_call, PROTO_CM_BIND);
+HAS_NONE(cm_listen_call, PROTO_CM_LISTEN);
+HAS_DATA(cm_connect_call, PROTO_CM_CONNECT, param.priv_len);
+HAS_DATA(cm_accept_call, PROTO_CM_ACCEPT, param.priv_len);
+HAS_DATA(cm_reject_call, PROTO_CM_REJECT, priv_len);
+HAS_NONE(cm_migrate_call, PROTO_CM_MIGRATE);
+HAS_NONE(cm_publish_call, PROTO_CM_PUBLISH);
+
+static int bind_id(struct cm *cm, uint32_t owner, const void *call, struct reply *r)
 {
-	const struct cm_call *call = (const struct cm_call *)in->payload.bytes;
-
-	if (call->param.priv_len > CM_PRIV_MAX || in->len != cm_call_size(call))
-		return NULL;
-	return call;
-}
-
-static int act(struct cm_requests *k, uint32_t owner, const struct proto_in *in, struct reply *r)
-{
-	const struct cm_call *call = call_of(in);
 	uint16_t port = 0;
-	int ret;
+	int ret = cm_bind(cm, owner, call, &port);
 
-	if (!call)
-		return -EINVAL;
-	switch (in->head.op) {
-	case OP_CM_BIND:
-		ret = cm_bind(&k->cm, owner, call, &port);
-		r->payload.cm_bound.port = port;
-		return ret;
-	case OP_CM_LISTEN:
-		return cm_listen(&k->cm, owner, call);
-	case OP_CM_CONNECT:
-		ret = cm_connect(&k->cm, owner, call, &r->payload.cm_connecting.comm_id, &port);
-		r->payload.cm_connecting.port = port;
-		return ret;
-	case OP_CM_ACCEPT:
-		return cm_accept(&k->cm, owner, call);
-	case OP_CM_READY:
-		return cm_ready(&k->cm, owner, call);
-	case OP_CM_REJECT:
-		return cm_reject(&k->cm, owner, call);
-	case OP_CM_NOTIFY:
-		return cm_notify(&k->cm, owner, call);
-	case OP_CM_DISCONNECT:
-		return cm_disconnect(&k->cm, owner, call);
-	case OP_CM_MIGRATE:
-		return cm_migrate(&k->cm, owner, call);
-	case OP_CM_DESTROY:
-		return cm_destroy(&k->cm, owner, call->handle);
-	default:
-		return cm_publish(&k->cm, owner, call);
-	}
+	r->payload.cm_bound.port = port;
+	return ret;
 }
 
-/* What is queued about an id follows it to its new channel, or ends with it. */
-static void follow(struct cm_requests *k, uint32_t owner, const struct proto_in *in)
+static int connect_id(struct cm *cm, uint32_t owner, const void *call, struct reply *r)
 {
-	const struct cm_call *call = call_of(in);
+	uint16_t port = 0;
+	int ret = cm_connect(cm, owner, call, &r->payload.cm_connecting.comm_id, &port);
 
-	if (call && in->head.op == OP_CM_MIGRATE)
+	r->payload.cm_connecting.port = port;
+	return ret;
+}
+
+/* What is queued about an id follows it to its new channel. */
+static int migrate(struct cm_requests *k, uint32_t owner, const struct cm_migrate_call *call)
+{
+	int ret = cm_migrate(&k->cm, owner, call->handle, call->channel);
+
+	if (!ret)
 		channels_move(k->channels, owner, call->handle, call->channel);
-	/* One way: nothing is queued about it, as its owner knows. */
-	if (call && in->head.op == OP_CM_DESTROY && in->head.cookie)
-		channels_purge(k->channels, owner, call->handle);
+	return ret;
+}
+
+/* What is queued about an id ends with it; if it is one way nothing is, as its owner knows. */
+static int destroy(struct cm_requests *k, uint32_t owner, uint32_t handle, bool one_way)
+{
+	int ret = cm_destroy(&k->cm, owner, handle);
+
+	if (!ret && !one_way)
+		channels_purge(k->channels, owner, handle);
+	return ret;
 }
 
 static int lend(struct cm_requests *k, uint32_t owner, struct reply *r)
@@ -159,14 +149,37 @@ static int lend(struct cm_requests *k, uint32_t owner, struct reply *r)
 int cm_requests_do(
 	struct cm_requests *k, uint32_t owner, const struct proto_in *in, struct reply *r)
 {
-	int ret;
+	const void *call = in->payload.bytes;
+	uint32_t handle = ((const struct cm_id_call *)call)->handle;
 
-	if (in->head.op == OP_CM_LEND)
+	switch (in->head.op) {
+	case OP_CM_LEND:
 		return lend(k, owner, r);
-	ret = act(k, owner, in, r);
-	if (!ret)
-		follow(k, owner, in);
-	return ret;
+	case OP_CM_BIND:
+		return bind_id(&k->cm, owner, call, r);
+	case OP_CM_LISTEN:
+		return cm_listen(&k->cm, owner, call);
+	case OP_CM_CONNECT:
+		return connect_id(&k->cm, owner, call, r);
+	case OP_CM_ACCEPT:
+		return cm_accept(&k->cm, owner, call);
+	case OP_CM_READY:
+		return cm_ready(&k->cm, owner, handle);
+	case OP_CM_REJECT:
+		return cm_reject(&k->cm, owner, call);
+	case OP_CM_NOTIFY:
+		return cm_notify(&k->cm, owner, handle);
+	case OP_CM_DISCONNECT:
+		return cm_disconnect(&k->cm, owner, handle);
+	case OP_CM_MIGRATE:
+		return migrate(k, owner, call);
+	case OP_CM_DESTROY:
+		return destroy(k, owner, handle, !in->head.cookie);
+	case OP_CM_PUBLISH:
+		return cm_publish(&k->cm, owner, call);
+	default:
+		return -EINVAL;
+	}
 }
 
 static unsigned listeners(const struct cm *cm)

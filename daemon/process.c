@@ -170,12 +170,72 @@ static int enter(struct server *s, struct process *p, pid_t pid, int pidfd)
 	return 0;
 }
 
+/* ---- descriptors of a process ---- */
+
+static uint32_t kept_index(const struct kept_fds *k, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < k->n && k->at[i].id != id)
+		i++;
+	return i;
+}
+
+static int kept_find(const struct kept_fds *k, uint32_t id)
+{
+	uint32_t i = kept_index(k, id);
+
+	return i < k->n ? k->at[i].fd : -1;
+}
+
+/* Adds it or replaces that of the same id. */
+static int kept_add(struct kept_fds *k, uint32_t id, int fd)
+{
+	uint32_t i = kept_index(k, id);
+
+	if (i < k->n) {
+		close(k->at[i].fd);
+		k->at[i].fd = fd;
+		return 0;
+	}
+	if (k->n == k->room) {
+		uint32_t room = k->room ? 2 * k->room : 4;
+		struct kept_fd *at = realloc(k->at, room * sizeof *at);
+
+		if (!at)
+			return -ENOMEM;
+		k->at = at;
+		k->room = room;
+	}
+	k->at[k->n++] = (struct kept_fd){id, fd};
+	return 0;
+}
+
+static int kept_del(struct kept_fds *k, uint32_t id)
+{
+	uint32_t i = kept_index(k, id);
+
+	if (i == k->n)
+		return -ENOENT;
+	close(k->at[i].fd);
+	k->at[i] = k->at[--k->n];
+	return 0;
+}
+
+static void kept_free(struct kept_fds *k)
+{
+	for (uint32_t i = 0; i < k->n; i++)
+		close(k->at[i].fd);
+	free(k->at);
+}
+
+/* ---- its life ---- */
+
 static void release(struct server *s, struct process *p)
 {
-	for (uint32_t i = 0; i < p->n_channels; i++)
-		close(p->channels[i].fd);
-	s->n_channels -= process_n_channels(p);
-	free(p->channels);
+	s->n_channels -= p->channels.n;
+	kept_free(&p->channels);
+	kept_free(&p->backings);
 	close(p->async_fd);
 	close(p->seg_fd);
 	if (p->arena_fd >= 0)
@@ -340,66 +400,41 @@ void process_died(struct server *s, struct process *p)
 	server_arm(s);
 }
 
-static uint32_t channel_index(const struct process *p, uint32_t id)
-{
-	uint32_t i = 0;
-
-	while (i < p->n_channels && p->channels[i].id != id)
-		i++;
-	return i;
-}
-
 int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd)
 {
-	uint32_t i = channel_index(p, id);
+	uint32_t before = p->channels.n;
+	int ret = kept_add(&p->channels, id, fd);
 
-	if (i < p->n_channels) {
-		close(p->channels[i].fd);
-		p->channels[i].fd = fd;
-		return 0;
-	}
-	if (p->n_channels == p->channels_room) {
-		uint32_t room = p->channels_room ? 2 * p->channels_room : 4;
-		struct channel *c = realloc(p->channels, room * sizeof *c);
-
-		if (!c)
-			return -ENOMEM;
-		p->channels = c;
-		p->channels_room = room;
-	}
-	p->channels[p->n_channels++] = (struct channel){id, fd};
-	s->n_channels += !(id & PROTO_BACKING);
-	return 0;
+	s->n_channels += p->channels.n - before;
+	return ret;
 }
 
 int process_del_channel(struct server *s, struct process *p, uint32_t id)
 {
-	uint32_t i = channel_index(p, id);
+	int ret = kept_del(&p->channels, id);
 
-	if (i == p->n_channels)
-		return -ENOENT;
-	close(p->channels[i].fd);
-	p->channels[i] = p->channels[--p->n_channels];
-	s->n_channels -= !(id & PROTO_BACKING);
-	return 0;
-}
-
-uint32_t process_n_channels(const struct process *p)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < p->n_channels; i++)
-		n += !(p->channels[i].id & PROTO_BACKING);
-	return n;
+	s->n_channels -= !ret;
+	return ret;
 }
 
 int process_channel(const struct process *p, uint32_t id)
 {
-	uint32_t i = channel_index(p, id);
+	return id == 0 ? p->async_fd : kept_find(&p->channels, id);
+}
 
-	if (id == 0)
-		return p->async_fd;
-	return i < p->n_channels ? p->channels[i].fd : -1;
+int process_add_backing(struct process *p, uint32_t id, int fd)
+{
+	return kept_add(&p->backings, id, fd);
+}
+
+int process_del_backing(struct process *p, uint32_t id)
+{
+	return kept_del(&p->backings, id);
+}
+
+int process_backing(const struct process *p, uint32_t id)
+{
+	return kept_find(&p->backings, id);
 }
 
 void process_fire(struct server *s, struct process *p, uint32_t id)
@@ -408,8 +443,8 @@ void process_fire(struct server *s, struct process *p, uint32_t id)
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
 	uint64_t one = 1;
 
-	if (fd < 0 || id & PROTO_BACKING)
-		return; /* destroyed since; or it never was one */
+	if (fd < 0)
+		return; /* destroyed since */
 	/* The owner may have made it blocking; we may not wait for him to read. */
 	if (poll(&pfd, 1, 0) != 1 || write(fd, &one, sizeof one) != sizeof one)
 		server_refuse(s, REF_CHANNEL_FULL);

@@ -8,9 +8,13 @@
 
 struct session;
 
-struct channel {
-	uint32_t id;
-	int fd; /* our duplicate of the eventfd, or (PROTO_BACKING) of the memfd */
+/* Our duplicates of a process's descriptors, by its numbers for them. */
+struct kept_fds {
+	struct kept_fd {
+		uint32_t id;
+		int fd;
+	} * at;
+	uint32_t n, room;
 };
 
 struct process {
@@ -23,10 +27,10 @@ struct process {
 	int seg_fd, async_fd;
 	int arena_fd; /* pages/arena.h; -1: none could be had */
 	struct seg *seg;
-	const struct node *node; /* that it works on */
-	struct session *session; /* NULL: the connection broke, the process lives */
-	struct channel *channels;
-	uint32_t n_channels, channels_room;
+	const struct node *node;     /* that it works on */
+	struct session *session;     /* NULL: the connection broke, the process lives */
+	struct kept_fds channels;    /* eventfds */
+	struct kept_fds backings;    /* files that peers map */
 	struct process *next, *prev; /* server.processes */
 	struct process *chain;       /* server.by_number */
 };
@@ -68,7 +72,13 @@ int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd
 int process_del_channel(struct server *s, struct process *p, uint32_t id);
 /* The eventfd of channel id (0: of async events), -1 if there is none. */
 int process_channel(const struct process *p, uint32_t id);
-/* How many channels it has, less what only bears such an id (PROTO_BACKING). */
-uint32_t process_n_channels(const struct process *p);
 /* Writes that eventfd; never blocks. */
 void process_fire(struct server *s, struct process *p, uint32_t id);
+
+/* The same of the files that peers map: adds or replaces one, takes fd over on success.  -ENOMEM.
+ */
+int process_add_backing(struct process *p, uint32_t id, int fd);
+/* -ENOENT */
+int process_del_backing(struct process *p, uint32_t id);
+/* -1 if there is none. */
+int process_backing(const struct process *p, uint32_t id);

@@ -233,8 +233,7 @@ static int do_add_channel(struct server *s, struct session *c, struct proto_in *
 	int ret;
 
 	(void)r;
-	/* On anything else our write might block, and peers would not map it. */
-	if (id & PROTO_BACKING ? !piece_file(in->fds[0]) : id == 0 || !is_eventfd(in->fds[0]))
+	if (id == 0 || !is_eventfd(in->fds[0])) /* on anything else our write might block */
 		return refused(s, REF_BAD_FDS, -EINVAL);
 	ret = process_add_channel(s, c->process, id, in->fds[0]);
 	if (!ret)
@@ -257,6 +256,38 @@ static int do_get_channel(struct server *s, struct session *c, struct proto_in *
 	if (!p || process_channel(p, call->id) < 0)
 		return -ENOENT;
 	r->fds[r->n_fds++] = process_channel(p, call->id);
+	return 0;
+}
+
+static int do_add_backing(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	uint32_t id = in->payload.backing.id;
+	int ret;
+
+	(void)r;
+	if (id == 0 || !piece_file(in->fds[0])) /* peers would not map it */
+		return refused(s, REF_BAD_FDS, -EINVAL);
+	ret = process_add_backing(c->process, id, in->fds[0]);
+	if (!ret)
+		proto_take_fd(in, 0);
+	return ret;
+}
+
+static int do_del_backing(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	(void)s, (void)r;
+	return process_del_backing(c->process, in->payload.backing.id);
+}
+
+static int do_get_backing(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
+{
+	const struct proto_peer_backing *call = &in->payload.peer_backing;
+	const struct process *p = process_find(s, call->attach_id);
+
+	(void)c;
+	if (!p || process_backing(p, call->id) < 0)
+		return -ENOENT;
+	r->fds[r->n_fds++] = process_backing(p, call->id);
 	return 0;
 }
 
@@ -347,6 +378,9 @@ static const struct request {
 	[OP_ADD_CHANNEL] = {do_add_channel, true},
 	[OP_DEL_CHANNEL] = {do_del_channel, true},
 	[OP_GET_CHANNEL] = {do_get_channel, true},
+	[OP_ADD_BACKING] = {do_add_backing, true},
+	[OP_DEL_BACKING] = {do_del_backing, true},
+	[OP_GET_BACKING] = {do_get_backing, true},
 	[OP_SET_TIMER] = {do_set_timer, true},
 	[OP_FIRE] = {do_fire, true},
 	[OP_MEMBERS] = {do_members, true},
@@ -387,6 +421,7 @@ static const struct request {
 static int check(struct server *s, const struct session *c, const struct proto_in *in)
 {
 	const struct proto_op *op = proto_op(in->head.op);
+	size_t said;
 
 	if (!op || !requests[in->head.op].handle) {
 		server_refuse_what(s, REF_BAD_OP, "op %u", in->head.op);
@@ -395,6 +430,12 @@ static int check(struct server *s, const struct session *c, const struct proto_i
 	if (!proto_size_fits(&op->call, in->len)) {
 		server_refuse_what(s, REF_BAD_MESSAGE, "%s of %zu bytes, not %u to %u", op->name,
 			in->len, op->call.least, op->call.most);
+		return 1;
+	}
+	said = proto_said_size(&op->call, in->len, in->payload.bytes);
+	if (in->len != said) {
+		server_refuse_what(s, REF_BAD_MESSAGE, "%s of %zu bytes, not %zu as it says",
+			op->name, in->len, said);
 		return 1;
 	}
 	if (!proto_fds_fit(&op->call, in->n_fds)) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/resident.h"
 
 static const char *const refusal_names[REF_COUNT] = {
 	[REF_OTHER_USER] = "other_user",
@@ -100,6 +101,9 @@ void server_arm(struct server *s)
 	timerfd_settime(s->timer.fd, TFD_TIMER_ABSTIME, &it, NULL);
 }
 
+/* So long without a word to us, and we give back what memory we need not have. */
+enum { REST_MS = 1000 };
+
 /* Milliseconds until we are idle for long enough, -1 for never. */
 static int idle_timeout(const struct server *s)
 {
@@ -110,19 +114,31 @@ static int idle_timeout(const struct server *s)
 	return end > now ? (end - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC : 0;
 }
 
+static bool rests_first(int timeout)
+{
+	return timeout < 0 || timeout > REST_MS;
+}
+
 int server_run(struct server *s)
 {
+	bool rests = false;
+
 	s->base_fds = server_count_fds(s);
 	while (!s->stop) {
 		int timeout = idle_timeout(s);
+		bool until_rest = !rests && rests_first(timeout);
 		struct epoll_event ev;
 		/* One at a time: handling one event may free what another is about. */
-		int n = epoll_wait(s->epfd, &ev, 1, timeout);
+		int n = epoll_wait(s->epfd, &ev, 1, until_rest ? REST_MS : timeout);
 
 		if (n > 0) {
 			struct watch *w = ev.data.ptr;
 
 			w->ready(s, w, ev.events);
+			rests = false;
+		} else if (n == 0 && until_rest) {
+			resident_give_back();
+			rests = true;
 		} else if (n == 0) {
 			s->stop = true;
 		} else if (errno != EINTR) {

@@ -182,7 +182,7 @@ static json_t *one_process(const struct process *p)
 	set_int(o, "n_mr", atomic_load(&h->n_mr));
 	set_int(o, "n_cq", atomic_load(&h->n_cq));
 	set_int(o, "n_qp", atomic_load(&h->n_qp));
-	set_int(o, "channels", process_n_channels(p));
+	set_int(o, "channels", p->channels.n);
 	set_int(o, "mr_bytes", atomic_load(&h->mr_bytes));
 	json_object_set_new(o, "cma", json_string(cma_name(atomic_load(&h->reach))));
 	json_object_set_new(o, "share", share(h));

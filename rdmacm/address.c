@@ -19,6 +19,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/ports.h"
 #include "rdmacm/table.h"
+#include "verbs/for_rdmacm.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff,
@@ -189,7 +190,7 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 {
 	bool any = addr_is_any(addr);
 	const struct device *dev;
-	struct cm_call call;
+	struct cm_bind_call call;
 	struct proto_cm_bound reply;
 	int ret = 0;
 
@@ -204,12 +205,17 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		ret = -EACCES;
 	if (ret)
 		return ret;
-	call = call_for(id);
-	call.src = *addr;
+	call = (struct cm_bind_call){
+		.handle = id->handle,
+		.channel = channel_of(id),
+		.flags = id->flags,
+		.ps = id->id.ps,
+		.src = *addr,
+	};
 	if (addr->port && port_claim(addr->port))
 		call.flags |= CM_F_LENT;
 	id->known = true; /* even if the answer is late */
-	ret = call_weftd(OP_CM_BIND, &call, &reply);
+	ret = weft_cm_call(OP_CM_BIND, &call, sizeof call, &reply);
 	if (!ret && !any)
 		ret = ident_attach_device(id);
 	if (ret)

@@ -6,36 +6,39 @@
 #include "cm/cm.h"
 #include "verbs/for_rdmacm.h"
 
-struct cm_call call_for(const struct ident *id)
+uint32_t channel_of(const struct ident *id)
 {
-	return (struct cm_call){
-		.handle = id->handle,
-		.channel = id->id.channel ? to_channel(id->id.channel)->id : 0,
-		.flags = id->flags,
-		.ps = id->id.ps,
-		.src = id->src,
-		.dst = id->dst,
-	};
+	return id->id.channel ? to_channel(id->id.channel)->id : 0;
 }
 
-int call_weftd(uint32_t op, const struct cm_call *call, void *reply)
+int call_about(uint32_t op, uint32_t handle)
 {
-	return weft_cm_call(op, call, cm_call_size(call), reply);
+	const struct cm_id_call call = {.handle = handle};
+
+	return weft_cm_call(op, &call, sizeof call, NULL);
 }
 
-int tell_weftd(uint32_t op, const struct cm_call *call)
+int tell_about(uint32_t op, uint32_t handle)
 {
-	int ret = weft_cm_post(op, call, cm_call_size(call));
+	const struct cm_id_call call = {.handle = handle};
 
-	return ret ? call_weftd(op, call, NULL) : 0;
+	return weft_cm_post(op, &call, sizeof call) ? call_about(op, handle) : 0;
 }
 
-int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max)
+int copy_private_data(uint8_t *priv, uint8_t *priv_len, const void *data, size_t len, size_t max)
 {
 	if (len > max || (len && !data))
 		return -EINVAL;
 	if (len)
-		memcpy(call->priv, data, len);
-	call->param.priv_len = len;
+		memcpy(priv, data, len);
+	*priv_len = len;
 	return 0;
+}
+
+int call_reject(const struct ident *id, uint16_t reason, const void *priv, uint8_t n)
+{
+	struct cm_reject_call call = {.handle = id->handle, .reason = reason};
+	int ret = copy_private_data(call.priv, &call.priv_len, priv, n, sizeof call.priv);
+
+	return ret ? ret : weft_cm_call(OP_CM_REJECT, &call, cm_reject_size(&call), NULL);
 }

@@ -4,15 +4,20 @@
 
 #include "rdmacm/rdmacm.h"
 
-/* What all calls about id begin with. */
-struct cm_call call_for(const struct ident *id);
+/* The number of the id's channel, 0: it has none. */
+uint32_t channel_of(const struct ident *id);
 
-/* Makes the call; *reply (may be NULL): the payload of the reply, as rdv/proto.h has it for op. */
-int call_weftd(uint32_t op, const struct cm_call *call, void *reply);
+/* A call whose payload is a struct cm_id_call: READY, NOTIFY, DISCONNECT, DESTROY. */
+int call_about(uint32_t op, uint32_t handle);
 
 /* The same, without waiting for the answer where weftd takes it at once. */
-int tell_weftd(uint32_t op, const struct cm_call *call);
+int tell_about(uint32_t op, uint32_t handle);
 
-/* Puts the program's private data into the call.  -EINVAL: more than max bytes, or there are none.
+/* Rejects what id was asked or answered, with n bytes of private data. */
+int call_reject(const struct ident *id, uint16_t reason, const void *priv, uint8_t n);
+
+/*
+ * Copies the program's private data, len bytes, to priv, which has room for max; *priv_len is len
+ * then.  -EINVAL: more than max bytes, or there are none.
  */
-int set_private_data(struct cm_call *call, const void *data, size_t len, size_t max);
+int copy_private_data(uint8_t *priv, uint8_t *priv_len, const void *data, size_t len, size_t max);

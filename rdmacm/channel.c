@@ -463,13 +463,12 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 	finish(ch, &after);
 	while (picked) {
 		struct local_event *l = picked;
-		struct cm_call call = {.handle = l->e.handle};
 
 		picked = l->next;
 		if (to)
 			(void)channel_put(to, &l->e, cm_event_size(&l->e));
 		else if (l->e.type == RDMA_CM_EVENT_CONNECT_REQUEST)
-			(void)call_weftd(OP_CM_DESTROY, &call, NULL);
+			(void)call_about(OP_CM_DESTROY, l->e.handle);
 		free(l);
 	}
 }

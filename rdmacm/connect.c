@@ -12,6 +12,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/qp.h"
 #include "rdmacm/table.h"
+#include "verbs/for_rdmacm.h"
 
 enum {
 	MAX_RETRIES = 7,
@@ -39,7 +40,7 @@ static bool is_xrc(const struct ident *id)
 static int listen_at(struct ident *id, int backlog)
 {
 	struct cm_addr any = {.family = 4, .gid = {[10] = 0xff, [11] = 0xff}};
-	struct cm_call call;
+	struct cm_listen_call call;
 	int ret = 0;
 
 	if (id->state == ID_IDLE)
@@ -48,9 +49,13 @@ static int listen_at(struct ident *id, int backlog)
 		return ret;
 	if (id->state != ID_BOUND)
 		return -EINVAL;
-	call = call_for(id);
-	call.backlog = backlog;
-	ret = call_weftd(OP_CM_LISTEN, &call, NULL);
+	call = (struct cm_listen_call){
+		.handle = id->handle,
+		.channel = channel_of(id),
+		.flags = id->flags,
+		.backlog = backlog,
+	};
+	ret = weft_cm_call(OP_CM_LISTEN, &call, sizeof call, NULL);
 	if (ret)
 		return ret;
 	id->backlog = backlog;
@@ -96,9 +101,8 @@ static uint8_t at_most_7(uint8_t n)
 	return n < MAX_RETRIES ? n : MAX_RETRIES;
 }
 
-static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct cm_call *call)
+static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct cm_params *c)
 {
-	struct cm_params *c = &call->param;
 	const struct device *dev;
 	int ret = device_get(&dev);
 
@@ -124,10 +128,11 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 
 /* rdma_create_ep() may have left data that comes before the program's. */
 static int connect_data(
-	const struct ident *id, const struct rdma_conn_param *p, struct cm_call *call, size_t max)
+	const struct ident *id, const struct rdma_conn_param *p, struct cm_connect_call *call)
 {
 	uint8_t data[CM_PRIV_MAX];
 	size_t more = p ? p->private_data_len : 0;
+	size_t max = is_ud(id) ? PRIV_UD_CONNECT : PRIV_CONNECT;
 
 	if (id->connect_len + more > max || (more && !p->private_data))
 		return -EINVAL;
@@ -135,12 +140,25 @@ static int connect_data(
 		memcpy(data, id->connect, id->connect_len);
 	if (more)
 		memcpy(data + id->connect_len, p->private_data, more);
-	return set_private_data(call, data, id->connect_len + more, max);
+	return copy_private_data(
+		call->priv, &call->param.priv_len, data, id->connect_len + more, max);
+}
+
+static struct cm_connect_call connect_call(const struct ident *id)
+{
+	return (struct cm_connect_call){
+		.handle = id->handle,
+		.channel = channel_of(id),
+		.flags = id->flags,
+		.ps = id->id.ps,
+		.src = id->src,
+		.dst = id->dst,
+	};
 }
 
 static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 {
-	struct cm_call call = call_for(id);
+	struct cm_connect_call call = connect_call(id);
 	enum ident_state before = id->state;
 	struct proto_cm_connecting reply;
 	int ret = 0;
@@ -150,15 +168,15 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 	if (!is_ud(id))
 		ret = choose_depths(id, p);
 	if (!ret)
-		ret = fill_params(id, p, &call);
+		ret = fill_params(id, p, &call.param);
 	if (!ret)
-		ret = connect_data(id, p, &call, is_ud(id) ? PRIV_UD_CONNECT : PRIV_CONNECT);
+		ret = connect_data(id, p, &call);
 	if (ret)
 		return ret;
 	id->retry_count = call.param.retry_count;
 	id->known = true;
 	id->state = ID_CONNECTING; /* the answer may come before the call returns */
-	ret = call_weftd(OP_CM_CONNECT, &call, &reply);
+	ret = weft_cm_call(OP_CM_CONNECT, &call, cm_connect_size(&call), &reply);
 	if (ret) {
 		id->state = before;
 		return ret;
@@ -178,12 +196,11 @@ int rdma_connect(struct rdma_cm_id *rdma_id, struct rdma_conn_param *conn_param)
 int rdma_establish(struct rdma_cm_id *rdma_id)
 {
 	struct ident *id = to_ident(rdma_id);
-	struct cm_call call = call_for(id);
 	int ret;
 
 	if (rdma_id->qp || id->state != ID_RESPONDED)
 		return fail(EINVAL);
-	ret = call_weftd(OP_CM_READY, &call, NULL);
+	ret = call_about(OP_CM_READY, id->handle);
 	if (!ret)
 		id->state = ID_CONNECTED;
 	return result(ret);
@@ -191,17 +208,23 @@ int rdma_establish(struct rdma_cm_id *rdma_id)
 
 /* ---- the passive side ---- */
 
+static int accept_data(const struct rdma_conn_param *p, struct cm_accept_call *call, size_t max)
+{
+	return copy_private_data(
+		call->priv, &call->param.priv_len, p->private_data, p->private_data_len, max);
+}
+
 static int accept_datagram(struct ident *id, const struct rdma_conn_param *p)
 {
-	struct cm_call call = call_for(id);
-	int ret = fill_params(id, p, &call);
+	struct cm_accept_call call = {.handle = id->handle, .channel = channel_of(id)};
+	int ret = fill_params(id, p, &call.param);
 
 	if (!ret && p)
-		ret = set_private_data(&call, p->private_data, p->private_data_len, PRIV_UD_ACCEPT);
+		ret = accept_data(p, &call, PRIV_UD_ACCEPT);
 	if (ret)
 		return ret;
 	call.param.qkey = RDMA_UDP_QKEY;
-	ret = call_weftd(OP_CM_ACCEPT, &call, NULL);
+	ret = weft_cm_call(OP_CM_ACCEPT, &call, cm_accept_size(&call), NULL);
 	if (!ret)
 		id->state = ID_ENDED;
 	return ret;
@@ -209,7 +232,7 @@ static int accept_datagram(struct ident *id, const struct rdma_conn_param *p)
 
 static int accept_id(struct ident *id, const struct rdma_conn_param *p)
 {
-	struct cm_call call = call_for(id);
+	struct cm_accept_call call = {.handle = id->handle, .channel = channel_of(id)};
 	int ret;
 
 	if (id->state != ID_REQUESTED)
@@ -218,15 +241,15 @@ static int accept_id(struct ident *id, const struct rdma_conn_param *p)
 		return accept_datagram(id, p);
 	ret = choose_depths(id, p);
 	if (!ret)
-		ret = fill_params(id, p, &call);
+		ret = fill_params(id, p, &call.param);
 	if (!ret && p)
-		ret = set_private_data(&call, p->private_data, p->private_data_len, PRIV_ACCEPT);
+		ret = accept_data(p, &call, PRIV_ACCEPT);
 	if (!ret && id->id.qp)
 		ret = qp_to_connected(id);
 	if (ret)
 		return ret;
 	id->state = ID_ACCEPTING;
-	ret = call_weftd(OP_CM_ACCEPT, &call, NULL);
+	ret = weft_cm_call(OP_CM_ACCEPT, &call, cm_accept_size(&call), NULL);
 	if (ret) {
 		id->state = ID_ENDED;
 		qp_to_error(id);
@@ -247,13 +270,10 @@ int rdma_accept(struct rdma_cm_id *rdma_id, struct rdma_conn_param *conn_param)
 static int reject(struct rdma_cm_id *rdma_id, const void *data, uint8_t len, uint16_t reason)
 {
 	struct ident *id = to_ident(rdma_id);
-	struct cm_call call = call_for(id);
-	int ret = set_private_data(&call, data, len, is_ud(id) ? PRIV_UD_ACCEPT : PRIV_REJECT);
+	int ret = len > (is_ud(id) ? PRIV_UD_ACCEPT : PRIV_REJECT)
+			  ? -EINVAL
+			  : call_reject(id, reason, data, len);
 
-	if (ret)
-		return ret;
-	call.reason = reason;
-	ret = call_weftd(OP_CM_REJECT, &call, NULL);
 	if (!ret)
 		id->state = ID_ENDED;
 	return ret;
@@ -271,13 +291,11 @@ int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t pri
 
 int rdma_notify(struct rdma_cm_id *rdma_id, enum ibv_event_type event)
 {
-	struct cm_call call = call_for(to_ident(rdma_id));
-
 	if (event == IBV_EVENT_PATH_MIG)
 		return 0;
 	if (event != IBV_EVENT_COMM_EST)
 		return fail(EINVAL);
-	return result(call_weftd(OP_CM_NOTIFY, &call, NULL));
+	return result(call_about(OP_CM_NOTIFY, to_ident(rdma_id)->handle));
 }
 
 /* ---- the end ---- */
@@ -292,7 +310,6 @@ static bool was_connected(const struct ident *id)
 int rdma_disconnect(struct rdma_cm_id *rdma_id)
 {
 	struct ident *id = to_ident(rdma_id);
-	struct cm_call call = call_for(id);
 	bool waits = id->state == ID_CONNECTED;
 	int ret;
 
@@ -303,7 +320,7 @@ int rdma_disconnect(struct rdma_cm_id *rdma_id)
 		id->left_at = clock_ns();
 	if (id->state == ID_CONNECTED)
 		id->state = ID_DISCONNECTING;
-	ret = tell_weftd(OP_CM_DISCONNECT, &call);
+	ret = tell_about(OP_CM_DISCONNECT, id->handle);
 	if (ret)
 		return fail(ret);
 	if (id->state == ID_DISCONNECTED)

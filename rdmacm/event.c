@@ -113,7 +113,6 @@ static int on_request(struct ident *listener, struct rdma_cm_event *event, const
 /* A response for an id whose QP is ours to bring up: the program sees the outcome alone. */
 static void on_response(struct ident *id, struct rdma_cm_event *event)
 {
-	struct cm_call call = call_for(id);
 	int ret;
 
 	id->state = ID_RESPONDED;
@@ -121,13 +120,13 @@ static void on_response(struct ident *id, struct rdma_cm_event *event)
 		return;
 	ret = qp_to_connected(id);
 	if (!ret)
-		ret = tell_weftd(OP_CM_READY, &call);
+		ret = tell_about(OP_CM_READY, id->handle);
 	if (!ret) {
 		id->state = ID_CONNECTED;
 		event->event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
-	(void)call_weftd(OP_CM_REJECT, &call, NULL);
+	(void)call_reject(id, 0, NULL, 0);
 	qp_to_error(id);
 	id->state = ID_ENDED;
 	event->event = RDMA_CM_EVENT_CONNECT_ERROR;
@@ -230,13 +229,12 @@ static int show(struct ident *owner, struct got_event *got, const struct cm_even
 static int deliver(const struct cm_event *e, struct rdma_cm_event **out)
 {
 	struct ident *owner = ident_count_event(e->listen_handle ? e->listen_handle : e->handle);
-	struct cm_call gone = {.handle = e->handle};
 	struct got_event *got;
 	int ret = -ENOMEM;
 
 	if (!owner) { /* destroyed meanwhile */
 		if (e->listen_handle)
-			(void)call_weftd(OP_CM_DESTROY, &gone, NULL);
+			(void)call_about(OP_CM_DESTROY, e->handle);
 		return -EAGAIN;
 	}
 	got = calloc(1, sizeof *got);

@@ -11,6 +11,7 @@
 #include "rdmacm/device.h"
 #include "rdmacm/ports.h"
 #include "rdmacm/table.h"
+#include "verbs/for_rdmacm.h"
 
 static bool known_port_space(enum rdma_port_space ps)
 {
@@ -73,13 +74,12 @@ int rdma_destroy_id(struct rdma_cm_id *rdma_id)
 {
 	struct ident *id = to_ident(rdma_id);
 	struct event_channel *ch = to_channel(rdma_id->channel);
-	struct cm_call call = call_for(id);
 	int ret = 0;
 
 	ident_remove(id);
 	if (is_published(id))
-		ret = ends_quietly(id) ? tell_weftd(OP_CM_DESTROY, &call)
-				       : call_weftd(OP_CM_DESTROY, &call, NULL);
+		ret = ends_quietly(id) ? tell_about(OP_CM_DESTROY, id->handle)
+				       : call_about(OP_CM_DESTROY, id->handle);
 	if (id->loan)
 		port_give_back(id->src.port, id->loan);
 	channel_sift(ch, NULL, of_ident, id);
@@ -98,7 +98,7 @@ int rdma_migrate_id(struct rdma_cm_id *rdma_id, struct rdma_event_channel *chann
 	struct ident *id = to_ident(rdma_id);
 	struct event_channel *from = to_channel(rdma_id->channel), *to;
 	bool was_sync = id->sync;
-	struct cm_call call;
+	struct cm_migrate_call call;
 	int ret = 0;
 
 	if (id->sync && !channel)
@@ -109,10 +109,9 @@ int rdma_migrate_id(struct rdma_cm_id *rdma_id, struct rdma_event_channel *chann
 		ret = channel_create(&to);
 	if (ret)
 		return fail(ret);
-	call = call_for(id);
-	call.channel = to->id;
+	call = (struct cm_migrate_call){.handle = id->handle, .channel = to->id};
 	if (is_published(id))
-		ret = call_weftd(OP_CM_MIGRATE, &call, NULL);
+		ret = weft_cm_call(OP_CM_MIGRATE, &call, sizeof call, NULL);
 	if (ret) {
 		if (!channel)
 			channel_destroy(to);

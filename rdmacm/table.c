@@ -33,15 +33,22 @@ static struct ident **bucket(uint32_t handle)
 
 /* ---- a new weftd ---- */
 
-static struct cm_call publish_call(const struct ident *id, uint8_t state)
+static struct cm_publish_call publish_call(const struct ident *id, uint8_t state)
 {
-	struct cm_call call = call_for(id);
+	struct cm_publish_call call = {
+		.handle = id->handle,
+		.channel = channel_of(id),
+		.flags = id->flags,
+		.backlog = id->backlog,
+		.local_comm = id->local_comm,
+		.remote_comm = id->remote_comm,
+		.remote_qpn = id->peer.qpn,
+		.ps = id->id.ps,
+		.state = state,
+		.src = id->src,
+		.dst = id->dst,
+	};
 
-	call.local_comm = id->local_comm;
-	call.remote_comm = id->remote_comm;
-	call.param.qpn = id->peer.qpn;
-	call.state = state;
-	call.backlog = id->backlog;
 	if (!id->has_port)
 		call.src.port = 0;
 	return call;
@@ -53,11 +60,11 @@ static struct cm_call publish_call(const struct ident *id, uint8_t state)
  */
 static int tell_lost(struct ident *id, channel_send send, void *conn)
 {
-	struct cm_call call = publish_call(id, CM_ENDED);
+	struct cm_publish_call call = publish_call(id, CM_ENDED);
 	int ret;
 
 	call.src.port = 0;
-	ret = send(conn, OP_CM_PUBLISH, &call, cm_call_size(&call), -1);
+	ret = send(conn, OP_CM_PUBLISH, &call, sizeof call, -1);
 	if (ret)
 		return ret == -EEXIST ? 0 : ret;
 	(void)ident_put_event(id, RDMA_CM_EVENT_UNREACHABLE, -ECONNRESET);
@@ -67,7 +74,8 @@ static int tell_lost(struct ident *id, channel_send send, void *conn)
 
 static int publish_ident(struct ident *id, channel_send send, void *conn)
 {
-	struct cm_call call;
+	const struct cm_id_call about = {.handle = id->handle};
+	struct cm_publish_call call;
 	bool again = id->state == ID_DISCONNECTING;
 	uint8_t state = CM_IDLE;
 	int ret;
@@ -86,9 +94,9 @@ static int publish_ident(struct ident *id, channel_send send, void *conn)
 	if (state == CM_IDLE)
 		call.local_comm = call.remote_comm = 0;
 	id->known = true;
-	ret = send(conn, OP_CM_PUBLISH, &call, cm_call_size(&call), -1);
+	ret = send(conn, OP_CM_PUBLISH, &call, sizeof call, -1);
 	if (!ret && again)
-		ret = send(conn, OP_CM_DISCONNECT, &call, cm_call_size(&call), -1);
+		ret = send(conn, OP_CM_DISCONNECT, &about, sizeof about, -1);
 	/* Another process took the port, or the like: this id alone is lost. */
 	return ret == -EPIPE || ret == -ETIMEDOUT ? ret : 0;
 }

@@ -169,33 +169,39 @@ static int call_over(struct conn *conn, struct proto_out *out, void *reply)
 	return 0;
 }
 
-static int send_fd(struct conn *conn, uint32_t id, int fd)
+/* OP_ADD_CHANNEL or OP_ADD_BACKING, whose payloads are an id alone. */
+static struct proto_out fd_out(uint32_t op, const uint32_t *id, const int *fd)
 {
-	const struct proto_channel call = {.id = id};
-	struct proto_out out = proto_call(OP_ADD_CHANNEL, &call);
+	struct proto_out out = proto_call(op, id);
 
-	out.fds = &fd;
+	out.fds = fd;
 	out.n_fds = 1;
-	return call_over(conn, &out, NULL);
+	return out;
 }
 
+_Static_assert(sizeof(struct proto_channel) == sizeof(uint32_t) &&
+		       sizeof(struct proto_backing) == sizeof(uint32_t),
+	"an id alone");
+
 /* Memory that peers cannot find any more they copy: no reason to stay away. */
-static int send_backing(struct conn *conn, const struct client_channel *ch)
+static int send_backing(struct conn *conn, const struct client_fd *f)
 {
+	struct proto_out out = fd_out(OP_ADD_BACKING, &f->id, &f->fd.fd);
 	int ret;
 
-	if (!own_fd_ok(&ch->fd))
+	if (!own_fd_ok(&f->fd))
 		return 0;
-	ret = send_fd(conn, ch->id, ch->fd.fd);
+	ret = call_over(conn, &out, NULL);
 	return ret == -EINVAL || ret == -EMFILE ? 0 : ret;
 }
 
-static int send_channel(struct conn *conn, const struct client_channel *ch)
+static int send_channel(struct conn *conn, const struct client_fd *f)
 {
-	bool closed = !own_fd_ok(&ch->fd);
+	bool closed = !own_fd_ok(&f->fd);
 	/* Closed behind our back, it wakes nobody, but peers want one to write. */
-	int fd = closed ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : ch->fd.fd;
-	int ret = fd < 0 ? -errno : send_fd(conn, ch->id, fd);
+	int fd = closed ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : f->fd.fd;
+	struct proto_out out = fd_out(OP_ADD_CHANNEL, &f->id, &fd);
+	int ret = fd < 0 ? -errno : call_over(conn, &out, NULL);
 
 	if (closed && fd >= 0)
 		close(fd);
@@ -260,9 +266,10 @@ static int publish(struct client *c, struct conn *conn)
 
 	for (size_t i = 0; !ret && i < c->n_leases; i++)
 		ret = send_lease(conn, c->leases[i]);
-	for (size_t i = 0; !ret && i < c->n_channels; i++)
-		ret = (c->channels[i].id & PROTO_BACKING ? send_backing : send_channel)(
-			conn, &c->channels[i]);
+	for (size_t i = 0; !ret && i < c->channels.n; i++)
+		ret = send_channel(conn, &c->channels.at[i]);
+	for (size_t i = 0; !ret && i < c->backings.n; i++)
+		ret = send_backing(conn, &c->backings.at[i]);
 	if (!ret)
 		ret = send_members(conn);
 	if (!ret && c->attached && c->publish_cm)
@@ -564,61 +571,49 @@ int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out)
 	return leave(cancel, find_peer(0, attach_id, out));
 }
 
-static size_t find_channel(const struct client *c, uint32_t id)
+static size_t find_fd(const struct client_fds *k, uint32_t id)
 {
 	size_t i = 0;
 
-	while (i < c->n_channels && c->channels[i].id != id)
+	while (i < k->n && k->at[i].id != id)
 		i++;
 	return i;
 }
 
-static int add_channel(struct client *c, uint32_t id, int fd)
+static int add_fd(struct client_fds *k, uint32_t op, uint32_t id, int fd)
 {
-	struct client_channel ch = {.id = id, .fd = own_fd_at(fd)};
-	const struct proto_channel ask = {.id = id};
-	struct proto_out out = proto_call(OP_ADD_CHANNEL, &ask);
+	struct client_fd f = {.id = id, .fd = own_fd_at(fd)};
+	struct proto_out out = fd_out(op, &id, &fd);
 	struct proto_in in;
 	int ret;
 
-	out.fds = &fd;
-	out.n_fds = 1;
-	if (id == 0 || find_channel(c, id) < c->n_channels)
+	if (id == 0 || find_fd(k, id) < k->n)
 		return -EINVAL;
-	ret = grow((void **)&c->channels, &c->channels_room, c->n_channels, sizeof *c->channels);
+	ret = grow((void **)&k->at, &k->room, k->n, sizeof *k->at);
 	if (!ret)
 		ret = call(&out, &in);
 	if (ret)
 		return ret;
 	proto_close(&in);
-	c->channels[c->n_channels++] = ch;
+	k->at[k->n++] = f;
 	return 0;
 }
 
-int rdv_add_channel(uint32_t id, int fd)
+/* By OP_DEL_CHANNEL or OP_DEL_BACKING. */
+static int del_fd(struct client_fds *k, uint32_t op, uint32_t id)
 {
-	int cancel = enter();
+	size_t i = find_fd(k, id);
 
-	return leave(cancel, add_channel(&client, id, fd));
+	if (i == k->n)
+		return -ENOENT;
+	k->at[i] = k->at[--k->n];
+	return call_undo(op, &id);
 }
 
-int rdv_del_channel(uint32_t id)
+/* ask: the payload of OP_GET_CHANNEL or OP_GET_BACKING. */
+static int get_fd(uint32_t op, const void *ask, int *fd)
 {
-	const struct proto_channel ask = {.id = id};
-	struct client *c = &client;
-	int cancel = enter();
-	size_t i = find_channel(c, id);
-
-	if (i == c->n_channels)
-		return leave(cancel, -ENOENT);
-	c->channels[i] = c->channels[--c->n_channels];
-	return leave(cancel, call_undo(OP_DEL_CHANNEL, &ask));
-}
-
-static int get_channel(uint32_t attach_id, uint32_t id, int *fd)
-{
-	const struct proto_peer_channel ask = {.attach_id = attach_id, .id = id};
-	struct proto_out out = proto_call(OP_GET_CHANNEL, &ask);
+	struct proto_out out = proto_call(op, ask);
 	struct proto_in in;
 	int ret = call(&out, &in);
 
@@ -629,11 +624,48 @@ static int get_channel(uint32_t attach_id, uint32_t id, int *fd)
 	return *fd < 0 ? -EPROTO : 0;
 }
 
-int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
+int rdv_add_channel(uint32_t id, int fd)
 {
 	int cancel = enter();
 
-	return leave(cancel, get_channel(attach_id, id, fd));
+	return leave(cancel, add_fd(&client.channels, OP_ADD_CHANNEL, id, fd));
+}
+
+int rdv_del_channel(uint32_t id)
+{
+	int cancel = enter();
+
+	return leave(cancel, del_fd(&client.channels, OP_DEL_CHANNEL, id));
+}
+
+int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
+{
+	const struct proto_peer_channel ask = {.attach_id = attach_id, .id = id};
+	int cancel = enter();
+
+	return leave(cancel, get_fd(OP_GET_CHANNEL, &ask, fd));
+}
+
+int rdv_add_backing(uint32_t id, int fd)
+{
+	int cancel = enter();
+
+	return leave(cancel, add_fd(&client.backings, OP_ADD_BACKING, id, fd));
+}
+
+int rdv_del_backing(uint32_t id)
+{
+	int cancel = enter();
+
+	return leave(cancel, del_fd(&client.backings, OP_DEL_BACKING, id));
+}
+
+int rdv_get_backing(uint32_t attach_id, uint32_t id, int *fd)
+{
+	const struct proto_peer_backing ask = {.attach_id = attach_id, .id = id};
+	int cancel = enter();
+
+	return leave(cancel, get_fd(OP_GET_BACKING, &ask, fd));
 }
 
 /* Without the lock of control calls, which may be held for long. */

@@ -6,9 +6,13 @@
 #include "rdv/conn.h"
 #include "rdv/rdv.h"
 
-struct client_channel {
-	uint32_t id;
-	struct own_fd fd;
+/* Descriptors that weftd keeps duplicates of, by our numbers for them. */
+struct client_fds {
+	struct client_fd {
+		uint32_t id;
+		struct own_fd fd;
+	} * at;
+	size_t n, room;
 };
 
 struct client {
@@ -22,10 +26,10 @@ struct client {
 	struct rdv_attach att;
 	uint64_t seg_size;
 	struct own_fd seg_fd, async_fd;
-	struct own_fd arena_fd; /* under post_lock too */
-	struct client_channel *channels;
-	size_t n_channels, channels_room;
-	uint32_t *leases; /* first numbers of our blocks */
+	struct own_fd arena_fd;     /* under post_lock too */
+	struct client_fds channels; /* OP_ADD_CHANNEL */
+	struct client_fds backings; /* OP_ADD_BACKING */
+	uint32_t *leases;           /* first numbers of our blocks */
 	size_t n_leases, leases_room;
 	int (*publish_cm)(rdv_cm_send send, void *conn);
 	char dir[PATH_MAX]; /* the runtime directory; under post_lock too */

@@ -78,7 +78,8 @@ static void drop_connection(void)
 	own_fd_close(&c->async_fd);
 	own_fd_close(&c->arena_fd);
 	memset(&c->att, 0, sizeof c->att);
-	c->n_channels = 0;
+	c->channels.n = 0;
+	c->backings.n = 0;
 	c->n_leases = 0;
 	c->told = false;
 	if (atomic_exchange(&c->attached, false))

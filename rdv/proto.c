@@ -16,9 +16,14 @@
 	{                                                                                          \
 		sizeof(struct type), sizeof(struct type), least, most                              \
 	}
-#define CM_CALL                                                                                    \
+/* Of cm/cm_proto.h: without private data, or with some. */
+#define CM(size)                                                                                   \
 	{                                                                                          \
-		PROTO_CM_CALL_LEAST, PROTO_CM_CALL_MOST, 0, 0                                      \
+		size, size, 0, 0                                                                   \
+	}
+#define CM_WITH_DATA(size)                                                                         \
+	{                                                                                          \
+		size, size + PROTO_CM_PRIVATE, 0, 0, size##_LEN                                    \
 	}
 #define NOTHING                                                                                    \
 	{                                                                                          \
@@ -34,6 +39,9 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_ADD_CHANNEL] = {"add_channel", WITH_FDS(proto_channel, 1, 1), NOTHING},
 	[OP_DEL_CHANNEL] = {"del_channel", JUST(proto_channel), NOTHING},
 	[OP_GET_CHANNEL] = {"get_channel", JUST(proto_peer_channel), {0, 0, 1, 1}},
+	[OP_ADD_BACKING] = {"add_backing", WITH_FDS(proto_backing, 1, 1), NOTHING},
+	[OP_DEL_BACKING] = {"del_backing", JUST(proto_backing), NOTHING},
+	[OP_GET_BACKING] = {"get_backing", JUST(proto_peer_backing), {0, 0, 1, 1}},
 	[OP_SET_TIMER] = {"set_timer", JUST(proto_timer), NOTHING},
 	[OP_FIRE] = {"fire", JUST(proto_peer_channel), NOTHING},
 	[OP_MEMBERS] = {"members", JUST(proto_members), NOTHING},
@@ -45,17 +53,17 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_CM_DEL_CHANNEL] = {"cm_del_channel", JUST(proto_channel), NOTHING},
 	[OP_CM_WAKE_CHANNEL] = {"cm_wake_channel", JUST(proto_channel), NOTHING},
 	[OP_CM_TAKEN] = {"cm_taken", JUST(proto_cm_taken), NOTHING},
-	[OP_CM_BIND] = {"cm_bind", CM_CALL, JUST(proto_cm_bound)},
-	[OP_CM_LISTEN] = {"cm_listen", CM_CALL, NOTHING},
-	[OP_CM_CONNECT] = {"cm_connect", CM_CALL, JUST(proto_cm_connecting)},
-	[OP_CM_ACCEPT] = {"cm_accept", CM_CALL, NOTHING},
-	[OP_CM_READY] = {"cm_ready", CM_CALL, NOTHING},
-	[OP_CM_REJECT] = {"cm_reject", CM_CALL, NOTHING},
-	[OP_CM_NOTIFY] = {"cm_notify", CM_CALL, NOTHING},
-	[OP_CM_DISCONNECT] = {"cm_disconnect", CM_CALL, NOTHING},
-	[OP_CM_MIGRATE] = {"cm_migrate", CM_CALL, NOTHING},
-	[OP_CM_DESTROY] = {"cm_destroy", CM_CALL, NOTHING},
-	[OP_CM_PUBLISH] = {"cm_publish", CM_CALL, NOTHING},
+	[OP_CM_BIND] = {"cm_bind", CM(PROTO_CM_BIND), JUST(proto_cm_bound)},
+	[OP_CM_LISTEN] = {"cm_listen", CM(PROTO_CM_LISTEN), NOTHING},
+	[OP_CM_CONNECT] = {"cm_connect", CM_WITH_DATA(PROTO_CM_CONNECT), JUST(proto_cm_connecting)},
+	[OP_CM_ACCEPT] = {"cm_accept", CM_WITH_DATA(PROTO_CM_ACCEPT), NOTHING},
+	[OP_CM_READY] = {"cm_ready", CM(PROTO_CM_ID), NOTHING},
+	[OP_CM_REJECT] = {"cm_reject", CM_WITH_DATA(PROTO_CM_REJECT), NOTHING},
+	[OP_CM_NOTIFY] = {"cm_notify", CM(PROTO_CM_ID), NOTHING},
+	[OP_CM_DISCONNECT] = {"cm_disconnect", CM(PROTO_CM_ID), NOTHING},
+	[OP_CM_MIGRATE] = {"cm_migrate", CM(PROTO_CM_MIGRATE), NOTHING},
+	[OP_CM_DESTROY] = {"cm_destroy", CM(PROTO_CM_ID), NOTHING},
+	[OP_CM_PUBLISH] = {"cm_publish", CM(PROTO_CM_PUBLISH), NOTHING},
 	[OP_CM_LEND] = {"cm_lend", NOTHING, JUST(proto_cm_loan)},
 	[OP_UMAD_OPEN] = {"umad_open", JUST(proto_umad_open), WITH_FDS(proto_umad_opened, 4, 4)},
 	[OP_UMAD_JOIN] = {"umad_join", {0, 0, 1, 1}, WITH_FDS(proto_umad_opened, 3, 3)},

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 6,
+	PROTO_VERSION = 7,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -32,13 +32,17 @@ enum proto_op_number {
 	OP_RETURN, /* proto_block */
 	/* proto_find; proto_found, fds {segment, async, arena if PROTO_ARENA, pidfd if any} */
 	OP_FIND_QPN,
-	/*
-	 * proto_channel, fds {eventfd}, or with PROTO_BACKING in its id {file}; replaces one of the
-	 * same id.
-	 */
-	OP_ADD_CHANNEL,
+	OP_ADD_CHANNEL, /* proto_channel, fds {eventfd}; replaces one of the same id */
 	OP_DEL_CHANNEL, /* proto_channel */
-	OP_GET_CHANNEL, /* proto_peer_channel; , fds {eventfd or file} */
+	OP_GET_CHANNEL, /* proto_peer_channel; , fds {eventfd} */
+	/*
+	 * Files of which the process shares memory (pages/backing.h, pages/piece.h).
+	 *
+	 * proto_backing, fds {file}; replaces one of the same id.
+	 */
+	OP_ADD_BACKING,
+	OP_DEL_BACKING, /* proto_backing */
+	OP_GET_BACKING, /* proto_peer_backing; , fds {file} */
 	OP_SET_TIMER,   /* one way: proto_timer */
 	OP_FIRE,        /* one way: proto_peer_channel */
 	OP_MEMBERS,     /* proto_members: the list in the process's segment has changed */
@@ -57,18 +61,19 @@ enum proto_op_number {
 	OP_CM_DEL_CHANNEL,  /* proto_channel */
 	OP_CM_WAKE_CHANNEL, /* proto_channel: sends the channel's socket a byte */
 	OP_CM_TAKEN,        /* one way: proto_cm_taken */
-	OP_CM_BIND,         /* struct cm_call of cm/cm_proto.h, as below; proto_cm_bound */
-	OP_CM_LISTEN,
-	OP_CM_CONNECT, /* ; proto_cm_connecting */
-	OP_CM_ACCEPT,
-	OP_CM_READY,
-	OP_CM_REJECT,
-	OP_CM_NOTIFY,
-	OP_CM_DISCONNECT,
-	OP_CM_MIGRATE,
-	OP_CM_DESTROY,
-	OP_CM_PUBLISH,
-	OP_CM_LEND, /* ; proto_cm_loan */
+	/* The payloads of these calls are in cm/cm_proto.h. */
+	OP_CM_BIND,       /* cm_bind_call; proto_cm_bound */
+	OP_CM_LISTEN,     /* cm_listen_call */
+	OP_CM_CONNECT,    /* cm_connect_call; proto_cm_connecting */
+	OP_CM_ACCEPT,     /* cm_accept_call */
+	OP_CM_READY,      /* cm_id_call */
+	OP_CM_REJECT,     /* cm_reject_call */
+	OP_CM_NOTIFY,     /* cm_id_call */
+	OP_CM_DISCONNECT, /* cm_id_call */
+	OP_CM_MIGRATE,    /* cm_migrate_call */
+	OP_CM_DESTROY,    /* cm_id_call */
+	OP_CM_PUBLISH,    /* cm_publish_call */
+	OP_CM_LEND,       /* ; proto_cm_loan */
 	/*
 	 * Files of management datagrams (mad/umad_page.h), also for a connection that is not
 	 * attached, whose end ends its lanes.
@@ -115,14 +120,22 @@ enum proto_flags {
 	PROTO_REQ2 = 1 << 3,  /* proto_umad_register: it is REGISTER_AGENT2 */
 };
 
-/*
- * In the id of a channel: it is none, but a file of which the process shares memory
- * (pages/backing.h, pages/piece.h).
+/* Sizes of the payloads in cm/cm_proto.h, less their private data, and where the length of that is.
  */
-#define PROTO_BACKING (1u << 31)
-
-/* What a struct cm_call may have: all but its private data, and with all of that. */
-enum { PROTO_CM_CALL_LEAST = 108, PROTO_CM_CALL_MOST = 332 };
+enum {
+	PROTO_CM_ID = 4,
+	PROTO_CM_BIND = 36,
+	PROTO_CM_LISTEN = 16,
+	PROTO_CM_CONNECT = 92,
+	PROTO_CM_CONNECT_LEN = 89,
+	PROTO_CM_ACCEPT = 44,
+	PROTO_CM_ACCEPT_LEN = 41,
+	PROTO_CM_REJECT = 8,
+	PROTO_CM_REJECT_LEN = 6,
+	PROTO_CM_MIGRATE = 8,
+	PROTO_CM_PUBLISH = 72,
+	PROTO_CM_PRIVATE = 224, /* the most private data */
+};
 
 struct proto_head {
 	uint32_t op;      /* enum proto_op_number; a reply repeats it */
@@ -177,6 +190,16 @@ struct proto_channel {
 struct proto_peer_channel {
 	uint32_t attach_id;
 	uint32_t id; /* 0: of async events */
+};
+
+/* Of the process that asks. */
+struct proto_backing {
+	uint32_t id; /* not 0 */
+};
+
+struct proto_peer_backing {
+	uint32_t attach_id;
+	uint32_t id;
 };
 
 struct proto_timer {
@@ -298,6 +321,8 @@ union proto_payload {
 	struct proto_found found;
 	struct proto_channel channel;
 	struct proto_peer_channel peer_channel;
+	struct proto_backing backing;
+	struct proto_peer_backing peer_backing;
 	struct proto_timer timer;
 	struct proto_members members;
 	struct proto_status status;
@@ -331,6 +356,7 @@ _Static_assert(sizeof(struct proto_attach) == 32 && sizeof(struct proto_attached
 struct proto_shape {
 	uint16_t least, most;
 	uint8_t least_fds, most_fds;
+	uint8_t len_at; /* offset of the byte that says how many follow the least ones; 0: none */
 };
 
 struct proto_op {
@@ -340,6 +366,13 @@ struct proto_op {
 
 /* NULL: no such op. */
 const struct proto_op *proto_op(uint32_t op);
+
+/* How long a payload says that it is, which was found to be from s->least to s->most bytes. */
+static inline size_t proto_said_size(
+	const struct proto_shape *s, size_t len, const uint8_t *payload)
+{
+	return s->len_at ? (size_t)s->least + payload[s->len_at] : len;
+}
 
 static inline bool proto_size_fits(const struct proto_shape *s, size_t len)
 {

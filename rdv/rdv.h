@@ -82,14 +82,18 @@ int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out);
 /*
  * Registers completion channel id (unique in this process, not 0): an eventfd(EFD_SEMAPHORE)
  * that peers write.  The fd stays the caller's; weftd keeps a duplicate until rdv_del_channel()
- * or our death, and after its own restart gets it again from the caller's fd.  With PROTO_BACKING
- * (rdv/proto.h) in the id fd is a memfd that peers map.
+ * or our death, and after its own restart gets it again from the caller's fd.
  */
 int rdv_add_channel(uint32_t id, int fd);
 int rdv_del_channel(uint32_t id);
 
 /* A duplicate of a peer's channel eventfd, to be cached by the caller. -ENOENT: no such. */
 int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd);
+
+/* The same three for files that peers map, with numbers of their own. */
+int rdv_add_backing(uint32_t id, int fd);
+int rdv_del_backing(uint32_t id);
+int rdv_get_backing(uint32_t attach_id, uint32_t id, int *fd);
 
 /*
  * Tells weftd that entry number index of the list of members in our segment has changed

@@ -30,7 +30,7 @@ static bool is_live(uint32_t id, void *arg)
 /* Asks weftd for a descriptor, and notes since when it cannot tell. */
 static int get_fd(const struct view *v, uint32_t id, int *fd)
 {
-	int rc = rdv_get_channel(v->attach, PROTO_BACKING | id, fd);
+	int rc = rdv_get_backing(v->attach, id, fd);
 	_Atomic uint64_t *asked = v->backings ? &v->backings->asked_ns : NULL;
 	uint64_t since, now = clock_ns();
 
@@ -65,8 +65,7 @@ int view_backing_get(const struct view *v, uint32_t id, struct backing *b)
 	int rc;
 
 	*b = (struct backing){.kind = r->kind, .fd = -1, .shmid = r->shmid, .ipc_ns = r->ipc_ns};
-	/* An id beyond leaves no room for the mark that weftd knows them by. */
-	if (!id || id >= PROTO_BACKING || !is_live(id, (void *)v))
+	if (!id || !is_live(id, (void *)v))
 		return -ESTALE;
 	if (b->kind == BACKING_SYSV)
 		return 0;
@@ -81,7 +80,7 @@ void *view_backing_reach(const struct view *v, uint32_t id, uint64_t offset, uin
 	bool worth, there;
 	void *p;
 
-	if (!id || id >= PROTO_BACKING || offset > INT64_MAX - len)
+	if (!id || offset > INT64_MAX - len)
 		return NULL;
 	p = backing_find(v->backings, id, offset, len, &worth);
 	if (p || !worth)

@@ -20,7 +20,7 @@
 #include "pages/vma.h"
 #include "rdv/proto.h"
 
-enum { GENERATIONS = PROTO_BACKING / SEG_BACKINGS };
+enum { GENERATIONS = (1u << 31) / SEG_BACKINGS };
 
 /* What the program shares, and regions use. */
 struct own_backing {
@@ -243,7 +243,7 @@ static int publish(struct own_backing *b)
 	int rc = 0;
 
 	if (b->what.kind == BACKING_MEMFD)
-		rc = rdv_add_channel(PROTO_BACKING | b->id, b->fd.fd);
+		rc = rdv_add_backing(b->id, b->fd.fd);
 	if (rc)
 		return rc;
 	r->kind = b->what.kind;
@@ -371,7 +371,7 @@ void share_backing_drop(struct hca_mr *mr)
 	atomic_store_explicit(&record(b)->id, 0, memory_order_release);
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_backings, 1, memory_order_relaxed);
 	if (b->what.kind == BACKING_MEMFD)
-		rdv_del_channel(PROTO_BACKING | b->id);
+		rdv_del_backing(b->id);
 	forget(b);
 	errno = saved;
 }

@@ -110,7 +110,7 @@ struct seg_mr {
 /* An object by which a process shares memory of its own (pages/backing.h). */
 struct seg_backing {
 	_Atomic uint32_t id; /* n * SEG_BACKINGS + its index, never used again; 0: none */
-	uint32_t kind;       /* enum backing_kind; a memfd weftd gives by PROTO_BACKING | id */
+	uint32_t kind;       /* enum backing_kind; a memfd weftd gives by its id */
 	int32_t shmid;
 	uint32_t pad0;
 	uint64_t ipc_ns;

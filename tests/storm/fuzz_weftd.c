@@ -77,6 +77,45 @@ static int connect_client(void)
 	return fd;
 }
 
+static void near_addr(struct cm_addr *a)
+{
+	*a = (struct cm_addr){
+		.family = 4, .port = 4711, .gid = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
+}
+
+/* About connections: a few handles and ports, so that they meet. */
+static void fill_cm_call(struct proto_out *out, uint8_t *payload, const uint8_t *data, size_t len)
+{
+	uint32_t op = OP_CM_BIND + data[len - 1] % (OP_CM_PUBLISH - OP_CM_BIND + 1);
+	const struct proto_shape *s = &proto_op(op)->call;
+	uint32_t handle = data[0] & 0x87;
+	struct cm_publish_call *publish = (void *)payload;
+	struct cm_connect_call *connect = (void *)payload;
+	struct cm_bind_call *bound = (void *)payload;
+
+	handle = handle & 0x80 ? 0x80000000u | (1 + (data[0] & 7)) : handle;
+	memset(payload, 0, PROTO_PAYLOAD_MAX);
+	memcpy(payload + 8, data, len < 48 ? len : 48);
+	memcpy(payload, (uint32_t[]){handle, 1}, 8);
+	if (op == OP_CM_BIND) {
+		bound->ps = 0x0106;
+		near_addr(&bound->src);
+	} else if (op == OP_CM_CONNECT) {
+		connect->ps = 0x0106;
+		near_addr(&connect->src);
+		near_addr(&connect->dst);
+	} else if (op == OP_CM_PUBLISH) {
+		publish->ps = 0x0106;
+		near_addr(&publish->src);
+		near_addr(&publish->dst);
+	}
+	if (s->len_at)
+		payload[s->len_at] %= 8;
+	out->head.op = op;
+	out->head.cookie = 1;
+	out->len = proto_said_size(s, s->least, payload);
+}
+
 static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 {
 	int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -87,21 +126,8 @@ static void send_packet(int sock, uint8_t how, const uint8_t *data, size_t len)
 	struct proto_out out = {.head = {.version = PROTO_VERSION}, .payload = payload};
 
 	memcpy(payload, data, len);
-	if (how & 0x40) { /* about connections: a few handles and ports, so that they meet */
-		struct cm_call call = {.handle = data[0] & 0x87, .channel = 1};
-
-		call.handle = call.handle & 0x80 ? 0x80000000u | (1 + (data[0] & 7)) : call.handle;
-		memcpy((char *)&call + 8, data, len < 40 ? len : 40);
-		call.ps = 0x0106;
-		call.param.priv_len %= 8;
-		call.src.family = call.dst.family = 4;
-		call.src.port = call.dst.port = 4711;
-		memcpy(call.src.gid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
-		memcpy(call.dst.gid, call.src.gid, 16);
-		out.head.op = OP_CM_BIND + data[len - 1] % 11;
-		out.head.cookie = 1;
-		out.payload = &call;
-		out.len = cm_call_size(&call);
+	if (how & 0x40) {
+		fill_cm_call(&out, payload, data, len);
 		proto_send(sock, &out);
 	} else if (how & 0x80) { /* an op's call, of the right size or one of its own */
 		const struct proto_op *op = proto_op(data[0] % (OP_COUNT + 1));

@@ -32,10 +32,10 @@ static int object(void)
 	return fd;
 }
 
-int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
+int rdv_get_backing(uint32_t attach_id, uint32_t id, int *fd)
 {
 	assert_int_equal(attach_id, 7);
-	if (id != (PROTO_BACKING | answers))
+	if (!id || id != answers)
 		return -ENOENT;
 	*fd = object();
 	return 0;

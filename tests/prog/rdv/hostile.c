@@ -98,8 +98,14 @@ static int garbage(void)
 	CHECK(message_ends(OP_ATTACH, attach + 1, 1, "refusals.bad_message"));
 	CHECK(logged("bad_message: attach of 33 bytes, not 32 to 32"));
 	CHECK(message_ends(OP_PING, 1, 0, "refusals.bad_message"));
-	CHECK(message_ends(OP_CM_BIND, PROTO_CM_CALL_LEAST - 1, 0, "refusals.bad_message"));
-	CHECK(message_ends(OP_CM_BIND, PROTO_CM_CALL_MOST + 1, 0, "refusals.bad_message"));
+	CHECK(message_ends(OP_CM_BIND, PROTO_CM_BIND + 1, 0, "refusals.bad_message"));
+	CHECK(logged("bad_message: cm_bind of 37 bytes, not 36 to 36"));
+	/* Private data of another length than the call says. */
+	CHECK(message_ends(OP_CM_REJECT, PROTO_CM_REJECT + 1, 0, "refusals.bad_message"));
+	CHECK(logged("bad_message: cm_reject of 9 bytes, not 8 as it says"));
+	CHECK(message_ends(OP_CM_REJECT, PROTO_CM_REJECT - 1, 0, "refusals.bad_message"));
+	CHECK(message_ends(
+		OP_CM_CONNECT, PROTO_CM_CONNECT + PROTO_CM_PRIVATE + 1, 0, "refusals.bad_message"));
 	CHECK_EQ(kid_do(&a, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
 	kid_end(&a, 0);
 	CHECK(all_zero(NULL));
@@ -125,7 +131,8 @@ static int nonsense(void)
 {
 	const struct proto_timer timer = {.attach_id = 77};
 	struct proto_out set_timer = proto_call(OP_SET_TIMER, &timer);
-	struct proto_channel channel = {.id = 1};
+	const struct proto_channel channel = {.id = 1};
+	const struct proto_backing backing = {.id = 1}, none = {.id = 0};
 	struct proto_attach attach = {.flags = PROTO_AGAIN, .attach_id = 99};
 	const struct proto_block claim = {.first_qpn = ~0u};
 	int ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), pipe_fds[2];
@@ -144,11 +151,17 @@ static int nonsense(void)
 	attach.node = 1; /* without a topology all numbers are weft0 */
 	CHECK_EQ(call_with(&c, OP_ATTACH, &attach, fds, 1), 0);
 	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &pipe_fds[1], 1) == -EINVAL);
-	channel.id |= PROTO_BACKING;
-	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &pipe_fds[1], 1) == -EINVAL);
-	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &null, 1) == -EINVAL);
-	CHECK_EQ(call_with(&c, OP_ADD_CHANNEL, &channel, &memfd, 1),
+	CHECK(call_with(&c, OP_ADD_CHANNEL, &channel, &memfd, 1) == -EINVAL);
+	CHECK(call_with(&c, OP_ADD_BACKING, &backing, &pipe_fds[1], 1) == -EINVAL);
+	CHECK(call_with(&c, OP_ADD_BACKING, &backing, &null, 1) == -EINVAL);
+	CHECK(call_with(&c, OP_ADD_BACKING, &none, &memfd, 1) == -EINVAL);
+	CHECK_EQ(call_with(&c, OP_DEL_BACKING, &backing, NULL, 0), -ENOENT);
+	CHECK_EQ(call_with(&c, OP_ADD_BACKING, &backing, &memfd, 1),
 		0); /* who maps it looks at its seals */
+	/* The same number of a channel is another thing: nobody writes the file. */
+	CHECK_EQ(call_with(&c, OP_DEL_CHANNEL, &channel, NULL, 0), -ENOENT);
+	CHECK(status_becomes(NULL, "counts.channels", 0));
+	CHECK_EQ(call_with(&c, OP_DEL_BACKING, &backing, NULL, 0), 0);
 	CHECK(call_with(&c, OP_CLAIM, &claim, NULL, 0) == -EINVAL);
 	CHECK_EQ(conn_post(&c, &set_timer), 0);
 	CHECK(status_becomes(NULL, "refusals.unknown_peer", 1));
