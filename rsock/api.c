@@ -148,7 +148,7 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		return rs_leave(s, ret);
 	}
 	if (s->state != RS_CONNECTED && s->state != RS_ACCEPTING &&
-		!(s->state == RS_ENDED && s->st.peer_rq))
+		!(s->state == RS_ENDED && s->st.out.room.msgs))
 		return rs_leave(s, -ENOTCONN);
 	from = rdma_get_peer_addr(s->id);
 	return rs_leave(s, give(from, from->sa_family, addr, addrlen));

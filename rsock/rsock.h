@@ -22,6 +22,7 @@
 #include <sys/uio.h>
 
 #include "base/lock.h"
+#include "face/credit.h"
 
 enum rs_state {
 	RS_IDLE,
@@ -86,7 +87,7 @@ struct rs_iomap {
 	int index; /* in the peer's table; -1: for local use alone */
 };
 
-/* Both directions of a connection; counts of bytes and messages are from its beginning. */
+/* Both directions of a connection. */
 struct stream {
 	uint8_t *mem; /* ring, send buffer, slots: one mapping */
 	size_t mem_size;
@@ -96,12 +97,9 @@ struct stream {
 
 	/* in */
 	uint8_t *ring, *slots;
-	uint64_t received, consumed;
-	uint64_t told;      /* consumed, as the peer knows */
-	uint32_t rx_msgs;   /* messages received; their receives are posted anew */
-	uint32_t told_msgs; /* rx_msgs, as the peer knows */
-	bool fin;           /* the peer sends no more */
-	bool rx_shut;       /* we read no more */
+	struct credit_in rx;
+	bool fin;     /* the peer sends no more */
+	bool rx_shut; /* we read no more */
 
 	/* out */
 	uint8_t *tx;
@@ -110,10 +108,9 @@ struct stream {
 	uint32_t posted, done;     /* work requests */
 	uint32_t signalled;        /* posted, at the last one that will complete visibly */
 	uint64_t signalled_head;   /* tx_head then */
-	uint64_t sent, peer_consumed;
-	uint32_t tx_msgs, tx_limit; /* messages sent, and how many may be */
-	uint64_t peer_ring;         /* address */
-	uint32_t peer_rkey, peer_size, peer_rq;
+	struct credit_out out;     /* its room is the peer's ring and receives; 0: not known yet */
+	uint64_t peer_ring;        /* address */
+	uint32_t peer_rkey;
 	bool tx_fin; /* we send no more; said so */
 
 	struct rs_peer_map *peer_maps; /* iomap_size of them */
@@ -164,10 +161,4 @@ struct rsocket {
 static inline bool is_dgram(const struct rsocket *s)
 {
 	return s->type == SOCK_DGRAM;
-}
-
-/* The counts of a connection that end in the peer's hands are compared by their difference. */
-static inline int32_t ahead(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b);
 }

@@ -124,7 +124,7 @@ static short stream_ready(struct rsocket *s)
 		r |= POLLIN;
 	if (stream_writable(s))
 		r |= POLLOUT;
-	if (over(s) && s->st.received == s->st.consumed)
+	if (over(s) && !stream_unread(s))
 		r |= POLLHUP;
 	return r;
 }
