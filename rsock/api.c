@@ -205,7 +205,7 @@ static int shut(struct rsocket *s, int how)
 		s->st.rx_shut = true;
 	if (how != SHUT_RD)
 		(void)conn_fin(s, clock_ns() + SHUTDOWN_WAIT_NS);
-	wake_others(s);
+	sleepers_wake(s->sleepers);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ int rclose(int socket)
 	if (!is_dgram(s) && !s->inherited)
 		conn_close(s);
 	s->closed = true;
-	wake_others(s);
+	sleepers_wake(s->sleepers);
 	lock_drop(&s->lock);
 	rs_release(s); /* the table's */
 	rs_release(s); /* ours */

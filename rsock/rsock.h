@@ -6,7 +6,7 @@
  *
  * An rsocket's fd is that of its rdma_cm event channel.  Everything of an rsocket is under its
  * lock, which is dropped only to sleep (wait.c).  Who changes something that others may wait for
- * calls wake_others() before it drops the lock.
+ * calls sleepers_wake() before it drops the lock.
  */
 #pragma once
 
@@ -23,6 +23,8 @@
 
 #include "base/lock.h"
 #include "face/credit.h"
+#include "face/look.h"
+#include "face/sleeper.h"
 
 enum rs_state {
 	RS_IDLE,
@@ -121,12 +123,6 @@ struct stream {
 
 struct dgram;
 
-/* A thread that sleeps for this rsocket. */
-struct rs_sleeper {
-	struct rs_sleeper *next, **link;
-	int fd; /* its eventfd */
-};
-
 struct rsocket {
 	int fd;
 	int family, type; /* SOCK_STREAM, SOCK_DGRAM */
@@ -155,7 +151,8 @@ struct rsocket {
 
 	struct stream st;
 	struct dgram *dg;
-	struct rs_sleeper *sleepers;
+	struct sleeper *sleepers;
+	struct look look;
 };
 
 static inline bool is_dgram(const struct rsocket *s)

@@ -423,7 +423,7 @@ void stream_progress(struct rsocket *s)
 		take_sent(s);
 	give_credit(s);
 	if (s->sleepers && (msgs != st->rx.came.msgs || done != st->done || state != s->state))
-		wake_others(s);
+		sleepers_wake(s->sleepers);
 }
 
 bool stream_send_pends(const struct rsocket *s, bool want_out)

@@ -21,6 +21,8 @@
 
 #include "base/lock.h"
 #include "face/credit.h"
+#include "face/look.h"
+#include "face/sleeper.h"
 #include "scif/ep/check.h"
 #include "scif/ep/node.h"
 #include "scif/ep/window.h"
@@ -124,12 +126,11 @@ struct scif_ep {
 	_Atomic uint32_t seq; /* moves with every change of state */
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;
-	_Atomic uint32_t gone;          /* ep_close() is through with it */
-	_Atomic uint64_t used;          /* when the program last made a call, about */
-	uint32_t inside;                /* threads that look for completions in ep_wait() */
-	bool long_spin;                 /* the next wait may look for longer than usual */
-	uint32_t spin_wins;             /* waits since then that did */
-	uint32_t spin_debt, spin_fails; /* sleeps until it may again; more with each failure */
+	_Atomic uint32_t gone;   /* ep_close() is through with it */
+	_Atomic uint64_t used;   /* when the program last made a call, about */
+	uint32_t inside;         /* threads that look for completions in ep_wait() */
+	struct look look;        /* how long ep_wait() does */
+	struct sleeper *pollers; /* threads in scif_poll() */
 	enum ep_state state;
 	struct lock sending, receiving;
 	struct scif_ep *next; /* in the table, whose lock guards both */

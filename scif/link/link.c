@@ -22,7 +22,7 @@ enum {
 	TELL_MSGS = 2 * WIRE_BATCH,
 	TELL_BYTES = WIRE_RING / 4,
 	SIGNAL_EACH = 16,
-	LOOK_NS = 10 * NSEC_PER_MSEC,
+	ROOM_NS = 10 * NSEC_PER_MSEC,
 	USABLE = WIRE_RING - 1,
 	PAGE = 4096
 };
@@ -707,7 +707,7 @@ void link_await_room(struct scif_ep *ep, uint32_t n)
 		return;
 	ask_room(ep);
 	while (ep->state == EP_CONNECTED && ep->link.look_wr) {
-		until = until ? until : clock_ns() + LOOK_NS;
+		until = until ? until : clock_ns() + ROOM_NS;
 		if (ep_wait(ep, &spin, until))
 			break;
 	}
