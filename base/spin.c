@@ -2,7 +2,9 @@
 #include "base/spin.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,6 +13,7 @@ enum { MAX_US = 1000000 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t limit_ns = UINT64_MAX; /* that: none was set */
+static bool alone;
 
 static void read_limit(void)
 {
@@ -18,6 +21,7 @@ static void read_limit(void)
 	char *end;
 	long us;
 
+	alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
 	if (!text || !*text)
 		return;
 	us = strtol(text, &end, 10);
@@ -33,5 +37,7 @@ static void read_limit(void)
 uint64_t spin_limit_ns(uint64_t usual)
 {
 	pthread_once(&once, read_limit);
+	if (alone)
+		return 0;
 	return limit_ns == UINT64_MAX ? usual : limit_ns;
 }

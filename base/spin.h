@@ -5,6 +5,7 @@
 
 /*
  * For how many nanoseconds a thread that waits for another process spins before it sleeps: usual,
- * or what WEFT_SPIN_US says, which is read once; a bad value is logged and counts as not there.
+ * or what WEFT_SPIN_US says, which is read once; a bad value is logged and counts as not there.  0
+ * on a single CPU, where the other one cannot go on meanwhile.
  */
 uint64_t spin_limit_ns(uint64_t usual);

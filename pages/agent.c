@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pages/agent.h"
 
-#include <unistd.h>
-
 #include "base/futex.h"
 #include "base/spin.h"
 #include "pages/copy.h"
@@ -18,14 +16,7 @@ enum {
 
 uint64_t agent_spin_ns(void)
 {
-	static _Atomic uint32_t cpus;
-	uint32_t n = atomic_load_explicit(&cpus, memory_order_relaxed);
-
-	if (!n) {
-		n = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
-		atomic_store_explicit(&cpus, n, memory_order_relaxed);
-	}
-	return n > 1 ? spin_limit_ns(SPIN_NS) : 0;
+	return spin_limit_ns(SPIN_NS);
 }
 
 /* A transfer under way. */

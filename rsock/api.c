@@ -148,7 +148,7 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		return rs_leave(s, ret);
 	}
 	if (s->state != RS_CONNECTED && s->state != RS_ACCEPTING &&
-		!(s->state == RS_ENDED && s->st.peer_rq))
+		!(s->state == RS_ENDED && s->st.out.room.msgs))
 		return rs_leave(s, -ENOTCONN);
 	from = rdma_get_peer_addr(s->id);
 	return rs_leave(s, give(from, from->sa_family, addr, addrlen));
@@ -205,7 +205,7 @@ static int shut(struct rsocket *s, int how)
 		s->st.rx_shut = true;
 	if (how != SHUT_RD)
 		(void)conn_fin(s, clock_ns() + SHUTDOWN_WAIT_NS);
-	wake_others(s);
+	sleepers_wake(s->sleepers);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ int rclose(int socket)
 	if (!is_dgram(s) && !s->inherited)
 		conn_close(s);
 	s->closed = true;
-	wake_others(s);
+	sleepers_wake(s->sleepers);
 	lock_drop(&s->lock);
 	rs_release(s); /* the table's */
 	rs_release(s); /* ours */

@@ -4,14 +4,12 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 
 static struct {
 	struct rs_options opt;
-	uint64_t spin;
-	int wake_ms;
+	uint64_t look, wake;
 } config;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -42,10 +40,9 @@ static void read_config(void)
 	o->rqsize = setting("rqsize_default", 384, RS_MIN_RQ, RS_MAX_WR);
 	o->inline_size = setting("inline_default", 64, 0, RS_MAX_INLINE);
 	o->iomap_size = setting("iomap_size", 0, 0, RS_MAX_IOMAP);
-	config.spin = setting("polling_time", 10, 0, 1000000) * (uint64_t)NSEC_PER_USEC;
-	config.wake_ms = setting("wake_up_interval", 5000, 100, 3600000);
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		config.spin = 0;
+	config.look = setting("polling_time", LOOK_NS / NSEC_PER_USEC, 0, 1000000) *
+		      (uint64_t)NSEC_PER_USEC;
+	config.wake = setting("wake_up_interval", 5000, 100, 3600000) * (uint64_t)NSEC_PER_MSEC;
 }
 
 void rs_default_options(struct rs_options *opt)
@@ -54,12 +51,12 @@ void rs_default_options(struct rs_options *opt)
 	*opt = config.opt;
 }
 
-int rs_sleep_ms(int wanted)
+uint64_t rs_nap_ns(void)
 {
-	return wanted < 0 || wanted > config.wake_ms ? config.wake_ms : wanted;
+	return config.wake;
 }
 
-uint64_t rs_spin_ns(void)
+uint64_t rs_look_ns(void)
 {
-	return config.spin;
+	return config.look;
 }

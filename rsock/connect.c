@@ -91,7 +91,7 @@ void conn_end(struct rsocket *s, int err)
 	s->err = s->st.fin ? 0 : err;
 	if (connected)
 		rdma_disconnect(s->id);
-	wake_others(s);
+	sleepers_wake(s->sleepers);
 }
 
 static bool established(struct rsocket *s)
@@ -309,7 +309,7 @@ void conn_events(struct rsocket *s)
 		err = on_event(s, type, status, &hello, hello_ret);
 		if (err)
 			conn_end(s, err);
-		wake_others(s);
+		sleepers_wake(s->sleepers);
 	}
 }
 

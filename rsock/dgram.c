@@ -484,7 +484,7 @@ void dgram_events(struct rsocket *s)
 		any = true;
 	}
 	if (any)
-		wake_others(s);
+		sleepers_wake(s->sleepers);
 }
 
 /* ---- in ---- */
@@ -584,7 +584,7 @@ void dgram_progress(struct rsocket *s)
 		for (int i = 0; i < n; i++)
 			d->done = (uint32_t)wc[i].wr_id + 1;
 	if (before != d->came)
-		wake_others(s);
+		sleepers_wake(s->sleepers);
 }
 
 bool dgram_readable(const struct rsocket *s)

@@ -1,223 +1,106 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rpoll() and rselect(): rsockets and other fds together.  The thread sleeps in poll(2) for the
- * fds that are none, and for both channels of each rsocket.
+ * rpoll() and rselect(): rsockets and other fds together.  For an rsocket a thread sleeps on both
+ * of its channels.
  */
 #include "rsock/rsock.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
+#include "face/poll_many.h"
 #include "rsock/config.h"
 #include "rsock/table.h"
 #include "rsock/wait.h"
 
-enum { FEW = 32 };
-
-/* Of each entry of the program's array. */
-struct entry {
-	struct rsocket *s; /* NULL: another kind of fd */
-	struct rs_sleeper sleeper;
-};
-
-struct polled {
-	struct pollfd *fds;
-	nfds_t n;
-	struct entry *entry;
-	struct pollfd *real; /* n fds, n completion channels, our eventfd */
-	nfds_t n_rs;         /* rsockets among them */
-	struct entry few[FEW];
-	struct pollfd few_real[2 * FEW + 1];
-};
-
-static int begin(struct polled *p, struct pollfd *fds, nfds_t n)
+static void *find(int fd)
 {
-	p->fds = fds;
-	p->n = n;
-	p->n_rs = 0;
-	p->entry = n <= FEW ? p->few : calloc(n, sizeof *p->entry);
-	p->real = n <= FEW ? p->few_real : calloc(2 * n + 1, sizeof *p->real);
-	if (!p->entry || !p->real)
-		return -ENOMEM;
-	for (nfds_t i = 0; i < n; i++) {
-		p->entry[i].s = rs_find(fds[i].fd);
-		p->n_rs += p->entry[i].s != NULL;
-	}
-	return 0;
+	return rs_find(fd);
 }
 
-static void end(struct polled *p)
+static void put(void *ours)
 {
-	for (nfds_t i = 0; p->entry && i < p->n; i++)
-		if (p->entry[i].s)
-			rs_release(p->entry[i].s);
-	if (p->entry != p->few)
-		free(p->entry);
-	if (p->real != p->few_real)
-		free(p->real);
+	rs_release(ours);
 }
 
-static bool ask(struct rsocket *s, struct pollfd *fd)
+/* Under the lock. */
+static int conditions(struct rsocket *s)
 {
-	short ready = s->closed ? POLLNVAL : rs_ready(s);
-
-	fd->revents = ready & (fd->events | POLLERR | POLLHUP | POLLNVAL);
-	return fd->revents != 0;
+	return s->closed ? POLLNVAL : rs_ready(s);
 }
 
-/* How many rsockets are ready. */
-static int ask_all(struct polled *p)
+static int look(void *ours, const struct pollfd *asked)
 {
-	int n = 0;
+	struct rsocket *s = ours;
+	int is;
 
-	for (nfds_t i = 0; i < p->n; i++) {
-		struct rsocket *s = p->entry[i].s;
-
-		if (!s)
-			continue;
-		lock_take(&s->lock);
-		rs_progress(s, false);
-		n += ask(s, &p->fds[i]);
-		lock_drop(&s->lock);
-	}
-	return n;
+	(void)asked;
+	lock_take(&s->lock);
+	rs_progress(s, false);
+	is = conditions(s);
+	lock_drop(&s->lock);
+	return is;
 }
 
-/* Adds those of the other fds that are ready. */
-static int ask_real(struct polled *p, int ready, int timeout)
+static int before(
+	void *ours, const struct pollfd *asked, struct sleeper *me, struct pollfd on[POLL_ON])
 {
-	int n;
+	struct rsocket *s = ours;
+	int is;
 
-	for (nfds_t i = 0; i < p->n; i++) {
-		p->real[i] = p->fds[i];
-		if (p->entry[i].s)
-			p->real[i].fd = -1;
-	}
-	n = poll(p->real, p->n, timeout);
-	if (n < 0)
-		return ready ? ready : -errno;
-	for (nfds_t i = 0; i < p->n; i++)
-		if (!p->entry[i].s)
-			p->fds[i].revents = p->real[i].revents;
-	return ready + n;
+	lock_take(&s->lock);
+	sleeper_enter(&s->sleepers, me);
+	rs_arm(s, asked->events);
+	rs_progress(s, true);
+	is = conditions(s);
+	on[0] = (struct pollfd){.fd = s->fd, .events = POLLIN};
+	on[1] = (struct pollfd){.fd = s->cc ? s->cc->fd : -1, .events = POLLIN};
+	lock_drop(&s->lock);
+	return is;
 }
 
-/* Enters this thread as a sleeper of all; how many are ready after all. */
-static int prepare(struct polled *p, int wake)
+/* What came is taken in. */
+static int after(
+	void *ours, const struct pollfd *asked, struct sleeper *me, const struct pollfd on[POLL_ON])
 {
-	int n = 0;
+	struct rsocket *s = ours;
+	int is;
 
-	for (nfds_t i = 0; i < p->n; i++) {
-		struct rsocket *s = p->entry[i].s;
-
-		p->real[i] = p->fds[i];
-		p->real[p->n + i] = (struct pollfd){.fd = -1};
-		if (!s)
-			continue;
-		lock_take(&s->lock);
-		p->entry[i].sleeper.fd = wake;
-		sleeper_enter(s, &p->entry[i].sleeper);
-		rs_arm(s, p->fds[i].events);
-		rs_progress(s, true);
-		n += ask(s, &p->fds[i]);
-		p->real[i].events = POLLIN;
-		p->real[p->n + i].fd = s->cc ? s->cc->fd : -1;
-		p->real[p->n + i].events = POLLIN;
-		lock_drop(&s->lock);
-	}
-	p->real[2 * p->n] = (struct pollfd){.fd = wake, .events = POLLIN};
-	return n;
+	(void)asked;
+	lock_take(&s->lock);
+	sleeper_leave(me);
+	if (on[1].revents)
+		rs_take_events(s);
+	rs_progress(s, on[0].revents != 0);
+	is = conditions(s);
+	lock_drop(&s->lock);
+	return is;
 }
 
-/* The opposite; what came for rsockets is taken in. */
-static int recover(struct polled *p)
+/* As poll(2), ns below 0: for ever; sets errno. */
+static int poll_rs(struct pollfd *fds, nfds_t n, int64_t ns)
 {
-	int n = 0;
-
-	for (nfds_t i = 0; i < p->n; i++) {
-		struct rsocket *s = p->entry[i].s;
-
-		if (!s) {
-			p->fds[i].revents = p->real[i].revents;
-			n += p->real[i].revents != 0;
-			continue;
-		}
-		lock_take(&s->lock);
-		sleeper_leave(&p->entry[i].sleeper);
-		if (p->real[p->n + i].revents)
-			rs_take_events(s);
-		rs_progress(s, p->real[i].revents != 0);
-		n += ask(s, &p->fds[i]);
-		lock_drop(&s->lock);
-	}
-	return n;
-}
-
-static int sleep_once(struct polled *p, int timeout)
-{
-	int wake = sleeper_fd();
-	int ready = prepare(p, wake), ret, err;
-
-	ret = poll(p->real, 2 * p->n + 1, ready ? 0 : timeout);
-	err = errno;
-	if (ret < 0)
-		for (nfds_t i = 0; i < 2 * p->n; i++)
-			p->real[i].revents = 0;
-	if (wake >= 0)
-		sleeper_drain(wake);
-	ready = recover(p);
-	return ready || ret >= 0 ? ready : -err;
-}
-
-static int ms_left(uint64_t deadline)
-{
-	uint64_t now = clock_ns();
-
-	return deadline > now ? (int)((deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC) : 0;
-}
-
-static int poll_all(struct polled *p, int timeout)
-{
-	uint64_t deadline = clock_ns() + (timeout > 0 ? timeout * (uint64_t)NSEC_PER_MSEC : 0);
-	uint64_t spin_until = clock_ns() + rs_spin_ns();
-	int n;
-
-	do {
-		n = ask_all(p);
-		if (n || timeout == 0)
-			return p->n == p->n_rs ? n : ask_real(p, n, 0);
-	} while (clock_ns() < spin_until);
-	for (;;) {
-		n = sleep_once(p, rs_sleep_ms(timeout < 0 ? -1 : ms_left(deadline)));
-		if (n || (timeout > 0 && clock_ns() >= deadline))
-			return n;
-	}
-}
-
-static int poll_fds(struct pollfd *fds, nfds_t nfds, int timeout)
-{
-	struct polled p;
-	int ret = begin(&p, fds, nfds);
-
-	if (!ret)
-		ret = p.n_rs ? poll_all(&p, timeout) : poll(fds, nfds, timeout);
-	if (ret < 0 && !p.n_rs && p.entry && p.real)
-		ret = -errno;
-	end(&p);
-	return ret;
-}
-
-int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
-{
-	int ret = poll_fds(fds, nfds, timeout);
+	struct poll_face face = {
+		.find = find,
+		.put = put,
+		.look = look,
+		.before = before,
+		.after = after,
+		.look_ns = spin_limit_ns(rs_look_ns()),
+		.nap_ns = rs_nap_ns(),
+	};
+	int ret = poll_many(&face, fds, n, ns);
 
 	if (ret >= 0)
 		return ret;
 	errno = -ret;
 	return -1;
+}
+
+int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	return poll_rs(fds, nfds, timeout < 0 ? -1 : timeout * (int64_t)NSEC_PER_MSEC);
 }
 
 /* ---- rselect ---- */
@@ -236,9 +119,9 @@ static int answer(fd_set *set, int fd, bool ready)
 	return ready;
 }
 
-static int to_ms(const struct timeval *t)
+static int64_t to_ns(const struct timeval *t)
 {
-	return t ? (int)(t->tv_sec * 1000 + (t->tv_usec + 999) / 1000) : -1;
+	return t ? t->tv_sec * (int64_t)NSEC_PER_SEC + t->tv_usec * (int64_t)NSEC_PER_USEC : -1;
 }
 
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
@@ -257,7 +140,7 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 		if (events)
 			fds[n++] = (struct pollfd){.fd = fd, .events = events};
 	}
-	ret = rpoll(fds, n, to_ms(timeout));
+	ret = poll_rs(fds, n, to_ns(timeout));
 	if (ret < 0)
 		return ret;
 	ret = 0;

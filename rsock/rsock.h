@@ -6,7 +6,7 @@
  *
  * An rsocket's fd is that of its rdma_cm event channel.  Everything of an rsocket is under its
  * lock, which is dropped only to sleep (wait.c).  Who changes something that others may wait for
- * calls wake_others() before it drops the lock.
+ * calls sleepers_wake() before it drops the lock.
  */
 #pragma once
 
@@ -22,6 +22,9 @@
 #include <sys/uio.h>
 
 #include "base/lock.h"
+#include "face/credit.h"
+#include "face/look.h"
+#include "face/sleeper.h"
 
 enum rs_state {
 	RS_IDLE,
@@ -86,7 +89,7 @@ struct rs_iomap {
 	int index; /* in the peer's table; -1: for local use alone */
 };
 
-/* Both directions of a connection; counts of bytes and messages are from its beginning. */
+/* Both directions of a connection. */
 struct stream {
 	uint8_t *mem; /* ring, send buffer, slots: one mapping */
 	size_t mem_size;
@@ -96,12 +99,9 @@ struct stream {
 
 	/* in */
 	uint8_t *ring, *slots;
-	uint64_t received, consumed;
-	uint64_t told;      /* consumed, as the peer knows */
-	uint32_t rx_msgs;   /* messages received; their receives are posted anew */
-	uint32_t told_msgs; /* rx_msgs, as the peer knows */
-	bool fin;           /* the peer sends no more */
-	bool rx_shut;       /* we read no more */
+	struct credit_in rx;
+	bool fin;     /* the peer sends no more */
+	bool rx_shut; /* we read no more */
 
 	/* out */
 	uint8_t *tx;
@@ -110,10 +110,9 @@ struct stream {
 	uint32_t posted, done;     /* work requests */
 	uint32_t signalled;        /* posted, at the last one that will complete visibly */
 	uint64_t signalled_head;   /* tx_head then */
-	uint64_t sent, peer_consumed;
-	uint32_t tx_msgs, tx_limit; /* messages sent, and how many may be */
-	uint64_t peer_ring;         /* address */
-	uint32_t peer_rkey, peer_size, peer_rq;
+	struct credit_out out;     /* its room is the peer's ring and receives; 0: not known yet */
+	uint64_t peer_ring;        /* address */
+	uint32_t peer_rkey;
 	bool tx_fin; /* we send no more; said so */
 
 	struct rs_peer_map *peer_maps; /* iomap_size of them */
@@ -123,12 +122,6 @@ struct stream {
 };
 
 struct dgram;
-
-/* A thread that sleeps for this rsocket. */
-struct rs_sleeper {
-	struct rs_sleeper *next, **link;
-	int fd; /* its eventfd */
-};
 
 struct rsocket {
 	int fd;
@@ -158,16 +151,11 @@ struct rsocket {
 
 	struct stream st;
 	struct dgram *dg;
-	struct rs_sleeper *sleepers;
+	struct sleeper *sleepers;
+	struct look look;
 };
 
 static inline bool is_dgram(const struct rsocket *s)
 {
 	return s->type == SOCK_DGRAM;
-}
-
-/* The counts of a connection that end in the peer's hands are compared by their difference. */
-static inline int32_t ahead(uint32_t a, uint32_t b)
-{
-	return (int32_t)(a - b);
 }

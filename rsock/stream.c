@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "face/ring.h"
 #include "rsock/connect.h"
 #include "rsock/iomap.h"
 #include "rsock/wait.h"
@@ -171,14 +172,12 @@ int stream_meet(struct rsocket *s, const struct rs_hello *hello)
 	struct stream *st = &s->st;
 
 	st->peer_ring = be64toh(hello->ring_addr);
-	st->peer_size = be32toh(hello->ring_size);
 	st->peer_rkey = be32toh(hello->ring_rkey);
-	st->peer_rq = be32toh(hello->rq_size);
+	st->out.room = (struct credit){be32toh(hello->ring_size), be32toh(hello->rq_size)};
 	st->n_peer_maps = be16toh(hello->iomap_size);
-	st->tx_limit = st->peer_rq;
 	if (be32toh(hello->magic) != HELLO_MAGIC || be16toh(hello->version) != HELLO_VERSION ||
-		st->peer_size < RS_MIN_BUF || st->peer_size > RS_MAX_BUF ||
-		st->peer_rq < RS_MIN_RQ || st->peer_rq > MAX_PEER_RQ ||
+		st->out.room.bytes < RS_MIN_BUF || st->out.room.bytes > RS_MAX_BUF ||
+		st->out.room.msgs < RS_MIN_RQ || st->out.room.msgs > MAX_PEER_RQ ||
 		st->n_peer_maps > RS_MAX_IOMAP)
 		return -EPROTO;
 	return 0;
@@ -208,11 +207,6 @@ void stream_free(struct rsocket *s)
 static uint32_t sq_free(const struct stream *st)
 {
 	return st->sq_size - (st->posted - st->done);
-}
-
-static int32_t credit(const struct stream *st)
-{
-	return ahead(st->tx_limit, st->tx_msgs);
 }
 
 /* Posts one request; whether it completes visibly is decided here. */
@@ -253,14 +247,13 @@ static int say(struct rsocket *s, struct rs_ctl *ctl, enum rs_msg type, size_t l
 	int ret;
 
 	ctl->type = htobe32(type);
-	ctl->msgs = htobe32(st->rx_msgs);
-	ctl->consumed = htobe64(st->consumed);
+	ctl->msgs = htobe32(st->rx.taken.msgs);
+	ctl->consumed = htobe64(st->rx.taken.bytes);
 	ret = post(s, &wr, type == RS_FIN);
 	if (ret)
 		return ret;
-	st->tx_msgs++;
-	st->told = st->consumed;
-	st->told_msgs = st->rx_msgs;
+	st->out.sent.msgs++;
+	st->rx.told = st->rx.taken;
 	return 0;
 }
 
@@ -278,7 +271,7 @@ int stream_say(struct rsocket *s, enum rs_msg type, const struct rs_iomap *map)
 
 	if (s->state != RS_CONNECTED)
 		return s->state == RS_ACCEPTING ? -EAGAIN : -ENOTCONN;
-	if (credit(&s->st) <= RESERVE || sq_free(&s->st) <= SQ_RESERVE)
+	if (credit_msgs(&s->st.out) <= RESERVE || sq_free(&s->st) <= SQ_RESERVE)
 		return -EAGAIN;
 	return say(s, &ctl, type, sizeof ctl);
 }
@@ -293,7 +286,7 @@ int stream_fin(struct rsocket *s)
 		return 0;
 	if (s->state != RS_CONNECTED)
 		return s->state == RS_ACCEPTING ? -EAGAIN : -ENOTCONN;
-	if (credit(st) < FOR_FIN || !sq_free(st))
+	if (credit_msgs(&st->out) < FOR_FIN || !sq_free(st))
 		return -EAGAIN;
 	ret = say(s, &ctl, RS_FIN, SHORT_CTL);
 	st->tx_fin = !ret;
@@ -302,8 +295,9 @@ int stream_fin(struct rsocket *s)
 
 static bool credit_due(const struct stream *st)
 {
-	return st->rx_msgs - st->told_msgs >= st->rq_size / 2 ||
-	       st->consumed - st->told >= st->ring_size / 4;
+	struct credit untold = credit_untold(&st->rx);
+
+	return untold.msgs >= st->rq_size / 2 || untold.bytes >= st->ring_size / 4;
 }
 
 static void give_credit(struct rsocket *s)
@@ -313,7 +307,7 @@ static void give_credit(struct rsocket *s)
 
 	if (s->state != RS_CONNECTED || !credit_due(st))
 		return;
-	if (credit(st) > (st->tx_fin ? 0 : FOR_FIN) && sq_free(st) > 1)
+	if (credit_msgs(&st->out) > (st->tx_fin ? 0 : FOR_FIN) && sq_free(st) > 1)
 		(void)say(s, &ctl, RS_CREDIT, SHORT_CTL);
 }
 
@@ -323,20 +317,17 @@ static int on_control(struct rsocket *s, const struct ibv_wc *wc)
 {
 	struct stream *st = &s->st;
 	struct rs_ctl ctl = {0};
-	uint64_t consumed;
-	uint32_t msgs, type;
+	struct credit said;
+	uint32_t type;
 
 	if (wc->byte_len < SHORT_CTL || wc->byte_len > sizeof ctl)
 		return -EPROTO;
 	memcpy(&ctl, st->slots + wc->wr_id * RS_SLOT, wc->byte_len);
 	type = be32toh(ctl.type);
-	msgs = be32toh(ctl.msgs);
-	consumed = be64toh(ctl.consumed);
-	if (ahead(st->tx_msgs, msgs) < 0 || ahead(msgs + st->peer_rq, st->tx_limit) < 0 ||
-		consumed < st->peer_consumed || consumed > st->sent)
+	said.bytes = be64toh(ctl.consumed);
+	said.msgs = credit_whole(st->out.taken.msgs, be32toh(ctl.msgs));
+	if (credit_recedes(&st->out, said) || !credit_hear(&st->out, said))
 		return -EPROTO;
-	st->tx_limit = msgs + st->peer_rq;
-	st->peer_consumed = consumed;
 	switch (type) {
 	case RS_CREDIT:
 		return 0;
@@ -351,22 +342,23 @@ static int on_control(struct rsocket *s, const struct ibv_wc *wc)
 	}
 }
 
-static int on_data(struct stream *st, uint32_t len)
+static int on_data(struct rsocket *s, uint32_t len)
 {
-	if (st->fin || len == 0 || len > st->ring_size - (st->received - st->consumed))
+	struct stream *st = &s->st;
+
+	if (st->fin || len == 0 || len > st->ring_size - stream_unread(s))
 		return -EPROTO;
-	st->received += len;
+	st->rx.came.bytes += len;
 	return 0;
 }
 
 static int on_message(struct rsocket *s, const struct ibv_wc *wc)
 {
-	s->st.rx_msgs++;
+	s->st.rx.came.msgs++;
 	if (s->state == RS_ACCEPTING) /* this is as good as its RTU */
 		s->state = RS_CONNECTED;
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return ntohl(wc->imm_data) == wc->byte_len ? on_data(&s->st, wc->byte_len)
-							   : -EPROTO;
+		return ntohl(wc->imm_data) == wc->byte_len ? on_data(s, wc->byte_len) : -EPROTO;
 	return on_control(s, wc);
 }
 
@@ -386,8 +378,10 @@ static void take_received(struct rsocket *s)
 					s->fd);
 			bad = ret;
 		}
-		if (!bad && s->state != RS_ENDED)
+		if (!bad && s->state != RS_ENDED) {
 			bad = post_slots(s, again, n);
+			s->st.rx.taken.msgs = s->st.rx.came.msgs;
+		}
 		if (bad) {
 			conn_end(s, ECONNRESET);
 			/* What follows is not worth reading, or flushed. */
@@ -418,17 +412,18 @@ static void take_sent(struct rsocket *s)
 void stream_progress(struct rsocket *s)
 {
 	struct stream *st = &s->st;
-	uint32_t msgs = st->rx_msgs, done = st->done;
+	uint64_t msgs = st->rx.came.msgs;
+	uint32_t done = st->done;
 	enum rs_state state = s->state;
 
-	if (!s->id || !s->id->qp || !st->peer_rq)
+	if (!s->id || !s->id->qp || !st->out.room.msgs)
 		return;
 	take_received(s);
 	if (st->posted != st->done)
 		take_sent(s);
 	give_credit(s);
-	if (s->sleepers && (msgs != st->rx_msgs || done != st->done || state != s->state))
-		wake_others(s);
+	if (s->sleepers && (msgs != st->rx.came.msgs || done != st->done || state != s->state))
+		sleepers_wake(s->sleepers);
 }
 
 bool stream_send_pends(const struct rsocket *s, bool want_out)
@@ -445,18 +440,22 @@ bool stream_drained(const struct rsocket *s)
 
 /* ---- in ---- */
 
+size_t stream_unread(const struct rsocket *s)
+{
+	return s->st.rx.came.bytes - s->st.rx.taken.bytes;
+}
+
 bool stream_readable(const struct rsocket *s)
 {
 	const struct stream *st = &s->st;
 
-	return st->received != st->consumed || st->fin || st->rx_shut || s->state == RS_ENDED;
+	return stream_unread(s) || st->fin || st->rx_shut || s->state == RS_ENDED;
 }
 
 ssize_t stream_take(struct rsocket *s, void *buf, size_t len, bool peek, size_t skip)
 {
 	struct stream *st = &s->st;
-	uint64_t from = st->consumed + skip, have = st->received - from;
-	size_t at, part;
+	uint64_t from = st->rx.taken.bytes + skip, have = st->rx.came.bytes - from;
 
 	if (!have) {
 		if (st->fin || st->rx_shut)
@@ -471,12 +470,9 @@ ssize_t stream_take(struct rsocket *s, void *buf, size_t len, bool peek, size_t 
 	}
 	if (len > have)
 		len = have;
-	at = from % st->ring_size;
-	part = st->ring_size - at < len ? st->ring_size - at : len;
-	memcpy(buf, st->ring + at, part);
-	memcpy((uint8_t *)buf + part, st->ring, len - part);
+	ring_get(st->ring, st->ring_size, from, buf, len);
 	if (!peek) {
-		st->consumed += len;
+		st->rx.taken.bytes += len;
 		give_credit(s);
 	}
 	return len;
@@ -494,20 +490,15 @@ static uint64_t tx_room(const struct stream *st)
 	return st->tx_size - (st->tx_head - st->tx_tail);
 }
 
-static uint64_t peer_room(const struct stream *st)
-{
-	return st->peer_size - (st->sent - st->peer_consumed);
-}
-
 bool stream_writable(const struct rsocket *s)
 {
 	const struct stream *st = &s->st;
-	uint64_t room = least(tx_room(st), peer_room(st));
+	uint64_t room = least(tx_room(st), credit_bytes(&st->out));
 
 	if (s->state == RS_ENDED || (s->state == RS_CONNECTED && st->tx_fin))
 		return true;
-	return s->state == RS_CONNECTED && credit(st) > RESERVE && sq_free(st) > SQ_RESERVE &&
-	       room >= least(LOWAT, st->peer_size / 8);
+	return s->state == RS_CONNECTED && credit_msgs(&st->out) > RESERVE &&
+	       sq_free(st) > SQ_RESERVE && room >= least(LOWAT, st->out.room.bytes / 8);
 }
 
 /* Why nothing can be sent at all; 0: it can. */
@@ -537,7 +528,7 @@ static uint32_t load(struct stream *st, const void *buf, size_t len, struct ibv_
 		wr->send_flags = IBV_SEND_INLINE;
 		return len;
 	}
-	len = least(least(len, tx_room(st)), st->tx_size - at);
+	len = ring_piece(st->tx_size, at, least(len, tx_room(st)));
 	memcpy(st->tx + at, buf, len);
 	wr->sg_list->addr = (uintptr_t)st->tx + at;
 	wr->sg_list->length = len;
@@ -550,7 +541,7 @@ static uint32_t load(struct stream *st, const void *buf, size_t len, struct ibv_
 static ssize_t put_chunk(struct rsocket *s, const void *buf, size_t len)
 {
 	struct stream *st = &s->st;
-	uint64_t at = st->sent % st->peer_size, chunk;
+	uint64_t size = st->out.room.bytes, at = st->out.sent.bytes % size, chunk;
 	struct ibv_sge sge = {0};
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -560,10 +551,10 @@ static ssize_t put_chunk(struct rsocket *s, const void *buf, size_t len)
 	};
 	int ret;
 
-	if (credit(st) <= RESERVE || sq_free(st) <= SQ_RESERVE)
+	if (credit_msgs(&st->out) <= RESERVE || sq_free(st) <= SQ_RESERVE)
 		return -EAGAIN;
 	/* A quarter at a time: the peer reads one while we fill the next. */
-	chunk = least(least(len, peer_room(st)), least(st->peer_size - at, st->peer_size / 4));
+	chunk = ring_piece(size, at, least(least(len, credit_bytes(&st->out)), size / 4));
 	if (!chunk || (chunk > st->inline_size && !tx_room(st)))
 		return -EAGAIN;
 	chunk = load(st, buf, chunk, &wr);
@@ -571,8 +562,8 @@ static ssize_t put_chunk(struct rsocket *s, const void *buf, size_t len)
 	ret = post(s, &wr, false);
 	if (ret)
 		return ret;
-	st->sent += chunk;
-	st->tx_msgs++;
+	st->out.sent.bytes += chunk;
+	st->out.sent.msgs++;
 	return chunk;
 }
 

@@ -15,6 +15,9 @@ void stream_free(struct rsocket *s);
 /* Takes completions, gives credit. */
 void stream_progress(struct rsocket *s);
 
+/* Bytes that came and were not read. */
+size_t stream_unread(const struct rsocket *s);
+
 bool stream_readable(const struct rsocket *s);
 
 bool stream_writable(const struct rsocket *s);
@@ -39,8 +42,8 @@ enum rs_msg { RS_CREDIT = 1, RS_FIN, RS_IOMAP, RS_IOUNMAP };
 /* A control message; big-endian.  Each carries the credit as it is. */
 struct rs_ctl {
 	uint32_t type;
-	uint32_t msgs;     /* rx_msgs of the sender */
-	uint64_t consumed; /* of the sender */
+	uint32_t msgs;     /* that the sender of this has taken, 32 bits of them */
+	uint64_t consumed; /* the same of bytes */
 	uint64_t offset, len, addr;
 	uint32_t rkey, index;
 };

@@ -1,108 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Waiting.  A thread that sleeps for an rsocket polls its two channels.  Of several, one takes
- * the event away from the others; so whoever has changed an rsocket writes to the eventfd of each
- * thread that sleeps for it.
+ * the event away from the others; so whoever has changed an rsocket wakes each thread that sleeps
+ * for it (face/sleeper.h).
  */
 #include "rsock/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "face/poll_many.h"
 #include "rsock/config.h"
 #include "rsock/connect.h"
 #include "rsock/dgram.h"
 #include "rsock/stream.h"
-
-/* ---- the eventfds of threads ---- */
-
-static pthread_key_t own_key; /* the eventfd + 1 */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_bool any; /* some thread has one */
-
-static int own_fd(void)
-{
-	if (!atomic_load_explicit(&any, memory_order_acquire))
-		return -1;
-	return (int)(intptr_t)pthread_getspecific(own_key) - 1;
-}
-
-static void thread_ends(void *arg)
-{
-	close((int)(intptr_t)arg - 1);
-}
-
-/* The parent's thread waits with the same eventfd. */
-static void forked_child(void)
-{
-	int fd = own_fd();
-
-	if (fd < 0)
-		return;
-	close(fd);
-	pthread_setspecific(own_key, NULL);
-}
-
-static void set_up(void)
-{
-	pthread_key_create(&own_key, thread_ends);
-	pthread_atfork(NULL, NULL, forked_child);
-	atomic_store_explicit(&any, true, memory_order_release);
-}
-
-int sleeper_fd(void)
-{
-	int fd;
-
-	if (single_threaded())
-		return -1;
-	pthread_once(&once, set_up);
-	fd = own_fd();
-	if (fd >= 0)
-		return fd;
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (fd >= 0)
-		pthread_setspecific(own_key, (void *)(intptr_t)(fd + 1));
-	return fd;
-}
-
-void sleeper_drain(int fd)
-{
-	eventfd_t n;
-
-	(void)eventfd_read(fd, &n);
-}
-
-void sleeper_enter(struct rsocket *s, struct rs_sleeper *me)
-{
-	me->next = s->sleepers;
-	me->link = &s->sleepers;
-	if (me->next)
-		me->next->link = &me->next;
-	s->sleepers = me;
-}
-
-void sleeper_leave(struct rs_sleeper *me)
-{
-	*me->link = me->next;
-	if (me->next)
-		me->next->link = me->link;
-}
-
-void wake_others(struct rsocket *s)
-{
-	int own = s->sleepers ? own_fd() : -1;
-
-	for (struct rs_sleeper *t = s->sleepers; t; t = t->next)
-		if (t->fd >= 0 && t->fd != own)
-			(void)eventfd_write(t->fd, 1);
-}
 
 /* ---- the state of an rsocket ---- */
 
@@ -124,7 +37,7 @@ static short stream_ready(struct rsocket *s)
 		r |= POLLIN;
 	if (stream_writable(s))
 		r |= POLLOUT;
-	if (over(s) && s->st.received == s->st.consumed)
+	if (over(s) && !stream_unread(s))
 		r |= POLLHUP;
 	return r;
 }
@@ -209,38 +122,34 @@ void rs_free_cqs(struct rsocket *s)
 
 /* ---- sleeping for one of them ---- */
 
-static int sleep_ms(uint64_t deadline)
+/* How long to sleep until then (0: for ever), ns. */
+static uint64_t sleep_ns(uint64_t deadline, uint64_t now)
 {
-	uint64_t now = clock_ns(), ms;
+	uint64_t left = deadline > now ? deadline - now : 0;
 
-	if (!deadline)
-		return -1;
-	if (deadline <= now)
-		return 0;
-	ms = (deadline - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
-	return ms > INT_MAX ? INT_MAX : (int)ms;
+	return deadline && left < rs_nap_ns() ? left : rs_nap_ns();
 }
 
 static int sleep_once(struct rsocket *s, uint64_t deadline)
 {
-	struct rs_sleeper me = {.fd = sleeper_fd()};
+	struct sleeper me = {.fd = sleeper_fd()};
 	struct pollfd fds[3] = {
 		{.fd = s->fd, .events = POLLIN},
 		{.fd = s->cc ? s->cc->fd : -1, .events = POLLIN},
 		{.fd = me.fd, .events = POLLIN},
 	};
-	int n, err;
+	uint64_t since = clock_ns();
+	int n;
 
-	sleeper_enter(s, &me);
+	sleeper_enter(&s->sleepers, &me);
 	lock_drop(&s->lock);
-	n = poll(fds, 3, rs_sleep_ms(sleep_ms(deadline)));
-	err = errno;
+	n = poll_ns(fds, 3, sleep_ns(deadline, since));
 	lock_take(&s->lock);
+	look_slept(&s->look, clock_ns() - since);
 	sleeper_leave(&me);
-	if (me.fd >= 0)
-		sleeper_drain(me.fd);
+	sleeper_drain(me.fd);
 	if (n < 0)
-		return -err;
+		return n;
 	if (fds[1].revents)
 		rs_take_events(s);
 	rs_progress(s, fds[0].revents != 0);
@@ -253,18 +162,22 @@ static bool holds(struct rsocket *s, bool (*done)(struct rsocket *s), short even
 	return done ? done(s) : rs_ready(s) & (events | POLLERR | POLLHUP);
 }
 
-static bool spin(struct rsocket *s, bool (*done)(struct rsocket *s), short events)
+/* Looks for a moment; others get the lock between the looks. */
+static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short events)
 {
-	uint64_t until = clock_ns() + rs_spin_ns();
+	uint64_t ns = look_begins(&s->look, rs_look_ns()), until = clock_ns() + ns;
 
-	while (clock_ns() < until) {
+	if (!ns)
+		return false;
+	while (clock_ns() < until && !s->sleepers && !s->closed) {
 		rs_progress(s, false);
 		if (holds(s, done, events))
 			return true;
-		if (s->sleepers)
-			break;
+		lock_drop(&s->lock);
 		cpu_relax();
+		lock_take(&s->lock);
 	}
+	look_failed(&s->look);
 	return false;
 }
 
@@ -272,7 +185,7 @@ int rs_wait_for(struct rsocket *s, bool (*done)(struct rsocket *s), short events
 {
 	int ret;
 
-	if (rs_spin_ns() && spin(s, done, events))
+	if (look(s, done, events))
 		return 0;
 	for (;;) {
 		rs_arm(s, events);

@@ -14,20 +14,6 @@ int rs_wait(struct rsocket *s, short events, uint64_t deadline);
 int rs_wait_for(
 	struct rsocket *s, bool (*done)(struct rsocket *s), short events, uint64_t deadline);
 
-/* Makes all other threads that sleep for s look again. */
-void wake_others(struct rsocket *s);
-
-/* Enters this thread as a sleeper, and takes it out.  Under the lock. */
-void sleeper_enter(struct rsocket *s, struct rs_sleeper *me);
-
-void sleeper_leave(struct rs_sleeper *me);
-
-/* The eventfd of this thread, -1: it needs none, or there is none to be had. */
-int sleeper_fd(void);
-
-/* Takes what lies in it. */
-void sleeper_drain(int fd);
-
 /* Asks for an event at the next completion; call rs_progress() after it and look once more. */
 void rs_arm(struct rsocket *s, short events);
 

@@ -5,7 +5,6 @@
 
 #include "scif/ep/ep.h"
 #include "scif/face/client.h"
-#include "scif/face/poll.h"
 #include "scif/heir/heir.h"
 #include "scif/link/bell.h"
 #include "scif/link/cm.h"
@@ -37,7 +36,6 @@ static void child_forked(void)
 	ep_child_forked(heir_child_forked());
 	half_child_forked();
 	node_forked();
-	poll_forked();
 	bell_forked();
 	map_forked();
 	hold_forked();

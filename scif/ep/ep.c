@@ -292,6 +292,7 @@ void ep_child_forked(int maker)
 				ep->maker = maker;
 			ep->state = EP_INHERITED;
 			ep->inherited = true;
+			ep->pollers = NULL;
 			if (ep->sock >= 0)
 				close(ep->sock);
 			ep->sock = -1;

@@ -20,6 +20,9 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
+#include "face/credit.h"
+#include "face/look.h"
+#include "face/sleeper.h"
 #include "scif/ep/check.h"
 #include "scif/ep/node.h"
 #include "scif/ep/window.h"
@@ -95,17 +98,13 @@ struct link {
 	uint64_t eager_until; /* it stays armed until then */
 	uint64_t credit_addr;
 	uint32_t credit_rkey;
-	uint64_t sq_posted, sq_done;  /* requests */
-	uint64_t sq_signaled;         /* the last one that says when it is done */
-	uint64_t tx_total, tx_sent;   /* bytes accepted, and sent */
-	uint64_t msgs_sent;           /* messages */
-	struct wire_credit peer_took; /* as far as we have looked */
-	uint64_t look_wr;             /* the request that reads it, 0: none */
-	uint64_t rx_total, rx_taken;  /* bytes that came, and that the program took */
-	uint64_t rx_msgs;             /* messages processed */
-	uint64_t rx_posted;           /* of them, those whose receives were posted again */
-	uint32_t spent[WIRE_BATCH];   /* the receives of the others */
-	struct wire_credit told;      /* what the peer was told */
+	uint64_t sq_posted, sq_done; /* requests */
+	uint64_t sq_signaled;        /* the last one that says when it is done */
+	uint64_t tx_total;           /* bytes accepted */
+	struct credit_out tx;        /* what was sent of them; taken: as far as we have looked */
+	uint64_t look_wr;            /* the request that reads it, 0: none */
+	struct credit_in rx;         /* messages: processed, and posted again */
+	uint32_t spent[WIRE_BATCH];  /* the receives of those that were not */
 	uint8_t in[WIRE_RING];
 	uint32_t want_sent;  /* WANT_*, not answered yet */
 	uint32_t peer_wants; /* WANT_*; bytes beyond peer_knows */
@@ -127,12 +126,11 @@ struct scif_ep {
 	_Atomic uint32_t seq; /* moves with every change of state */
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t refs;
-	_Atomic uint32_t gone;          /* ep_close() is through with it */
-	_Atomic uint64_t used;          /* when the program last made a call, about */
-	uint32_t inside;                /* threads that look for completions in ep_wait() */
-	bool long_spin;                 /* the next wait may look for longer than usual */
-	uint32_t spin_wins;             /* waits since then that did */
-	uint32_t spin_debt, spin_fails; /* sleeps until it may again; more with each failure */
+	_Atomic uint32_t gone;   /* ep_close() is through with it */
+	_Atomic uint64_t used;   /* when the program last made a call, about */
+	uint32_t inside;         /* threads that look for completions in ep_wait() */
+	struct look look;        /* how long ep_wait() does */
+	struct sleeper *pollers; /* threads in scif_poll() */
 	enum ep_state state;
 	struct lock sending, receiving;
 	struct scif_ep *next; /* in the table, whose lock guards both */

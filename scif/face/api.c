@@ -318,7 +318,7 @@ API int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout)
 {
 	int err = errno;
 
-	return answer(poll_fds((struct pollfd *)epds, nepds, timeout), err);
+	return answer(poll_eps((struct pollfd *)epds, nepds, timeout), err);
 }
 
 API int scif_get_fd(scif_epd_t epd)

@@ -264,7 +264,7 @@ API int scif_poll(struct scif_pollepd *epds, unsigned int nepds, long timeout)
 	for (unsigned i = 0; !ret && i < nepds; i++)
 		fds[i] = (struct pollfd){.fd = fd_of(epds[i].epd), .events = epds[i].events};
 	if (!ret)
-		ret = poll_fds(fds, nepds, timeout);
+		ret = poll_eps(fds, nepds, timeout);
 	for (unsigned i = 0; ret >= 0 && i < nepds; i++)
 		epds[i].revents = (unsigned short)fds[i].revents;
 	if (fds != few)

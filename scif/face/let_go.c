@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "scif/ep/ep.h"
-#include "scif/face/poll.h"
 #include "scif/link/close.h"
 
 /* Waits until another thread, which noticed first that its fd is closed, has taken it down. */
@@ -25,8 +24,8 @@ void ep_let_go(struct scif_ep *ep)
 	lock_take(&ep->lock);
 	last = ep_fd_closed(ep);
 	ep_changed(ep);
+	sleepers_wake(ep->pollers); /* poll(2) holds on to what was closed */
 	lock_drop(&ep->lock);
-	poll_fd_closed();
 	if (last && ep_remove(ep)) {
 		ep_close(ep);
 		ep_put(ep);

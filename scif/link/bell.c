@@ -131,12 +131,12 @@ void bell_before_poll(struct scif_ep *ep)
 /* Is the queue armed, or are there none, after a look? */
 static bool settled(struct scif_ep *ep)
 {
-	uint64_t msgs = ep->link.rx_msgs, now = clock_ns();
+	uint64_t msgs = ep->link.rx.came.msgs, now = clock_ns();
 
 	if (!link_is_live(ep) || ep->link.armed)
 		return true;
 	link_poll(ep);
-	if (ep->link.rx_msgs != msgs && !at_work(ep, now))
+	if (ep->link.rx.came.msgs != msgs && !at_work(ep, now))
 		ep->link.eager_until = now + EAGER_NS;
 	else if (used_since(ep, now - QUIET_NS) || ep->inside)
 		return false;

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "face/ring.h"
 #include "scif/ep/ready.h"
 #include "scif/link/fence.h"
 #include "scif/link/parts.h"
@@ -21,7 +22,7 @@ enum {
 	TELL_MSGS = 2 * WIRE_BATCH,
 	TELL_BYTES = WIRE_RING / 4,
 	SIGNAL_EACH = 16,
-	LOOK_NS = 10 * NSEC_PER_MSEC,
+	ROOM_NS = 10 * NSEC_PER_MSEC,
 	USABLE = WIRE_RING - 1,
 	PAGE = 4096
 };
@@ -49,10 +50,10 @@ static int post_recvs(struct scif_ep *ep, const uint32_t *slot, uint32_t n)
 static int post_spent(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
-	int ret = post_recvs(ep, l->spent, l->rx_msgs - l->rx_posted);
+	int ret = post_recvs(ep, l->spent, l->rx.came.msgs - l->rx.taken.msgs);
 
-	l->rx_posted = l->rx_msgs;
-	foreign_store64(&l->mem->took.msgs, htole64(l->rx_posted));
+	l->rx.taken.msgs = l->rx.came.msgs;
+	foreign_store64(&l->mem->took.msgs, htole64(l->rx.taken.msgs));
 	return ret;
 }
 
@@ -90,6 +91,7 @@ int link_create(struct scif_ep *ep)
 
 	if (!channel)
 		return -ENOMEM;
+	l->tx.room = (struct credit){USABLE, WIRE_RECVS};
 	l->mem = aligned_alloc(PAGE, size);
 	if (!l->mem)
 		return -ENOMEM;
@@ -199,7 +201,7 @@ bool link_idle(const struct scif_ep *ep)
 {
 	const struct link *l = &ep->link;
 
-	return l->tx_sent == l->tx_total && l->ctl_head == l->ctl_tail &&
+	return l->tx.sent.bytes == l->tx_total && l->ctl_head == l->ctl_tail &&
 	       l->sq_done == l->sq_posted;
 }
 
@@ -211,7 +213,7 @@ void link_settle(struct scif_ep *ep)
 	const struct link *l = &ep->link;
 
 	link_poll(ep);
-	if (link_is_live(ep) && l->sq_signaled != l->sq_posted && l->tx_sent == l->tx_total &&
+	if (link_is_live(ep) && l->sq_signaled != l->sq_posted && l->tx.sent.bytes == l->tx_total &&
 		l->ctl_head == l->ctl_tail)
 		ask_for_completion(ep);
 }
@@ -333,14 +335,14 @@ static int send_message(struct scif_ep *ep, struct ibv_send_wr *wr, uint32_t len
 		wr->send_flags |= IBV_SEND_INLINE;
 	if (post_quietly(ep, wr) < 0)
 		return -ECONNRESET;
-	ep->link.msgs_sent++;
+	ep->link.tx.sent.msgs++;
 	return 0;
 }
 
 static int send_ctl(struct scif_ep *ep, const struct wire_ctl *ctl)
 {
 	struct link *l = &ep->link;
-	struct wire_ctl *copy = &l->mem->ctl[l->msgs_sent % WIRE_RECVS];
+	struct wire_ctl *copy = &l->mem->ctl[l->tx.sent.msgs % WIRE_RECVS];
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)copy, .length = sizeof(*copy), .lkey = l->mr->lkey};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1};
@@ -352,36 +354,30 @@ static int send_ctl(struct scif_ep *ep, const struct wire_ctl *ctl)
 static int send_bytes(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
-	uint32_t at = l->tx_sent % WIRE_RING, n = l->tx_total - l->tx_sent, first;
+	uint32_t at = l->tx.sent.bytes % WIRE_RING, n = l->tx_total - l->tx.sent.bytes, first;
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM, .sg_list = sge, .num_sge = 1};
 
 	if (n > WIRE_MSG)
 		n = WIRE_MSG;
-	first = n < WIRE_RING - at ? n : WIRE_RING - at;
+	first = ring_piece(WIRE_RING, at, n);
 	wr.imm_data = htobe32(WIRE_DATA);
 	sge[0] = (struct ibv_sge){(uintptr_t)l->mem->out + at, first, l->mr->lkey};
 	if (n > first) {
 		sge[1] = (struct ibv_sge){(uintptr_t)l->mem->out, n - first, l->mr->lkey};
 		wr.num_sge = 2;
 	}
-	l->tx_sent += n;
+	l->tx.sent.bytes += n;
 	return send_message(ep, &wr, n);
 }
 
-/* What the peer says to have taken, as it may be older than what we know; it must be possible. */
+/* What the peer says to have taken; it must be possible. */
 static bool take_credit(struct link *l, const struct wire_credit *credit)
 {
-	uint64_t bytes = le64toh(foreign_load64(&credit->bytes));
-	uint64_t msgs = le64toh(foreign_load64(&credit->msgs));
+	struct credit said = {.bytes = le64toh(foreign_load64(&credit->bytes)),
+		.msgs = le64toh(foreign_load64(&credit->msgs))};
 
-	if (bytes > l->tx_sent || msgs > l->msgs_sent)
-		return false;
-	if (bytes > l->peer_took.bytes)
-		l->peer_took.bytes = bytes;
-	if (msgs > l->peer_took.msgs)
-		l->peer_took.msgs = msgs;
-	return true;
+	return credit_hear(&l->tx, said);
 }
 
 /* Looks at what the peer told, and at what we asked for. */
@@ -403,10 +399,9 @@ static void want(struct scif_ep *ep, enum wire_want what)
 	struct link *l = &ep->link;
 	struct wire_ctl ctl = {.op = htole32(WIRE_WANT)};
 
-	if ((l->want_sent & what) || l->msgs_sent - l->peer_took.msgs >= WIRE_RECVS ||
-		!has_room_for_message(ep))
+	if ((l->want_sent & what) || !credit_msgs(&l->tx) || !has_room_for_message(ep))
 		return;
-	ctl.arg[0] = htole64(l->peer_took.bytes);
+	ctl.arg[0] = htole64(l->tx.taken.bytes);
 	ctl.arg[1] = htole64(what);
 	if (send_ctl(ep, &ctl) == 0)
 		l->want_sent |= what;
@@ -418,9 +413,9 @@ static void flush_out(struct scif_ep *ep)
 	struct link *l = &ep->link;
 
 	while (ep->state != EP_DISCONNECTED && l->ready && has_room_for_message(ep)) {
-		if (l->ctl_head == l->ctl_tail && l->tx_sent == l->tx_total)
+		if (l->ctl_head == l->ctl_tail && l->tx.sent.bytes == l->tx_total)
 			break;
-		if (l->msgs_sent - l->peer_took.msgs >= WIRE_RECVS - WIRE_SPARE) {
+		if (credit_msgs(&l->tx) <= WIRE_SPARE) {
 			want(ep, WANT_MSGS);
 			break;
 		}
@@ -429,7 +424,7 @@ static void flush_out(struct scif_ep *ep)
 		else
 			send_bytes(ep);
 	}
-	if (ep->state == EP_CONNECTED && l->tx_total - l->peer_took.bytes >= USABLE)
+	if (ep->state == EP_CONNECTED && !link_tx_room(ep))
 		want(ep, WANT_BYTES);
 }
 
@@ -440,9 +435,9 @@ static void ring(struct scif_ep *ep)
 	struct wire_ctl ctl = {.op = htole32(WIRE_CREDIT)};
 	uint32_t now = l->peer_wants;
 
-	if (l->rx_taken == l->peer_knows)
+	if (l->rx.taken.bytes == l->peer_knows)
 		now &= ~(uint32_t)WANT_BYTES;
-	if (!now || l->msgs_sent - l->peer_took.msgs >= WIRE_RECVS || !has_room_for_message(ep))
+	if (!now || !credit_msgs(&l->tx) || !has_room_for_message(ep))
 		return;
 	ctl.arg[0] = htole64(now);
 	if (send_ctl(ep, &ctl) == 0)
@@ -452,7 +447,7 @@ static void ring(struct scif_ep *ep)
 static int64_t write_credit(struct scif_ep *ep, unsigned flags)
 {
 	struct link *l = &ep->link;
-	struct wire_credit now = {htole64(l->rx_taken), htole64(l->rx_posted)};
+	struct wire_credit now = {htole64(l->rx.taken.bytes), htole64(l->rx.taken.msgs)};
 	struct ibv_sge sge = {.addr = (uintptr_t)&now, .length = sizeof(now)};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
@@ -464,7 +459,7 @@ static int64_t write_credit(struct scif_ep *ep, unsigned flags)
 	wr.wr.rdma.rkey = l->credit_rkey;
 	ret = post_quietly(ep, &wr);
 	if (ret >= 0)
-		l->told = (struct wire_credit){l->rx_taken, l->rx_posted};
+		l->rx.told = l->rx.taken;
 	return ret;
 }
 
@@ -477,10 +472,11 @@ static void ask_for_completion(struct scif_ep *ep)
 /* Is there enough that was taken and processed, or does the peer wait for any? */
 static bool has_news(const struct link *l)
 {
-	uint64_t bytes = l->rx_taken - l->told.bytes, msgs = l->rx_posted - l->told.msgs;
+	struct credit untold = credit_untold(&l->rx);
 
-	return bytes >= TELL_BYTES || msgs >= TELL_MSGS ||
-	       ((l->peer_wants & WANT_BYTES) && bytes) || ((l->peer_wants & WANT_MSGS) && msgs);
+	return untold.bytes >= TELL_BYTES || untold.msgs >= TELL_MSGS ||
+	       ((l->peer_wants & WANT_BYTES) && untold.bytes) ||
+	       ((l->peer_wants & WANT_MSGS) && untold.msgs);
 }
 
 /* Tells the peer what was taken and processed. */
@@ -549,7 +545,7 @@ static int wanted(struct scif_ep *ep, uint64_t bytes, uint64_t what)
 {
 	struct link *l = &ep->link;
 
-	if (bytes > l->rx_taken || (what != WANT_BYTES && what != WANT_MSGS))
+	if (bytes > l->rx.taken.bytes || (what != WANT_BYTES && what != WANT_MSGS))
 		return -EPROTO;
 	l->peer_wants |= what;
 	if (what == WANT_BYTES)
@@ -593,13 +589,11 @@ static int on_ctl(struct scif_ep *ep, const struct wire_ctl *raw)
 static int on_bytes(struct scif_ep *ep, const uint8_t *p, uint32_t n)
 {
 	struct link *l = &ep->link;
-	uint32_t at = l->rx_total % WIRE_RING, first = n < WIRE_RING - at ? n : WIRE_RING - at;
 
 	if (n > USABLE - link_rx_avail(ep))
 		return -EPROTO;
-	memcpy(l->in + at, p, first);
-	memcpy(l->in, p + first, n - first);
-	l->rx_total += n;
+	ring_put(l->in, WIRE_RING, l->rx.came.bytes, p, n);
+	l->rx.came.bytes += n;
 	return 0;
 }
 
@@ -614,9 +608,9 @@ static int on_message(struct scif_ep *ep, const struct ibv_wc *wc)
 		ret = on_bytes(ep, p, wc->byte_len);
 	else if (!(wc->wc_flags & IBV_WC_WITH_IMM) && wc->byte_len == sizeof(struct wire_ctl))
 		ret = on_ctl(ep, (const struct wire_ctl *)p);
-	l->spent[l->rx_msgs - l->rx_posted] = slot;
-	l->rx_msgs++;
-	return ret || l->rx_msgs - l->rx_posted < WIRE_BATCH ? ret : post_spent(ep);
+	l->spent[l->rx.came.msgs - l->rx.taken.msgs] = slot;
+	l->rx.came.msgs++;
+	return ret || l->rx.came.msgs - l->rx.taken.msgs < WIRE_BATCH ? ret : post_spent(ep);
 }
 
 /* Takes all completions; false if one says that the connection is over. */
@@ -693,7 +687,7 @@ static void ask_room(struct scif_ep *ep)
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1};
 	int64_t number;
 
-	if (ep->state != EP_CONNECTED || l->look_wr || l->tx_sent == l->peer_took.bytes ||
+	if (ep->state != EP_CONNECTED || l->look_wr || l->tx.sent.bytes == l->tx.taken.bytes ||
 		!has_room_for_message(ep))
 		return;
 	wr.wr.rdma.remote_addr = l->credit_addr + WIRE_TOOK_AT;
@@ -709,11 +703,11 @@ void link_await_room(struct scif_ep *ep, uint32_t n)
 {
 	uint64_t until = 0, spin = 0;
 
-	if (link_tx_room(ep) >= n || ep->link.tx_sent == ep->link.peer_took.bytes)
+	if (link_tx_room(ep) >= n || ep->link.tx.sent.bytes == ep->link.tx.taken.bytes)
 		return;
 	ask_room(ep);
 	while (ep->state == EP_CONNECTED && ep->link.look_wr) {
-		until = until ? until : clock_ns() + LOOK_NS;
+		until = until ? until : clock_ns() + ROOM_NS;
 		if (ep_wait(ep, &spin, until))
 			break;
 	}
@@ -730,21 +724,19 @@ uint32_t link_tx_room(struct scif_ep *ep)
 {
 	struct link *l = &ep->link;
 
-	return USABLE - (uint32_t)(l->tx_total - l->peer_took.bytes);
+	return USABLE - (uint32_t)(l->tx_total - l->tx.taken.bytes);
 }
 
 uint32_t link_rx_avail(const struct scif_ep *ep)
 {
-	return ep->link.rx_total - ep->link.rx_taken;
+	return ep->link.rx.came.bytes - ep->link.rx.taken.bytes;
 }
 
 void link_put(struct scif_ep *ep, const uint8_t *p, uint32_t n)
 {
 	struct link *l = &ep->link;
-	uint32_t at = l->tx_total % WIRE_RING, first = n < WIRE_RING - at ? n : WIRE_RING - at;
 
-	memcpy(l->mem->out + at, p, first);
-	memcpy(l->mem->out, p + first, n - first);
+	ring_put(l->mem->out, WIRE_RING, l->tx_total, p, n);
 	l->tx_total += n;
 	flush_out(ep);
 }
@@ -752,12 +744,10 @@ void link_put(struct scif_ep *ep, const uint8_t *p, uint32_t n)
 void link_take(struct scif_ep *ep, uint8_t *p, uint32_t n)
 {
 	struct link *l = &ep->link;
-	uint32_t at = l->rx_taken % WIRE_RING, first = n < WIRE_RING - at ? n : WIRE_RING - at;
 
-	memcpy(p, l->in + at, first);
-	memcpy(p + first, l->in, n - first);
-	l->rx_taken += n;
-	foreign_store64(&l->mem->took.bytes, htole64(l->rx_taken));
+	ring_get(l->in, WIRE_RING, l->rx.taken.bytes, p, n);
+	l->rx.taken.bytes += n;
+	foreign_store64(&l->mem->took.bytes, htole64(l->rx.taken.bytes));
 	if (ep->state == EP_CONNECTED)
 		tell_credit(ep);
 }

@@ -248,18 +248,6 @@ void service_kick(void)
 	(void)!write(service.kick, &one, sizeof(one));
 }
 
-bool service_may_spin(void)
-{
-	static _Atomic int cpus;
-	int n = atomic_load_explicit(&cpus, memory_order_relaxed);
-
-	if (!n) {
-		n = sysconf(_SC_NPROCESSORS_ONLN);
-		atomic_store_explicit(&cpus, n, memory_order_relaxed);
-	}
-	return n > 1;
-}
-
 /* ---- fork ---- */
 
 void service_before_fork(void)

@@ -29,5 +29,3 @@ void service_parent_forked(void);
 void service_child_forked(void);
 /* Watches for questions by a socket to a child; between the first two.  -errno. */
 int service_watch_heir(int sock);
-/* Is there a second CPU? */
-bool service_may_spin(void);

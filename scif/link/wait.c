@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/spin.h"
 #include "scif/ep/ep.h"
 #include "scif/link/bell.h"
 #include "scif/link/link.h"
-#include "scif/link/service.h"
 
-enum { SPIN_NS = 10000, LONG_SPIN_NS = 60000, SPIN_LOOKS = 8, MANY_WINS = 8 };
+enum { SPIN_LOOKS = 8 };
 
 /* Sleeps until *seq is not value; at most until that time. */
 static int sleep_on(struct scif_ep *ep, uint32_t value, uint64_t until)
@@ -30,44 +28,6 @@ static int sleep_on(struct scif_ep *ep, uint32_t value, uint64_t until)
 	atomic_fetch_sub_explicit(&ep->sleepers, 1, memory_order_seq_cst);
 	errno = err;
 	return ret;
-}
-
-/*
- * Two programs that answer each other at once, and have fallen asleep, take longer to wake each
- * other than they look before they sleep, for ever.  So who was woken soon looks for longer the
- * next time, and, where that was in vain, not again for a number of sleeps that doubles.
- */
-static uint64_t spin_begins(struct scif_ep *ep)
-{
-	if (!ep->long_spin)
-		return spin_limit_ns(SPIN_NS);
-	if (++ep->spin_wins > MANY_WINS)
-		ep->spin_fails = 0;
-	return spin_limit_ns(LONG_SPIN_NS);
-}
-
-static void spin_ended(struct scif_ep *ep)
-{
-	enum { MAX_DEBT = 256 };
-
-	if (!ep->long_spin)
-		return;
-	ep->long_spin = false;
-	ep->spin_fails = ep->spin_fails ? 2 * ep->spin_fails : 1;
-	if (ep->spin_fails > MAX_DEBT)
-		ep->spin_fails = MAX_DEBT;
-	ep->spin_debt = ep->spin_fails;
-}
-
-static void slept(struct scif_ep *ep, uint64_t ns)
-{
-	if (ns > LONG_SPIN_NS)
-		return;
-	if (ep->spin_debt)
-		ep->spin_debt--;
-	else
-		ep->long_spin = true;
-	ep->spin_wins = 0;
 }
 
 /* Some looks for completions, until something changes; others get the lock between them. */
@@ -94,21 +54,21 @@ int ep_wait(struct scif_ep *ep, uint64_t *spin, uint64_t until)
 	if (until && now >= until)
 		return -ETIMEDOUT;
 	if (!*spin)
-		*spin = now + spin_begins(ep);
+		*spin = now + look_begins(&ep->look, LOOK_NS);
 	atomic_store_explicit(&ep->used, now, memory_order_relaxed);
-	if (now < *spin && link_is_live(ep) && service_may_spin()) {
+	if (now < *spin && link_is_live(ep)) {
 		spin_on(ep, value);
 		return 0;
 	}
 	if (link_is_live(ep)) {
-		spin_ended(ep);
+		look_failed(&ep->look);
 		bell_before_sleep(ep);
 	}
 	link_ready(ep);
 	lock_drop(&ep->lock);
 	ret = sleep_on(ep, value, until);
 	lock_take(&ep->lock);
-	slept(ep, clock_ns() - now);
+	look_slept(&ep->look, clock_ns() - now);
 	link_poll(ep);
 	return ret;
 }

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/pattern.h"
 
 /* What the peer is asked to do. */
-enum what { MAP, UNMAP, FILL, SUM, END };
+enum what { MAP, UNMAP, FILL, SUM };
 
 struct order {
 	enum what what;
@@ -28,41 +28,49 @@ struct answer {
 	bool all; /* SUM: every byte is the order's value */
 };
 
-static void serve(int fd, void *arg)
+static void *open_device(int fd, void *arg)
 {
-	struct ibv_context *ctx = vp_open();
-	struct order o;
-
+	(void)fd;
 	(void)arg;
-	while (read(fd, &o, sizeof o) == sizeof o && o.what != END) {
-		struct answer a = {.at = o.at};
+	return vp_open();
+}
 
-		switch (o.what) {
-		case MAP:
-			a.at = weft_share_map(
-				ctx, &o.handle, o.offset, o.length, o.prot, o.flags, o.at);
-			a.error = a.at ? 0 : errno;
-			break;
-		case UNMAP:
-			a.error = weft_share_unmap(o.at, o.length);
-			break;
-		case FILL:
-			memset(o.at, o.value, o.length);
-			break;
-		default:
-			a.all = pattern_all(o.at, o.length, o.value);
-		}
-		if (write(fd, &a, sizeof a) != sizeof a)
-			die("write");
+static void obey(void *ctx, int fd, const void *order, void *answer)
+{
+	const struct order *o = order;
+	struct answer *a = answer;
+
+	(void)fd;
+	a->at = o->at;
+	switch (o->what) {
+	case MAP:
+		a->at = weft_share_map(
+			ctx, &o->handle, o->offset, o->length, o->prot, o->flags, o->at);
+		a->error = a->at ? 0 : errno;
+		break;
+	case UNMAP:
+		a->error = weft_share_unmap(o->at, o->length);
+		break;
+	case FILL:
+		memset(o->at, o->value, o->length);
+		break;
+	case SUM:
+		a->all = pattern_all(o->at, o->length, o->value);
 	}
 }
+
+static const struct far_kind mapper = {
+	.order = sizeof(struct order),
+	.answer = sizeof(struct answer),
+	.begin = open_device,
+	.obey = obey,
+};
 
 static struct answer ask(const struct vp_child *c, struct order o)
 {
 	struct answer a;
 
-	if (write(c->fd, &o, sizeof o) != sizeof o || read(c->fd, &a, sizeof a) != sizeof a)
-		die("the peer");
+	far_ask(c, &mapper, &o, &a);
 	return a;
 }
 
@@ -107,16 +115,12 @@ int share_peer_unmaps(const struct vp_child *c, uint8_t *at, size_t length)
 
 struct vp_child share_peer(void)
 {
-	return vp_fork(serve, NULL);
+	return far_start(&mapper, NULL);
 }
 
 void share_peer_ends(struct vp_child *c)
 {
-	struct order o = {.what = END};
-
-	if (write(c->fd, &o, sizeof o) != sizeof o)
-		die("write");
-	vp_join(c);
+	far_end(c);
 }
 
 uint8_t *share_peer_places(const struct vp_child *c, const struct weft_share_handle *h,

@@ -382,13 +382,13 @@ struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
 	exit(check_failures() != before);
 }
 
-static void put(int fd, const void *p, size_t n)
+void vp_put(int fd, const void *p, size_t n)
 {
 	if (send(fd, p, n, MSG_NOSIGNAL) != (ssize_t)n)
 		die("the other process has gone (send)");
 }
 
-static void get(int fd, void *p, size_t n)
+void vp_get(int fd, void *p, size_t n)
 {
 	struct pollfd w = {.fd = fd, .events = POLLIN};
 	ssize_t r;
@@ -406,8 +406,8 @@ struct vp_addr vp_swap(int fd, const struct vp_addr *mine)
 {
 	struct vp_addr theirs;
 
-	put(fd, mine, sizeof *mine);
-	get(fd, &theirs, sizeof theirs);
+	vp_put(fd, mine, sizeof *mine);
+	vp_get(fd, &theirs, sizeof theirs);
 	return theirs;
 }
 
@@ -421,14 +421,14 @@ struct vp_addr vp_meet(struct vp_end *e, int fd)
 
 void vp_tell(int fd, uint64_t word)
 {
-	put(fd, &word, sizeof word);
+	vp_put(fd, &word, sizeof word);
 }
 
 uint64_t vp_hear(int fd)
 {
 	uint64_t word;
 
-	get(fd, &word, sizeof word);
+	vp_get(fd, &word, sizeof word);
 	return word;
 }
 

@@ -119,7 +119,10 @@ struct ibv_ah *vp_ah(struct vp_end *e, const union ibv_gid *gid);
 
 /* Waits until the other side has come to its vp_sync() too. */
 void vp_sync(int fd);
-/* Sends and takes one word. */
+/* Sends and takes n bytes over such a socket; what cannot be ends the program. */
+void vp_put(int fd, const void *p, size_t n);
+void vp_get(int fd, void *p, size_t n);
+/* The same of one word. */
 void vp_tell(int fd, uint64_t word);
 uint64_t vp_hear(int fd);
 /* Ends it by SIGKILL and waits. */

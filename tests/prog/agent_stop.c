@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -43,12 +44,12 @@ static struct vp_opts options(size_t len)
 	return o;
 }
 
-/* ---- the other processes: each is told what to do over its socket ---- */
+/* ---- the other processes, which do as they are told ---- */
 
-enum word { WRITE_ON = 1, CONNECT, DEREG, DESTROY, CHECK_QUIET, REG, END };
+enum word { WRITE_ON = 1, CONNECT, DEREG, DESTROY, CHECK_QUIET, REG };
 
-/* Writes without end until a request fails; tells its status. */
-static void write_on(struct vp_end *e, int fd, const struct vp_addr *peer)
+/* Writes without end until a request fails; says that it begins, and answers with its status. */
+static uint64_t write_on(struct vp_end *e, int fd, const struct vp_addr *peer)
 {
 	uint32_t len = LEN / 2;
 	struct ibv_wc wc;
@@ -60,61 +61,91 @@ static void write_on(struct vp_end *e, int fd, const struct vp_addr *peer)
 		if (!vp_poll(e->scq, &wc, 2 * VP_DEADLINE_MS))
 			die("a request never ended");
 	} while (wc.status == IBV_WC_SUCCESS);
-	vp_tell(fd, wc.status);
+	return wc.status;
 }
 
 /* Milliseconds that a call takes which must wait for nobody that is stopped. */
-static void timed_dereg(struct vp_end *e, int fd)
+static uint64_t timed_dereg(struct vp_end *e)
 {
-	double start = now_ms();
+	double start = now_ms(), took;
 
 	CHECK_EQ(ibv_dereg_mr(e->mr), 0);
 	e->mr = NULL;
-	vp_tell(fd, now_ms() - start);
+	took = now_ms() - start;
 	/* From here on not one byte changes. */
 	memset(e->buf, 0x5a, e->len);
+	return took;
 }
 
-static void obey(int fd, void *arg)
+static void *begin(int fd, void *arg)
 {
 	size_t len = arg ? *(size_t *)arg : LEN;
 	struct vp_opts o = options(len);
-	struct vp_addr peer;
-	struct vp_end e;
+	static struct vp_end e;
 
+	(void)fd;
 	vp_make(&e, vp_open(), &o);
 	memset(e.buf, 1, e.len);
-	for (;;)
-		switch (vp_hear(fd)) {
-		case CONNECT:
-			if (vp_get_state(&e) != IBV_QPS_RESET)
-				CHECK_EQ(vp_state(&e, IBV_QPS_RESET), 0);
-			peer = vp_meet(&e, fd);
-			vp_sync(fd);
-			break;
-		case WRITE_ON:
-			write_on(&e, fd, &peer);
-			break;
-		case DEREG:
-			timed_dereg(&e, fd);
-			break;
-		case REG:
-			e.mr = ibv_reg_mr(e.pd, e.buf, e.len, e.opts.mr_access);
-			break;
-		case CHECK_QUIET:
-			CHECK(pattern_all(e.buf, e.len, 0x5a));
-			vp_tell(fd, 1);
-			break;
-		case DESTROY:
-			CHECK_EQ(ibv_destroy_qp(e.qp), 0);
-			e.qp = NULL;
-			vp_tell(fd, 1);
-			break;
-		default:
-			vp_free(&e);
-			ibv_close_device(e.ctx);
-			return;
-		}
+	return &e;
+}
+
+static uint64_t do_order(struct vp_end *e, int fd, enum word order)
+{
+	static struct vp_addr peer;
+
+	switch (order) {
+	case CONNECT:
+		if (vp_get_state(e) != IBV_QPS_RESET)
+			CHECK_EQ(vp_state(e, IBV_QPS_RESET), 0);
+		peer = vp_meet(e, fd);
+		break;
+	case WRITE_ON:
+		return write_on(e, fd, &peer);
+	case DEREG:
+		return timed_dereg(e);
+	case REG:
+		e->mr = ibv_reg_mr(e->pd, e->buf, e->len, e->opts.mr_access);
+		break;
+	case CHECK_QUIET:
+		CHECK(pattern_all(e->buf, e->len, 0x5a));
+		break;
+	case DESTROY:
+		CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+		e->qp = NULL;
+		break;
+	}
+	return 0;
+}
+
+static void obey(void *e, int fd, const void *order, void *answer)
+{
+	*(uint64_t *)answer = do_order(e, fd, *(const uint64_t *)order);
+}
+
+static void end(void *self)
+{
+	struct vp_end *e = self;
+
+	vp_free(e);
+	ibv_close_device(e->ctx);
+}
+
+static const struct far_kind writer = {
+	.order = sizeof(uint64_t),
+	.answer = sizeof(uint64_t),
+	.begin = begin,
+	.obey = obey,
+	.end = end,
+};
+
+static void tell(const struct vp_child *c, uint64_t order)
+{
+	far_tell(c, &writer, &order);
+}
+
+static uint64_t ask(const struct vp_child *c, uint64_t order)
+{
+	return far_ask_word(c, &writer, order);
 }
 
 /* Two such processes connected with each other. */
@@ -122,8 +153,8 @@ static void join(const struct vp_child *a, const struct vp_child *b)
 {
 	struct vp_addr x, y;
 
-	vp_tell(a->fd, CONNECT);
-	vp_tell(b->fd, CONNECT);
+	tell(a, CONNECT);
+	tell(b, CONNECT);
 	if (recv(a->fd, &x, sizeof x, MSG_WAITALL) != sizeof x ||
 		recv(b->fd, &y, sizeof y, MSG_WAITALL) != sizeof y ||
 		send(a->fd, &y, sizeof y, 0) != sizeof y ||
@@ -131,14 +162,6 @@ static void join(const struct vp_child *a, const struct vp_child *b)
 		die("addresses");
 	vp_hear(a->fd);
 	vp_hear(b->fd);
-	vp_tell(a->fd, 0x53594e43);
-	vp_tell(b->fd, 0x53594e43);
-}
-
-static void finish(struct vp_child *c)
-{
-	vp_tell(c->fd, END);
-	vp_join(c);
 }
 
 static void kill_off(struct vp_child *c)
@@ -150,7 +173,7 @@ static void kill_off(struct vp_child *c)
 
 static void begin_writing(const struct vp_child *c)
 {
-	vp_tell(c->fd, WRITE_ON);
+	tell(c, WRITE_ON);
 	vp_hear(c->fd);
 	usleep(3000 + rand() % 20000);
 }
@@ -179,8 +202,8 @@ static void owner_stopped(void)
 	double took = 0;
 
 	ack_code = SHORT_ACK;
-	w = vp_fork(obey, NULL);
-	o = vp_fork(obey, NULL);
+	w = far_start(&writer, NULL);
+	o = far_start(&writer, NULL);
 	check_case("the owner is stopped");
 	for (int i = 0; i < TRIES && took < EARLY_MS; i++)
 		took = stop_owner(&w, &o);
@@ -191,7 +214,7 @@ static void owner_stopped(void)
 	kill_off(&o);
 	check_case("the owner is dead");
 	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
-	finish(&w);
+	far_end(&w);
 	ack_code = LONG_ACK;
 }
 
@@ -199,7 +222,7 @@ static void owner_stopped(void)
 static void third_party(void)
 {
 	static size_t small = SMALL;
-	struct vp_child stopped = vp_fork(obey, &small), other = vp_fork(obey, &small);
+	struct vp_child stopped = far_start(&writer, &small), other = far_start(&writer, &small);
 	struct vp_opts o = options(SMALL);
 	struct vp_end a, b;
 	struct vp_addr mine, to_a, to_b;
@@ -212,15 +235,15 @@ static void third_party(void)
 	vp_make(&a, vp_open(), &o);
 	vp_make(&b, a.ctx, &o);
 	mine = vp_addr(&a);
-	vp_tell(stopped.fd, CONNECT);
+	tell(&stopped, CONNECT);
 	to_a = vp_swap(stopped.fd, &mine);
 	vp_connect(&a, &to_a);
-	vp_sync(stopped.fd);
+	vp_hear(stopped.fd);
 	mine = vp_addr(&b);
-	vp_tell(other.fd, CONNECT);
+	tell(&other, CONNECT);
 	to_b = vp_swap(other.fd, &mine);
 	vp_connect(&b, &to_b);
-	vp_sync(other.fd);
+	vp_hear(other.fd);
 	vp_stop(&stopped);
 	for (int i = 0; i < 8; i++)
 		CHECK_EQ(vp_post_send(&a, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to_a, 0),
@@ -244,8 +267,8 @@ static void third_party(void)
 	a.qp = NULL;
 	CHECK_RANGE(now_ms() - start, 0, SOON_MS);
 	kill(stopped.pid, SIGCONT);
-	finish(&stopped);
-	finish(&other);
+	far_end(&stopped);
+	far_end(&other);
 	vp_free(&a);
 	vp_free(&b);
 	ibv_close_device(b.ctx);
@@ -254,83 +277,76 @@ static void third_party(void)
 /* The requester is stopped in mid-transfer: the owner's memory is its own again at once. */
 static void requester_stopped(void)
 {
-	struct vp_child w = vp_fork(obey, NULL), o = vp_fork(obey, NULL);
+	struct vp_child w = far_start(&writer, NULL), o = far_start(&writer, NULL);
 
 	for (int i = 0; i < 5; i++) {
 		check_case("the requester is stopped, round %d", i);
 		join(&w, &o);
 		begin_writing(&w);
 		vp_stop(&w);
-		vp_tell(o.fd, DEREG);
-		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
+		CHECK_RANGE(ask(&o, DEREG), 0, SOON_MS);
 		kill(w.pid, SIGCONT);
 		CHECK_EQ(vp_hear(w.fd), IBV_WC_REM_ACCESS_ERR);
-		vp_tell(o.fd, CHECK_QUIET);
-		vp_hear(o.fd);
-		vp_tell(o.fd, REG);
+		ask(&o, CHECK_QUIET);
+		ask(&o, REG);
 	}
-	finish(&w);
-	finish(&o);
+	far_end(&w);
+	far_end(&o);
 }
 
 /* Memory and QP are taken away under a transfer. */
 static void taken_away(void)
 {
-	struct vp_child w = vp_fork(obey, NULL), o = vp_fork(obey, NULL);
+	struct vp_child w = far_start(&writer, NULL), o = far_start(&writer, NULL);
 
 	for (int i = 0; i < 10; i++) {
 		check_case("dereg under a transfer, round %d", i);
 		join(&w, &o);
 		begin_writing(&w);
-		vp_tell(o.fd, DEREG);
-		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
+		CHECK_RANGE(ask(&o, DEREG), 0, SOON_MS);
 		CHECK_EQ(vp_hear(w.fd), IBV_WC_REM_ACCESS_ERR);
-		vp_tell(o.fd, CHECK_QUIET);
-		vp_hear(o.fd);
-		vp_tell(o.fd, REG);
+		ask(&o, CHECK_QUIET);
+		ask(&o, REG);
 	}
-	finish(&w);
-	finish(&o);
+	far_end(&w);
+	far_end(&o);
 	check_case("destroy_qp under a transfer");
 	ack_code = SHORT_ACK;
-	w = vp_fork(obey, NULL);
-	o = vp_fork(obey, NULL);
+	w = far_start(&writer, NULL);
+	o = far_start(&writer, NULL);
 	join(&w, &o);
 	begin_writing(&w);
-	vp_tell(o.fd, DESTROY);
-	vp_hear(o.fd);
+	ask(&o, DESTROY);
 	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
-	finish(&w);
-	finish(&o);
+	far_end(&w);
+	far_end(&o);
 	ack_code = LONG_ACK;
 }
 
 /* Requesters are killed at any instant; what they leave is given back. */
 static void requesters_killed(void)
 {
-	struct vp_child o = vp_fork(obey, NULL);
+	struct vp_child o = far_start(&writer, NULL);
 	struct vp_child w;
 
 	for (int i = 0; i < KILLS; i++) {
 		check_case("the requester is killed, round %d", i);
-		w = vp_fork(obey, NULL);
+		w = far_start(&writer, NULL);
 		join(&w, &o);
 		begin_writing(&w);
 		kill_off(&w);
-		vp_tell(o.fd, DEREG);
-		CHECK_RANGE(vp_hear(o.fd), 0, SOON_MS);
-		vp_tell(o.fd, CHECK_QUIET);
-		vp_hear(o.fd);
-		vp_tell(o.fd, REG);
+		CHECK_RANGE(ask(&o, DEREG), 0, SOON_MS);
+		ask(&o, CHECK_QUIET);
+		ask(&o, REG);
 	}
 	check_case("and the next one is served");
 	ack_code = SHORT_ACK;
-	w = vp_fork(obey, NULL);
+	w = far_start(&writer, NULL);
 	join(&w, &o);
 	begin_writing(&w);
 	kill_off(&o);
 	CHECK_EQ(vp_hear(w.fd), IBV_WC_RETRY_EXC_ERR);
-	finish(&w);
+	far_end(&w);
 	ack_code = LONG_ACK;
 }
 

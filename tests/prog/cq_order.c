@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/verbs_pair.h"
 
 enum { CQS = 24, PROCS = 5, LAST = PROCS - 1, ROUNDS = 3, MANY = 3000, KEPT = 1000, CHANNELS = 40 };
@@ -219,38 +220,58 @@ static void overflow(void)
 
 /* ---- from several processes ---- */
 
-enum word { WORD_SEND, WORD_SEND_STOPPING, WORD_SEND_POLLING, WORD_END };
+enum word { WORD_SEND, WORD_SEND_STOPPING, WORD_SEND_POLLING };
 
-static void child(int fd, void *arg)
+static void *begin_sender(int fd, void *arg)
 {
 	struct vp_opts o = vp_defaults();
-	struct vp_end e;
-	struct ibv_wc wc;
-	enum word word;
+	static struct vp_end e;
 
 	(void)arg;
 	vp_make(&e, vp_open(), &o);
 	vp_meet(&e, fd);
-	while ((word = (enum word)vp_hear(fd)) != WORD_END) {
-		stops_at_write = word == WORD_SEND_STOPPING;
-		polled_at_write = word == WORD_SEND_POLLING ? e.scq : NULL;
-		CHECK_EQ(vp_post_send(&e, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
-		if (word == WORD_SEND_POLLING)
-			CHECK_EQ(found_at_write, 1);
-		else
-			vp_want(e.scq, &wc, IBV_WC_SUCCESS, 2);
-		vp_tell(fd, 0);
-	}
-	vp_free(&e);
-	ibv_close_device(e.ctx);
+	return &e;
 }
+
+static void send_as_told(void *self, int fd, const void *order, void *answer)
+{
+	enum word word = *(const uint64_t *)order;
+	struct vp_end *e = self;
+	struct ibv_wc wc;
+
+	(void)fd;
+	(void)answer;
+	stops_at_write = word == WORD_SEND_STOPPING;
+	polled_at_write = word == WORD_SEND_POLLING ? e->scq : NULL;
+	CHECK_EQ(vp_post_send(e, 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	if (word == WORD_SEND_POLLING)
+		CHECK_EQ(found_at_write, 1);
+	else
+		vp_want(e->scq, &wc, IBV_WC_SUCCESS, 2);
+}
+
+static void end_sender(void *self)
+{
+	struct vp_end *e = self;
+
+	vp_free(e);
+	ibv_close_device(e->ctx);
+}
+
+static const struct far_kind sender = {
+	.order = sizeof(uint64_t),
+	.answer = sizeof(uint64_t),
+	.begin = begin_sender,
+	.obey = send_as_told,
+	.end = end_sender,
+};
 
 static struct vp_child procs[PROCS];
 
 static void start_all(void)
 {
 	for (int i = 0; i < PROCS; i++)
-		procs[i] = vp_fork(child, NULL);
+		procs[i] = far_start(&sender, NULL);
 	begin();
 	for (int i = 0; i < PROCS; i++) {
 		make(&to[i], i);
@@ -261,10 +282,8 @@ static void start_all(void)
 /* Of all processes the first so many live. */
 static void end_all(int alive)
 {
-	for (int i = 0; i < alive; i++) {
-		vp_tell(procs[i].fd, WORD_END);
-		vp_join(&procs[i]);
-	}
+	for (int i = 0; i < alive; i++)
+		far_end(&procs[i]);
 	for (int i = 0; i < PROCS; i++)
 		vp_free(&to[i]);
 	end();
@@ -286,8 +305,7 @@ static void got(int i)
 static void send_by(int i)
 {
 	expect(i);
-	vp_tell(procs[i].fd, WORD_SEND);
-	vp_hear(procs[i].fd);
+	far_ask_word(&procs[i], &sender, WORD_SEND);
 }
 
 static void processes(void)
@@ -313,8 +331,7 @@ static void sender_first(void)
 	start_all();
 	for (int i = 0; i < PROCS; i++) {
 		expect(i);
-		vp_tell(procs[i].fd, WORD_SEND_POLLING);
-		vp_hear(procs[i].fd);
+		far_ask_word(&procs[i], &sender, WORD_SEND_POLLING);
 		CHECK_EQ(next(), i);
 		got(i);
 	}
@@ -328,7 +345,7 @@ static void stop_one(void)
 	int status;
 
 	expect(LAST);
-	vp_tell(procs[LAST].fd, WORD_SEND_STOPPING);
+	far_tell(&procs[LAST], &sender, &(uint64_t){WORD_SEND_STOPPING});
 	CHECK_EQ(waitpid(procs[LAST].pid, &status, WUNTRACED), procs[LAST].pid);
 	CHECK(WIFSTOPPED(status));
 }

@@ -19,6 +19,7 @@
 #include "hca/seg/seg.h"
 #include "pages/backing.h"
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
@@ -35,7 +36,7 @@ enum {
 
 /* ---- the peer, which does what it is told ---- */
 
-enum { WRITE, READ, ADD, FLOOD, HOLDS, COUNTER, REGISTER, END };
+enum { WRITE, READ, ADD, FLOOD, HOLDS, COUNTER, REGISTER };
 
 struct order {
 	uint64_t what, addr, rkey, len, seed;
@@ -61,7 +62,7 @@ static enum ibv_wc_status post(
 	return vp_run(e, &wr);
 }
 
-static uint64_t obey(struct vp_end *e, const struct order *o)
+static uint64_t do_order(struct vp_end *e, const struct order *o)
 {
 	enum ibv_wc_status st = IBV_WC_SUCCESS;
 
@@ -91,11 +92,23 @@ static uint64_t obey(struct vp_end *e, const struct order *o)
 	return 0;
 }
 
-static void peer(int fd, void *arg)
+static void obey(void *e, int fd, const void *order, void *answer)
+{
+	(void)fd;
+	*(uint64_t *)answer = do_order(e, order);
+}
+
+static void unheard(void *e, const void *answer)
+{
+	(void)e;
+	check_case("the owner has died");
+	CHECK_EQ(*(const uint64_t *)answer, IBV_WC_RETRY_EXC_ERR);
+}
+
+static void *open_peer(int fd, void *arg)
 {
 	struct vp_opts opts = vp_defaults();
-	struct order o = {0};
-	struct vp_end e;
+	static struct vp_end e;
 
 	(void)arg;
 	/* It outlives an owner that is killed. */
@@ -104,17 +117,22 @@ static void peer(int fd, void *arg)
 	opts.timeout = 16; /* a quarter of a second, eight times */
 	vp_make(&e, vp_open(), &opts);
 	vp_meet(&e, fd);
-	while (recv(fd, &o, sizeof o, MSG_WAITALL) == sizeof o && o.what != END) {
-		uint64_t answer = obey(&e, &o);
-
-		if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) == sizeof answer)
-			continue;
-		check_case("the owner has died");
-		CHECK_EQ(answer, IBV_WC_RETRY_EXC_ERR);
-		break;
-	}
-	vp_free(&e);
+	return &e;
 }
+
+static void close_peer(void *e)
+{
+	vp_free(e);
+}
+
+static const struct far_kind peer = {
+	.order = sizeof(struct order),
+	.answer = sizeof(uint64_t),
+	.begin = open_peer,
+	.obey = obey,
+	.unheard = unheard,
+	.end = close_peer,
+};
 
 /* ---- the owner ---- */
 
@@ -130,10 +148,12 @@ static uint64_t order(struct owner *w, int what, const void *at, uint64_t len, u
 {
 	/* Those without an address come when there is no region any more, too. */
 	struct order o = {what, (uintptr_t)at, at ? w->mr->rkey : 0, len, seed};
+	uint64_t answer = 0;
 
-	if (send(w->peer.fd, &o, sizeof o, MSG_NOSIGNAL) != sizeof o)
-		die("order");
-	return what == FLOOD || what == END ? 0 : vp_hear(w->peer.fd);
+	far_tell(&w->peer, &peer, &o);
+	if (what != FLOOD) /* which ends when it cannot go on */
+		far_hear(&w->peer, &peer, &answer);
+	return answer;
 }
 
 static void begin(struct owner *w)
@@ -142,15 +162,14 @@ static void begin(struct owner *w)
 
 	opts.len = PAGE;
 	opts.mr_access = IBV_ACCESS_LOCAL_WRITE; /* nothing that could be mapped */
-	*w = (struct owner){.peer = vp_fork(peer, NULL), .fd = -1};
+	*w = (struct owner){.peer = far_start(&peer, NULL), .fd = -1};
 	vp_make(&w->e, vp_open(), &opts);
 	vp_meet(&w->e, w->peer.fd);
 }
 
 static void end(struct owner *w)
 {
-	order(w, END, NULL, 0, 0);
-	vp_join(&w->peer);
+	far_end(&w->peer);
 	vp_free(&w->e);
 }
 
@@ -210,8 +229,7 @@ static void operate(struct owner *w, uint8_t *p, size_t len)
 	pattern_fill(p, len, 2);
 	CHECK_EQ(order(w, READ, p, len, 2), IBV_WC_SUCCESS);
 	atomic_store(word, 0);
-	if (send(w->peer.fd, &o, sizeof o, 0) != sizeof o)
-		die("order");
+	far_tell(&w->peer, &peer, &o);
 	for (int i = 0; i < ADDS; i++)
 		atomic_fetch_add(word, 1);
 	CHECK_EQ(vp_hear(w->peer.fd), IBV_WC_SUCCESS);
@@ -470,8 +488,7 @@ static void weftd_dies(int fd, void *arg)
 	o.addr = (uintptr_t)w.p;
 	o.rkey = w.mr->rkey;
 	weftd_kill(weftd_pid());
-	if (send(w.peer.fd, &o, sizeof o, MSG_NOSIGNAL) != sizeof o)
-		die("order");
+	far_tell(&w.peer, &peer, &o);
 	/* As a program does that expects something. */
 	while (recv(w.peer.fd, &answer, sizeof answer, MSG_DONTWAIT) < 0)
 		CHECK_EQ(ibv_poll_cq(w.e.rcq, 1, &wc), 0);

@@ -20,6 +20,7 @@
 
 #include "include/weft/verbs_ext.h"
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -214,7 +215,7 @@ static void write_there(struct vp_end *e, const struct vp_addr *to, size_t off, 
 
 /* ---- the owner of the memory, another process ---- */
 
-enum order { CONNECT = 1, DIRTY, WATCH, UNMAP, DEREG, POST_RECV, WEAK_QP, WEAK_MR, STATUS, END };
+enum order { CONNECT = 1, DIRTY, WATCH, UNMAP, DEREG, POST_RECV, WEAK_QP, WEAK_MR, STATUS };
 
 /* kB that the kernel would still have to write. */
 static uint64_t dirty_kb(const void *at)
@@ -244,11 +245,9 @@ static void watch(struct vp_end *e, size_t data, size_t word)
 
 static void connect_owner(struct vp_end *e, int fd)
 {
-
 	if (vp_get_state(e) != IBV_QPS_RESET)
 		CHECK_EQ(vp_state(e, IBV_QPS_RESET), 0);
 	vp_meet(e, fd);
-	vp_sync(fd);
 }
 
 static void re_register(struct vp_end *e, int access)
@@ -258,60 +257,77 @@ static void re_register(struct vp_end *e, int access)
 	CHECK(e->mr);
 }
 
-static void own(int fd, void *arg)
+static void *begin_owner(int fd, void *arg)
 {
-	enum memory kind = *(enum memory *)arg;
-	size_t len = LEN;
-	struct vp_end e;
+	static struct vp_end e;
 
-	make_end(&e, vp_open(), kind, len);
-	for (;;) {
-		enum order order = vp_hear(fd);
-
-		disk->order = order;
-		switch (order) {
-		case CONNECT:
-			connect_owner(&e, fd);
-			break;
-		case DIRTY:
-			vp_tell(fd, dirty_kb(e.buf));
-			break;
-		case WATCH:
-			watch(&e, 0, PAGE);
-			vp_tell(fd, 1);
-			break;
-		case UNMAP:
-			munmap(e.buf + 4 * PAGE, PAGE);
-			vp_tell(fd, 1);
-			break;
-		case DEREG:
-			vp_tell(fd, ibv_dereg_mr(e.mr));
-			e.mr = ibv_reg_mr(e.pd, e.buf, len, ALL);
-			CHECK(e.mr);
-			break;
-		case POST_RECV:
-			CHECK_EQ(vp_post_recv(&e, 1, 0, 64), 0);
-			vp_tell(fd, 1);
-			break;
-		case WEAK_QP:
-			e.opts.qp_access = ALL & ~IBV_ACCESS_FLUSH_PERSISTENT;
-			connect_owner(&e, fd);
-			e.opts.qp_access = ALL;
-			break;
-		case WEAK_MR:
-			re_register(&e, ALL & ~IBV_ACCESS_FLUSH_PERSISTENT);
-			connect_owner(&e, fd);
-			re_register(&e, ALL);
-			break;
-		case STATUS:
-			vp_tell(fd, getpid());
-			break;
-		default:
-			free_end(&e);
-			return;
-		}
-	}
+	(void)fd;
+	make_end(&e, vp_open(), *(enum memory *)arg, LEN);
+	return &e;
 }
+
+static uint64_t do_order(struct vp_end *e, int fd, enum order order)
+{
+	static bool weak;
+	uint64_t answer = 0;
+
+	disk->order = order;
+	switch (order) {
+	case CONNECT:
+		if (weak)
+			re_register(e, ALL);
+		weak = false;
+		connect_owner(e, fd);
+		break;
+	case DIRTY:
+		return dirty_kb(e->buf);
+	case WATCH:
+		watch(e, 0, PAGE);
+		break;
+	case UNMAP:
+		munmap(e->buf + 4 * PAGE, PAGE);
+		break;
+	case DEREG:
+		answer = ibv_dereg_mr(e->mr);
+		e->mr = ibv_reg_mr(e->pd, e->buf, LEN, ALL);
+		CHECK(e->mr);
+		break;
+	case POST_RECV:
+		CHECK_EQ(vp_post_recv(e, 1, 0, 64), 0);
+		break;
+	case WEAK_QP:
+		e->opts.qp_access = ALL & ~IBV_ACCESS_FLUSH_PERSISTENT;
+		connect_owner(e, fd);
+		e->opts.qp_access = ALL;
+		break;
+	case WEAK_MR:
+		re_register(e, ALL & ~IBV_ACCESS_FLUSH_PERSISTENT);
+		weak = true; /* until somebody connects anew */
+		connect_owner(e, fd);
+		break;
+	case STATUS:
+		return getpid();
+	}
+	return answer;
+}
+
+static void obey(void *e, int fd, const void *order, void *answer)
+{
+	*(uint64_t *)answer = do_order(e, fd, *(const uint64_t *)order);
+}
+
+static void end_owner(void *e)
+{
+	free_end(e);
+}
+
+static const struct far_kind owner = {
+	.order = sizeof(uint64_t),
+	.answer = sizeof(uint64_t),
+	.begin = begin_owner,
+	.obey = obey,
+	.end = end_owner,
+};
 
 struct scene {
 	struct vp_end me;
@@ -326,10 +342,10 @@ static void join_as(struct scene *s, enum order how)
 	if (vp_get_state(&s->me) != IBV_QPS_RESET)
 		CHECK_EQ(vp_state(&s->me, IBV_QPS_RESET), 0);
 	mine = vp_addr(&s->me);
-	vp_tell(s->owner.fd, how);
+	far_tell(&s->owner, &owner, &(uint64_t){how});
 	s->there = vp_swap(s->owner.fd, &mine);
 	vp_connect(&s->me, &s->there);
-	vp_sync(s->owner.fd);
+	vp_hear(s->owner.fd);
 }
 
 static void begin(struct scene *s, enum memory kind)
@@ -337,7 +353,7 @@ static void begin(struct scene *s, enum memory kind)
 	forget_calls();
 	disk->fail = disk->slow_ms = disk->held = 0;
 	disk->watch_data = NULL;
-	s->owner = vp_fork(own, &kind);
+	s->owner = far_start(&owner, &kind);
 	make_end(&s->me, vp_open(), ANONYMOUS, 1 << 20);
 	memset(s->me.buf, 0x77, s->me.len);
 	join_as(s, CONNECT);
@@ -345,15 +361,13 @@ static void begin(struct scene *s, enum memory kind)
 
 static void end(struct scene *s)
 {
-	vp_tell(s->owner.fd, END);
-	vp_join(&s->owner);
+	far_end(&s->owner);
 	free_end(&s->me);
 }
 
 static uint64_t ask(struct scene *s, enum order what)
 {
-	vp_tell(s->owner.fd, what);
-	return vp_hear(s->owner.fd);
+	return far_ask_word(&s->owner, &owner, what);
 }
 
 /* ---- the cases ---- */
@@ -593,7 +607,7 @@ static void taken_away(void)
 	disk->held = 1;
 	post_flush(&s.me, 2, &s.there, 0, LEN);
 	await_inside();
-	vp_tell(s.owner.fd, DEREG);
+	far_tell(&s.owner, &owner, &(uint64_t){DEREG});
 	for (int i = 0; i < VP_DEADLINE_MS && disk->order != DEREG; i++)
 		usleep(1000);
 	await_sleep(s.owner.pid); /* in the call */

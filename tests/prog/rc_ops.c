@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/far_end.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -24,7 +25,7 @@ enum {
 };
 
 /* What the far end is asked to do; in its own process or in ours. */
-enum order { PREPARE, FILL, RECV, CHECK_BYTES, WAIT_RECV, QUIET, SUM, STOP };
+enum order { PREPARE, FILL, RECV, CHECK_BYTES, WAIT_RECV, QUIET, SUM };
 
 struct request {
 	enum order order;
@@ -34,8 +35,8 @@ struct request {
 	uint32_t src_qp;
 };
 
-static struct vp_end far; /* the far end, where it lives in this process */
-static int far_fd = -1;   /* else the socket to it */
+static struct vp_end far;         /* the far end's, where it lives in this process */
+static struct vp_child *far_away; /* else the other process */
 
 /* Cuts [START, ...) of the buffer into n pieces for len bytes, with gaps between. */
 static void cut(const struct vp_end *e, uint32_t len, uint32_t n, struct ibv_sge *sge)
@@ -111,7 +112,7 @@ static void post_recv(struct vp_end *e, const struct request *r)
 	CHECK_EQ(ibv_post_recv(e->qp, &wr, &bad), 0);
 }
 
-static void obey(struct vp_end *e, const struct request *r)
+static void do_order(struct vp_end *e, const struct request *r)
 {
 	check_case("far end: order %d, %u bytes, %u SGEs", r->order, r->len, r->nsge);
 	switch (r->order) {
@@ -137,37 +138,67 @@ static void obey(struct vp_end *e, const struct request *r)
 	case SUM:
 		CHECK_EQ(*(uint64_t *)(e->buf), r->id);
 		break;
-	case STOP:
-		break;
 	}
 }
 
 static char doing[128];
 
+static void obey(void *e, int fd, const void *order, void *answer)
+{
+	(void)fd;
+	(void)answer;
+	do_order(e, order);
+}
+
+static struct vp_opts options(void)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.sge = MAX_SGE;
+	o.max_inline = MAX_INLINE;
+	o.len = BUFFER;
+	return o;
+}
+
+static void *open_far(int fd, void *arg)
+{
+	struct vp_opts o = options();
+	static struct vp_end e;
+
+	(void)arg;
+	vp_make(&e, vp_open(), &o);
+	vp_meet(&e, fd);
+	return &e;
+}
+
+static void close_far(void *self)
+{
+	struct vp_end *e = self;
+
+	vp_free(e);
+	ibv_close_device(e->ctx);
+}
+
+static const struct far_kind obedient = {
+	.order = sizeof(struct request),
+	.answer = 1,
+	.begin = open_far,
+	.obey = obey,
+	.end = close_far,
+};
+
 /* Has the far end do something, and waits until it has. */
 static void far_do(enum order order, struct request r)
 {
+	uint8_t done;
+
 	r.order = order;
-	if (far_fd < 0) {
-		obey(&far, &r);
-		check_case("%s", doing);
+	if (far_away) {
+		far_ask(far_away, &obedient, &r, &done);
 		return;
 	}
-	if (write(far_fd, &r, sizeof r) != sizeof r)
-		die("the far end has gone");
-	vp_hear(far_fd);
-}
-
-static void serve(struct vp_end *e, int fd)
-{
-	struct request r;
-
-	do {
-		if (read(fd, &r, sizeof r) != sizeof r)
-			return;
-		obey(e, &r);
-		vp_tell(fd, 1);
-	} while (r.order != STOP);
+	do_order(&far, &r);
+	check_case("%s", doing);
 }
 
 /* ---- one operation ---- */
@@ -237,7 +268,7 @@ static void one(
 	away.src_qp = e->qp->qp_num;
 	snprintf(doing, sizeof doing, "%s of %u bytes, SGEs %u to %u, flags %#x%s, %s", op->name,
 		s->len, s->near_sges, s->far_sges, s->flags, s->send_first ? ", send first" : "",
-		far_fd < 0 ? "in one process" : "between processes");
+		!far_away ? "in one process" : "between processes");
 	check_case("%s", doing);
 
 	prepare(e, &near);
@@ -398,7 +429,7 @@ static void atomics(struct vp_end *e, const struct vp_addr *peer)
 {
 	enum ibv_wr_opcode cas = IBV_WR_ATOMIC_CMP_AND_SWP, add = IBV_WR_ATOMIC_FETCH_AND_ADD;
 
-	check_case("atomics, %s", far_fd < 0 ? "in one process" : "between processes");
+	check_case("atomics, %s", !far_away ? "in one process" : "between processes");
 	CHECK_EQ(atomic(e, cas, 0, 10, peer), 0);
 	CHECK_EQ(atomic(e, cas, 9, 99, peer), 10); /* no match: unchanged */
 	CHECK_EQ(atomic(e, cas, 10, UINT64_MAX, peer), 10);
@@ -411,16 +442,6 @@ static void atomics(struct vp_end *e, const struct vp_addr *peer)
 
 /* ---- the programs ---- */
 
-static struct vp_opts options(void)
-{
-	struct vp_opts o = vp_defaults();
-
-	o.sge = MAX_SGE;
-	o.max_inline = MAX_INLINE;
-	o.len = BUFFER;
-	return o;
-}
-
 static void all(struct vp_end *e, const struct vp_addr *peer)
 {
 	atomics(e, peer);
@@ -431,35 +452,19 @@ static void all(struct vp_end *e, const struct vp_addr *peer)
 	inline_limits(e, peer);
 }
 
-static void other_process(int fd, void *arg)
-{
-	struct vp_opts o = options();
-	struct vp_end e;
-
-	(void)arg;
-	vp_make(&e, vp_open(), &o);
-	vp_meet(&e, fd);
-	vp_sync(fd);
-	serve(&e, fd);
-	vp_free(&e);
-	ibv_close_device(e.ctx);
-}
-
 static void two_processes(void)
 {
-	struct vp_child c = vp_fork(other_process, NULL);
+	struct vp_child c = far_start(&obedient, NULL);
 	struct vp_opts o = options();
 	struct vp_addr peer;
 	struct vp_end e;
 
 	vp_make(&e, vp_open(), &o);
 	peer = vp_meet(&e, c.fd);
-	vp_sync(c.fd);
-	far_fd = c.fd;
+	far_away = &c;
 	all(&e, &peer);
-	far_do(STOP, (struct request){0});
-	far_fd = -1;
-	vp_join(&c);
+	far_away = NULL;
+	far_end(&c);
 	vp_free(&e);
 	ibv_close_device(e.ctx);
 }

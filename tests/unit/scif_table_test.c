@@ -21,7 +21,7 @@ static size_t visits;
 static void count(struct scif_ep *ep)
 {
 	assert_true(ep->inherited);
-	ep->spin_wins++;
+	ep->look.wins++;
 	visits++;
 }
 
@@ -53,7 +53,7 @@ static void each_is_visited_once(void **state)
 		struct scif_ep *ep = ep_find_ino(inos[i]);
 
 		assert_non_null(ep);
-		assert_int_equal(ep->spin_wins, 1);
+		assert_int_equal(ep->look.wins, 1);
 		ep_put(ep);
 	}
 	visits = 0;

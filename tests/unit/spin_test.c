@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,13 +54,15 @@ static void settings(void **state)
 	} cases[] = {{NULL, USUAL, 0}, {"", USUAL, 0}, {"0", 0, 0}, {"7", 7000, 0},
 		{"1000000", 1000000000, 0}, {"1000001", USUAL, 1}, {"-1", USUAL, 1},
 		{"5us", USUAL, 1}, {"fast", USUAL, 1}};
+	bool alone = sysconf(_SC_NPROCESSORS_ONLN) < 2; /* nobody else can go on */
 	char log[256];
 
 	(void)state;
 	unsetenv("WEFT_SPIN_US");
 	unsetenv("WEFT_LOG");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_int_equal(limit_with(cases[i].text, log, sizeof log), cases[i].limit);
+		assert_int_equal(
+			limit_with(cases[i].text, log, sizeof log), alone ? 0 : cases[i].limit);
 		assert_int_equal(strstr(log, "WEFT_SPIN_US") != NULL, cases[i].told);
 	}
 }

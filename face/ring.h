@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Byte rings.  A byte is known by its running total, the number of those that came before it since
+ * the beginning: what lies in a ring is the difference of two totals, and full is not empty.  The
+ * caller sees to it that n bytes are there, or have room (credit.h).
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Of the n bytes from that total on, how many lie in one piece; the rest is at the beginning. */
+static inline size_t ring_piece(size_t size, uint64_t from, size_t n)
+{
+	size_t left = size - from % size;
+
+	return n < left ? n : left;
+}
+
+/* Copies n bytes, at most size, into the ring. */
+static inline void ring_put(uint8_t *ring, size_t size, uint64_t from, const void *p, size_t n)
+{
+	size_t first = ring_piece(size, from, n);
+
+	memcpy(ring + from % size, p, first);
+	memcpy(ring, (const uint8_t *)p + first, n - first);
+}
+
+/* The same out of it; they stay there. */
+static inline void ring_get(const uint8_t *ring, size_t size, uint64_t from, void *p, size_t n)
+{
+	size_t first = ring_piece(size, from, n);
+
+	memcpy(p, ring + from % size, first);
+	memcpy((uint8_t *)p + first, ring, n - first);
+}
