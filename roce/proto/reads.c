@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/proto/reads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wire/roce.h"
+
+int reads_start(struct rc_reads *r, uint32_t room)
+{
+	*r = (struct rc_reads){.room = room};
+	if (!room)
+		return 0;
+	r->ring = calloc(room, sizeof *r->ring);
+	return r->ring ? 0 : -ENOMEM;
+}
+
+void reads_end(struct rc_reads *r)
+{
+	free(r->ring);
+	*r = (struct rc_reads){0};
+}
+
+struct rc_read *reads_at(struct rc_reads *r, uint32_t i)
+{
+	return &r->ring[(r->first + i) % r->room];
+}
+
+struct rc_read *reads_add(struct rc_reads *r)
+{
+	return reads_at(r, r->count++);
+}
+
+struct rc_read *reads_find(struct rc_reads *r, uint32_t psn)
+{
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct rc_read *read = reads_at(r, i);
+		int32_t at = roce_psn_diff(psn, read->psn);
+
+		if (at >= 0 && at < (int32_t)read->packets)
+			return read;
+	}
+	return NULL;
+}
+
+void reads_retire(struct rc_reads *r)
+{
+	while (r->count && read_complete(reads_at(r, 0))) {
+		r->first = (r->first + 1) % r->room;
+		r->count--;
+	}
+}
+
+void reads_cut(struct rc_reads *r, uint32_t psn)
+{
+	while (r->count && roce_psn_diff(reads_at(r, r->count - 1)->psn, psn) >= 0)
+		r->count--;
+}
+
+static uint64_t all_of(const struct rc_read *read)
+{
+	return read->packets == 64 ? ~0ull : (1ull << read->packets) - 1;
+}
+
+bool read_complete(const struct rc_read *read)
+{
+	return read->got == all_of(read);
+}
+
+uint32_t read_hole(const struct rc_read *read, uint32_t *packets)
+{
+	uint64_t missing = all_of(read) & ~read->got;
+	unsigned at = __builtin_ctzll(missing);
+	uint64_t from = ~(missing >> at);
+
+	*packets = from ? __builtin_ctzll(from) : 64;
+	return roce_psn_add(read->psn, at);
+}

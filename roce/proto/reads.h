@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests under way whose answers carry data: READs, cut into parts of at most 64 packets,
+ * atomics, FLUSH and ATOMIC WRITE.  Responses are taken in any order; which are missing is known.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { READ_PACKETS_MAX = 64 };
+
+struct rc_read {
+	uint32_t entry;
+	uint32_t psn;     /* of its first response */
+	uint32_t packets; /* 1 to READ_PACKETS_MAX */
+	uint64_t offset;  /* of its first byte in the entry's data */
+	uint64_t got;     /* bit i: response psn + i */
+	uint64_t asked;   /* when it was asked for last, ns */
+};
+
+struct rc_reads {
+	struct rc_read *ring;
+	uint32_t room, first, count;
+};
+
+/* -ENOMEM; no room means that no such request is ever sent. */
+int reads_start(struct rc_reads *, uint32_t room);
+
+void reads_end(struct rc_reads *);
+
+/* The i-th oldest. */
+struct rc_read *reads_at(struct rc_reads *, uint32_t i);
+
+/* Appends one; the caller has seen that there is room. */
+struct rc_read *reads_add(struct rc_reads *);
+
+/* The one that waits for that PSN, or NULL. */
+struct rc_read *reads_find(struct rc_reads *, uint32_t psn);
+
+/* Drops those that are complete, from the oldest on. */
+void reads_retire(struct rc_reads *);
+
+/* Drops those from that PSN on: they will be sent anew. */
+void reads_cut(struct rc_reads *, uint32_t psn);
+
+bool read_complete(const struct rc_read *);
+
+/* The first PSN that is missing, and how many in a row are; not for a complete one. */
+uint32_t read_hole(const struct rc_read *, uint32_t *packets);
