@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "rdv/fork.h"
 #include "rdv/grow.h"
+#include "rdv/look.h"
 #include "rdv/segment.h"
 #include "rdv/spawn.h"
 
@@ -58,10 +59,7 @@ static int check_node(const char *fabric)
 
 	if (rdv_node_number(node) >= 0)
 		return 0; /* weftd knows whether there is a node of that number */
-	log_line(LOG_LVL_ERROR,
-		"fabric \"%s\" has no node \"%s\", only \"weft0\" and the numbers 0 to 65535; "
-		"correct or unset WEFT_NODE",
-		fabric, node);
+	rdv_no_node(fabric);
 	return -ENODEV;
 }
 
@@ -284,6 +282,8 @@ static int attach_over(struct client *c, struct conn *conn)
 
 	if (ret == -EACCES)
 		tell_other_netns();
+	if (ret == -ENODEV)
+		rdv_no_node(rdv_fabric_name());
 	if (!ret)
 		ret = segment_adopt(c, &in);
 	if (!ret)

@@ -202,13 +202,21 @@ struct rdv_file_name rdv_file_name(const struct rdv_paths *p, const char *suffix
 	return n;
 }
 
+bool rdv_has_file(const struct rdv_paths *p, const char *suffix)
+{
+	/* Past the path shim, which asks for such names itself. */
+	return !syscall(SYS_faccessat, p->dir_fd, rdv_file_name(p, suffix).s, F_OK);
+}
+
 void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME])
 {
 	int node = rdv_node_number(secure_getenv("WEFT_NODE"));
 
-	snprintf(name, RDV_TREE_NAME, "%s.tree.%d", p->name, node);
-	/* Past the path shim, which asks for this name itself. */
-	if (node <= 0 || syscall(SYS_faccessat, p->dir_fd, name, F_OK))
+	if (node < 0)
+		snprintf(name, RDV_TREE_NAME, "%s.tree.none", p->name);
+	else if (node && rdv_has_file(p, "topo"))
+		snprintf(name, RDV_TREE_NAME, "%s.tree.%d", p->name, node);
+	else
 		snprintf(name, RDV_TREE_NAME, "%s.tree", p->name);
 }
 

@@ -77,11 +77,14 @@ struct rdv_file_name {
 };
 struct rdv_file_name rdv_file_name(const struct rdv_paths *p, const char *suffix);
 
+/* Is there a NAME.suffix? */
+bool rdv_has_file(const struct rdv_paths *p, const char *suffix);
+
 enum { RDV_TREE_NAME = FABRIC_NAME_MAX + 64 };
 
 /*
  * The name of the tree of the node of WEFT_NODE: a fabric with a topology has one for each but 0;
- * without one all nodes share that of 0.
+ * without one all nodes share that of 0.  Of what is no node there is no tree.
  */
 void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME]);
 

@@ -53,11 +53,6 @@ void rdv_forget_topology(const char *fabric)
 	rdv_paths_close(&p);
 }
 
-static bool has_topology(const struct rdv_paths *p)
-{
-	return !faccessat(p->dir_fd, rdv_file_name(p, "topo").s, F_OK, 0);
-}
-
 /* A weftd that another has started meanwhile may have come up without the topology. */
 static int check_started(const char *fabric)
 {
@@ -101,7 +96,7 @@ int rdv_start_topology(
 static int ask_once(const struct rdv_paths *p, struct proto_out call, struct proto_in *in)
 {
 	struct conn c;
-	int ret = has_topology(p) ? spawn_or_connect(&c, p, true) : conn_open(&c, p);
+	int ret = rdv_has_file(p, "topo") ? spawn_or_connect(&c, p, true) : conn_open(&c, p);
 
 	if (ret)
 		return ret;

@@ -93,14 +93,22 @@ ok 'and no verbs device' "$WEFT" run -F lab --node leaf -- \
 	sh -c 'test ! -e /sys/class/infiniband_verbs/uverbs0'
 same 'two ports' '1 2' "$("$WEFT" run -F lab --node a -- \
 	ls /sys/class/infiniband/weft0/ports | xargs)"
+ok 'nobody was on it yet' test ! -e "$R/lab.tree.1"
+same 'a node by WEFT_NODE alone' 0x3 \
+	"$(WEFT_NODE=1 "$WEFT" run -F lab -- cat /sys/class/infiniband/weft0/ports/1/lid)"
 same 'a LID' 0x3 "$("$WEFT" run -F lab --node b -- cat /sys/class/infiniband/weft0/ports/1/lid)"
 same 'a description' b "$("$WEFT" run -F lab --node b -- cat /sys/class/infiniband/weft0/node_desc)"
 rc 'without a topology nodes are numbers' 2 "$WEFT" run -F none --node a -- true
 
 rc 'a QP there reaches nobody' 0 "$WEFT" run -F lab --node a -- "$BUILD/tests/prog/subnet_qp"
 ok 'the log says so' grep -q 'between the nodes of a simulated subnet is not supported yet' "$T/err"
-ok 'nor is there a node of any number' sh -c "! WEFT_NODE=9 '$WEFT' run -F lab -- \
-	'$BUILD/tests/prog/subnet_qp' 2>/dev/null"
+for number in 9 b; do
+	rc "WEFT_NODE=$number has no files" 2 env WEFT_NODE=$number "$WEFT" run -F lab -- \
+		ls /sys/class/infiniband_mad/umad0
+	same 'one line says so' 1 "$(grep -c "fabric \"lab\" has no node.* correct or unset WEFT_NODE" "$T/err")"
+	rc 'nor a device' 1 env WEFT_NODE=$number "$WEFT" run -F lab -- "$BUILD/tests/prog/subnet_qp"
+	same 'one line says so' 1 "$(grep -c 'correct or unset WEFT_NODE' "$T/err")"
+done
 if command -v ibv_devinfo >/dev/null; then
 	rc 'ibv_devinfo' 0 "$WEFT" run -F lab --node a -- ibv_devinfo
 	same 'two InfiniBand ports' 2 "$(grep -c 'link_layer:.*InfiniBand' "$T/out")"
@@ -109,6 +117,13 @@ if command -v ibv_devinfo >/dev/null; then
 	rc 'of a switch' 255 "$WEFT" run -F lab --node leaf -- ibv_devinfo
 	ok 'it finds none' grep -q 'No IB devices found' "$T/err"
 fi
+
+# ---- umad files by system calls alone: as on weft0, but for what InfiniBand has ----
+rc 'umad_raw' 0 "$WEFT" run -F lab --node b -- "$BUILD/tests/prog/umad_raw"
+sed -i 's/, LID 3,/, LID 0,/' "$T/out"
+same 'what it prints else' "$(printf '%s\n' 'QP 0 of class 0x0a: EINVAL' 'QP 0 of class 1: 0' \
+	'methods of a closed file: 1' 'without GRH: 320' 'TID 00001005' 'TID 00001009, 0000100a')" \
+	"$(diff "$(dirname "$0")/umad_raw.expected" "$T/out" | sed -n 's/^> //p')"
 
 # ---- commands ----
 rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'

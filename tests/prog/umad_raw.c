@@ -61,6 +61,7 @@ struct packet {
 
 static const char umad[] = "/dev/infiniband/umad0", issm[] = "/dev/infiniband/issm0";
 static uint8_t gid[16];
+static uint16_t lid; /* network order; 0 on Ethernet */
 
 /* ---- what is printed ---- */
 
@@ -129,7 +130,7 @@ static void attribute(const char *file)
 	printf("%s: %s\n", file, value);
 }
 
-static void read_gid(void)
+static void read_address(void)
 {
 	char device[64], dir[128], value[64], *at = value;
 
@@ -141,6 +142,8 @@ static void read_gid(void)
 
 		memcpy(gid + i, &word, 2);
 	}
+	text(dir, "ports/1/lid", value, sizeof value);
+	lid = htons(strtoul(value, NULL, 16));
 }
 
 static void sysfs(void)
@@ -323,6 +326,7 @@ static struct packet packet(int id, int class, int method, uint32_t tid)
 		.timeout_ms = PATIENCE_MS,
 		.qpn = htonl(1),
 		.qkey = htonl(0x80010000),
+		.lid = lid,
 		.grh = 1,
 		.hops = 64,
 		.mad = {1, class, class == SA ? 2 : 1, method}};
@@ -670,7 +674,7 @@ static void is_sm(void)
 int main(int argc, char **argv)
 {
 	self = argv[0];
-	read_gid();
+	read_address();
 	if (argc > 1)
 		return inherited(atoi(argv[1]));
 	sysfs();

@@ -20,7 +20,7 @@ unset MALLOC_PERTURB_
 export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
 SM='' STANDBY=''
 trap 'for p in $SM $STANDBY; do kill -9 $p; done 2>/dev/null
-for f in lab torus two; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+for f in lab torus two net; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
 # In $T/out, of node H0 unless it is named.
 node=H0
 on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
@@ -58,6 +58,19 @@ same 'its files' 'abi_version issm0 issm1 umad0 umad1' "$(echo $(cat "$T/out"))"
 rc 'its second port' 0 "$WEFT" run -F two --node A -- ibaddr -P 2
 rc 'down' 0 "$WEFT" down -F two
 node=H0
+
+# ---- the netlists of ibsim-utils ----
+for net in /usr/share/doc/ibsim-utils/net-examples/net*; do
+	[ -e "$net" ] || { echo 'note: no netlists of ibsim-utils: tools/setup test'; break; }
+	name=${net##*/}
+	mkdir "$T/$name"
+	rc "$name" 0 "$WEFT" up -F net "$net"
+	rc "opensm on $name" 0 env OSM_CACHE_DIR="$T/$name" OSM_TMP_DIR="$T/$name" timeout 60 \
+		"$WEFT" run -F net --node 0 -- opensm -o -f "$T/$name/log"
+	ok "$name: SUBNET UP" up "$name/log"
+	same "$name: errors" '' "$(errors "$name/log")"
+	rc 'down' 0 "$WEFT" down -F net
+done
 
 # ---- every routing engine brings the subnet up ----
 for engine in minhop updn dnup ftree lash dor sssp dfsssp nue; do
@@ -100,6 +113,41 @@ same 'PathRecords of a pair' 1 "$(lines 'PathRecord dump')"
 rc 'osmtest' 0 on osmtest -f c -t 10000 -i "$T/inventory"
 ok 'osmtest: PASS' grep -q 'TEST "Create Inventory" PASS' "$T/out"
 
+# ---- ibutils and srptools ----
+if command -v ibdiagnet >/dev/null; then
+	rc 'ibdiagnet' 0 on ibdiagnet -o "$T/ibutils"
+	same 'ibdiagnet: stages without an error' 6 "$(lines '^    .* Check  *0  *[01] \|Report  *0  *0 ')"
+	same 'ibdiagnet: errors' '' "$(grep '^-E-' "$T/out")"
+	same 'ibdiagnet: links' 24 "$(grep -c '^{' "$T/ibutils/ibdiagnet.lst")"
+	# Debian's ibtopodiff reads both sides and then ends by a signal, with its own samples, too.
+	mkdir "$T/ibnl"
+	printf 'TOPSYSTEM Host\n\nNODE CA 1 Weft U1\n 1 -> P1\n\n' >"$T/ibnl/Host.ibnl"
+	{ printf 'TOPSYSTEM Eight\n\nNODE SW 8 Weft U1\n'; seq 8 | sed 's/.*/ & -> P&/'; echo; } \
+		>"$T/ibnl/Eight.ibnl"
+	"$WEFT" topo ft2:8,4,2 --net | awk -F '"' '
+		/^Switch/ { sw = 1; print "\nEight " $2 }
+		/^Hca/ { sw = 0 }
+		sw && /^\[/ {
+			split($1, own, /[][]/); split($3, peer, /[][]/)
+			print " P" own[2] " -> " ($2 ~ /^S/ ? "Eight " : "Host ") $2 " P" peer[2]
+		}' >"$T/lab.topology"
+	for list in ibutils/ibdiagnet.lst opensm-subnet.lst; do
+		IBDM_IBNL_PATH=$T/ibnl ibtopodiff -t "$T/lab.topology" -d "$T/$list" -s H1/U1 -p 1 \
+			-g 0x100003 >"$T/out" 2>&1
+		same "ibtopodiff: nodes of $list" 2 "$(lines '^-I- Defined 22/22 systems/nodes')"
+	done
+else
+	echo 'note: no ibutils: tools/setup test'
+fi
+if command -v ibsrpdm >/dev/null; then
+	rc 'ibsrpdm' 0 on ibsrpdm -v
+	ok 'ibsrpdm has asked the SA' grep -q 'performing a capability query' "$T/out"
+	rc 'ibsrpdm' 0 on ibsrpdm -c
+	same 'ibsrpdm: targets' '' "$(cat "$T/out")"
+else
+	echo 'note: no srptools: tools/setup test'
+fi
+
 # ---- the diags ----
 rc ibhosts 0 on ibhosts
 same 'ibhosts' $HOSTS "$(lines '^Ca')"
@@ -137,7 +185,17 @@ says 'PhysLinkState:\.*LinkUp' 'ibportstate 20 1'
 says 'H15' dump_lfts
 says '22 valid lids dumped' dump_fts
 rc dump_mfts 0 on dump_mfts
+rc 'a cache' 0 on ibnetdiscover --cache "$T/cache"
+rc 'ibcacheedit' 0 on ibcacheedit --switchguid 0x200000:0x2f0000 "$T/cache" "$T/edited"
+rc 'what it has written' 0 on ibnetdiscover --load-cache "$T/edited"
+same 'another GUID' 8 "$(lines 2f0000)"
+on dump_lfts >"$T/lfts"
+rc 'check_lft_balance' 0 on check_lft_balance -v -l "$T/lfts" -i "$T/cache"
+same 'check_lft_balance: switches' $SWITCHES "$(lines '^Switch Port Usage')"
+says '0x0000000000200000 1 .*0x0000000000100000 1 (H0)' 'ibfindnodesusing 0x200000 1'
 rc 'nobody answers for congestion control' 255 on ibccquery CongestionInfo 20
+ok 'with a status' grep -q 'congestion info query failed' "$T/out"
+rc 'or can set it' 255 on ibccconfig CongestionKeyInfo 20 0 0 0 0
 rc 'or for a vendor' 255 on vendstat -N 20
 node=H1
 "$WEFT" run -F lab --node H2 -- ibsysstat -S >/dev/null 2>&1 &
