@@ -67,7 +67,11 @@ static int revoke_and_wait(struct peer_region *r, struct peer_guest *g)
 	if (!rc)
 		rc = peer_await(r, PEER_REVOKES | PEER_OP);
 	/* Another thread may have told it meanwhile. */
-	return !rc && is_still_used(r) ? -ETIMEDOUT : rc;
+	if (!rc && is_still_used(r))
+		rc = -ETIMEDOUT;
+	if (!rc)
+		peer_pieces_let_go(&r->pieces);
+	return rc;
 }
 
 static int give_pages_back(struct peer_region *r, struct peer_guest *g)

@@ -128,7 +128,7 @@ static int run_step(struct peer_region *r, const struct step *s, struct peer_tra
 
 void peer_region_forget(struct peer_region *r)
 {
-	free(r->pieces.piece);
+	peer_pieces_free(&r->pieces);
 	free(r);
 }
 
@@ -164,8 +164,10 @@ static int dismantle(struct peer_region *r, struct peer_guest *g)
 
 	r->state = PEER_DEREG;
 	rc = peer_await(r, PEER_OP);
-	if (!rc)
+	if (!rc) {
+		peer_pieces_let_go(&r->pieces);
 		peer_undo(r, g, PEER_DID_PAGES);
+	}
 	peer_guest_remove(&r->guests, g);
 	peer_changed(r);
 	lock_drop(&r->lock);

@@ -43,7 +43,7 @@ struct peer_request {
 struct peer_region {
 	struct peer_request request;
 	struct peer_client *client;
-	struct peer_pieces pieces; /* from the page of addr on: until the memory is given back */
+	struct peer_pieces pieces; /* from the page of addr on; no window once it is gone */
 	uint64_t page_size;
 
 	/* The rest is peermem's own. */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "peermem/invalidate.h"
 #include "peermem/wait.h"
+#include "peermem/window.h"
 
 /* Of libibverbs.so.1. */
 #define EXPORT __attribute__((visibility("default")))
@@ -322,7 +323,8 @@ static void leave_to_parent(struct peer_region *r)
 
 	r->lock = open;
 	r->guests = NULL;
-	r->findable = r->counted = false;
+	r->findable = r->counted = r->pieces.held = false;
+	r->state = PEER_DEAD; /* its windows are the parent's */
 	r->done = 0;
 }
 
@@ -343,6 +345,7 @@ void peer_registry_forked_child(void)
 	memset(registry.bucket, 0, sizeof registry.bucket);
 	for (struct peer_client *c = registry.clients; c; c = c->next)
 		start_over(c);
+	peer_window_forked_child();
 }
 
 /* ---- unregistering ---- */

@@ -37,7 +37,7 @@ static int bring_in(const struct ibv_sge *s, bool write)
 	int saved = errno;
 	int rc = 0;
 
-	if (!s->length || !mr || !mr->kind->changeable)
+	if (!s->length || !mr || !mr->kind->changeable || mr->kind->io)
 		return 0;
 	from = (mr->addr + (s->addr - mr->iova)) & ~(page - 1);
 	to = (mr->addr + (s->addr - mr->iova) + s->length + page - 1) & ~(page - 1);

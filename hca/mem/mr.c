@@ -98,6 +98,19 @@ static int find_kind(struct mr_region *r)
 
 /* ---- registering ---- */
 
+/* Peers' requests to what only functions reach are the agent's work. */
+static void hold_agent(const struct mr_kind *kind)
+{
+	if (kind->io)
+		agent_hold();
+}
+
+static void drop_agent(const struct mr_kind *kind)
+{
+	if (kind->io)
+		agent_drop();
+}
+
 static void count_bytes(uint64_t length, bool add)
 {
 	struct seg_header *hdr = &proc_seg()->hdr;
@@ -200,8 +213,7 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	begin_durable(mr);
-	if (mr->kind->io)
-		agent_hold(); /* peers' requests are its work */
+	hold_agent(mr->kind);
 	publish(mr);
 	*out = mr;
 	return 0;
@@ -313,8 +325,7 @@ static int end_region(struct hca_mr *mr)
 	/* Not before: a client that takes its memory away looks at the entry. */
 	if (!mr->parted)
 		table_del_mr(mr->index);
-	if (mr->kind->io)
-		agent_drop();
+	drop_agent(mr->kind);
 	mr->key = 0;
 	atomic_fetch_sub_explicit(&proc_seg()->hdr.n_mr, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&mr->pd->users, 1, memory_order_release);
@@ -411,6 +422,7 @@ static int exchange(struct hca_mr *mr, const struct mr_region *r, struct hca_pd 
 	struct hca_pd *old_pd = mr->pd;
 	int rc = 0;
 
+	hold_agent(r->kind);
 	take_off(mr);
 	become(mr, r, pd);
 	if (r->kind->client && r->of != old.of)
@@ -421,6 +433,7 @@ static int exchange(struct hca_mr *mr, const struct mr_region *r, struct hca_pd 
 	} else {
 		mr_peer_drop_old(mr, &old);
 	}
+	drop_agent(rc ? r->kind : old.kind);
 	return rc;
 }
 

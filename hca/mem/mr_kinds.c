@@ -14,11 +14,14 @@ const struct mr_kind mr_of_fd = {.shares = true, .drop = mr_fd_drop};
 
 const struct mr_kind mr_of_dm = {.drop = dm_drop};
 
-const struct mr_kind mr_peer = {
+const struct mr_kind mr_peer_direct = {
 	.shares = true, .changeable = true, .client = true, .drop = mr_peer_drop};
 
-/* Who maps pages cannot be held off while he is stopped. */
-const struct mr_kind mr_peer_lent = {.changeable = true, .client = true, .drop = mr_peer_drop};
+const struct mr_kind mr_peer_owned = {.flags = MR_OWNED,
+	.io = &mr_peer_io,
+	.changeable = true,
+	.client = true,
+	.drop = mr_peer_drop};
 
 const struct mr_kind mr_null = {.flags = MR_NULL, .swallows = true};
 

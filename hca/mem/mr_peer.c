@@ -4,70 +4,71 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "hca/mem/mr_kinds.h"
-#include "hca/mem/share.h"
 #include "hca/proc/proc.h"
-#include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
-#include "hca/queue/land.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
-
-#define PATIENCE_NS (10 * NSEC_PER_SEC) /* with peers that were stopped while they use it */
+#include "peermem/bytes.h"
 
 /* What clients get as the device: zeros, for those that look into it. */
 static _Alignas(64) uint8_t device[4096];
 
 /* ---- its client takes it away ---- */
 
-static bool wait_for_users(const struct hca_mr *mr)
-{
-	if (quiesce_within(PATIENCE_NS, false))
-		return true;
-	log_line(LOG_LVL_ERROR,
-		"region %#" PRIx64 "+%#" PRIx64
-		": its client takes it away, and a stopped process still uses it",
-		mr->addr, mr->length);
-	return false;
-}
-
-/* As a deregistration, but that the entry stays taken. */
-static int end_use(struct hca_mr *mr)
+/*
+ * Nobody finds it any more.  Whoever has found it meets the region's state, at its bytes: nothing
+ * is waited for.  What came for its receives and was not polled yet is lost with it.
+ */
+static void end_use(struct hca_mr *mr)
 {
 	uint32_t key = mr->key;
 
 	atomic_compare_exchange_strong_explicit(&proc_seg()->mr[mr->index].key, &key, 0,
 		memory_order_seq_cst, memory_order_relaxed);
-	if (!wait_for_users(mr)) {
-		table_hold_mr(mr);
-		return -ETIMEDOUT;
-	}
-	pd_land_all(mr->pd);
 	table_hold_mr(mr);
-	if (!wait_for_users(mr)) /* the agent of ours may have found it by a window */
-		return -ETIMEDOUT;
-	pd_pass_landers(mr->pd);
-	share_dereg(mr);
-	return 0;
 }
 
 static int taken_away(struct peer_region *region)
 {
 	struct hca_mr *mr = region->request.of;
-	int rc = 0;
 
 	lock_take(&mr->lock);
 	if (mr->of == region) { /* else it became another, and nobody used this one */
 		mr->dead = true;
-		rc = end_use(mr);
+		end_use(mr);
 	}
 	lock_drop(&mr->lock);
-	return rc;
+	return 0;
 }
 
 /* ---- registering ---- */
+
+/* Is it memory like the program's own, for as long as the region lives? */
+static bool is_direct(const struct peer_region *region)
+{
+	return region->pieces.count == 1 && !region->pieces.piece[0].window &&
+	       !region->client->invalidates;
+}
+
+/* The bytes of the registered range that lie at addresses of this process: are they there? */
+static int check_addresses(const struct peer_region *region, bool writable)
+{
+	const uint64_t from = region->request.addr & (region->page_size - 1);
+	const uint64_t to = from + region->request.length;
+	int rc = 0;
+
+	for (unsigned i = 0; i < region->pieces.count && !rc; i++) {
+		const struct peer_piece *p = &region->pieces.piece[i];
+		uint64_t lo = p->begin > from ? p->begin : from;
+		uint64_t hi = p->begin + p->length < to ? p->begin + p->length : to;
+
+		if (!p->window && lo < hi)
+			rc = mapped_check(p->address + (lo - p->begin), hi - lo, writable);
+	}
+	return rc;
+}
 
 /* Why a claimed range cannot be registered; NULL: it can. */
 static const char *check(const struct mr_region *r, const struct peer_region *region, int *err)
@@ -75,30 +76,29 @@ static const char *check(const struct mr_region *r, const struct peer_region *re
 	*err = -EINVAL;
 	if (r->access & IBV_ACCESS_ON_DEMAND)
 		return "a client's memory cannot be registered on demand";
-	*err = -EOPNOTSUPP;
-	if (region->pieces.count != 1)
-		return "its memory lies in several pieces, which is not supported yet";
-	*err = mapped_check(r->addr, r->length, r->access & IBV_ACCESS_LOCAL_WRITE);
+	*err = check_addresses(region, r->access & IBV_ACCESS_LOCAL_WRITE);
 	return *err ? "its addresses are not memory of this process with such rights" : NULL;
 }
 
 static int accept_claim(struct mr_region *r, struct peer_region *region, struct peer_trace *t)
 {
-	const struct mr_region asked = *r;
 	const char *why;
 	int rc;
 
-	r->addr = region->pieces.piece[0].address + (r->addr & (region->page_size - 1));
-	r->kind = region->client->invalidates ? &mr_peer_lent : &mr_peer;
-	r->of = region;
 	why = check(r, region, &rc);
-	if (!why)
-		return 1;
-	peer_trace_fail(t, "ibv_reg_mr", why, rc);
-	peer_trace_say(t, asked.addr, asked.length);
-	peer_region_abandon(region);
-	*r = asked;
-	return rc;
+	if (why) {
+		peer_trace_fail(t, "ibv_reg_mr", why, rc);
+		peer_trace_say(t, r->addr, r->length);
+		peer_region_abandon(region);
+		return rc;
+	}
+	r->kind = &mr_peer_owned;
+	r->of = region;
+	if (is_direct(region)) {
+		r->kind = &mr_peer_direct;
+		r->addr = region->pieces.piece[0].address + (r->addr & (region->page_size - 1));
+	}
+	return 1;
 }
 
 int mr_peer_claim(struct mr_region *r, struct peer_trace *t)
@@ -146,6 +146,32 @@ bool mr_peer_gone(const struct mr_region *r)
 {
 	return r->kind->client && peer_region_is_gone(r->of);
 }
+
+/* ---- the bytes of an owned one ---- */
+
+static int read_bytes(struct hca_mr *mr, uint64_t off, void *to, uint64_t n)
+{
+	return peer_bytes_read(mr->of, off, to, n);
+}
+
+static int write_bytes(struct hca_mr *mr, uint64_t off, const void *from, uint64_t n)
+{
+	return peer_bytes_write(mr->of, off, from, n);
+}
+
+static int update_word(
+	struct hca_mr *mr, uint64_t off, bool add, uint64_t a, uint64_t b, uint64_t *old)
+{
+	return peer_bytes_update(mr->of, off, add, a, b, old);
+}
+
+static int settle(struct hca_mr *mr)
+{
+	return peer_bytes_flush(mr->of);
+}
+
+const struct mr_io mr_peer_io = {
+	.read = read_bytes, .write = write_bytes, .update = update_word, .settle = settle};
 
 /* ---- the end ---- */
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions of peer clients' memory (docs/peermem.md), where that is memory at addresses of this
- * process.  hca_mr.of is their struct peer_region.
+ * Regions of peer clients' memory (docs/peermem.md): direct, memory at addresses of this process
+ * that stays until it is deregistered, or owned, what only mr_peer_io reaches and the client may
+ * take away.  hca_mr.of is their struct peer_region.
  */
 #pragma once
 
 #include "hca/obj/mr.h"
 #include "peermem/region.h"
 
+extern const struct mr_io mr_peer_io;
+
 /*
  * Asks the clients whose the range of r is; they may take their time.  1: r has address, kind and
  * of; mr_peer_live() or mr_peer_abandon() must follow in this thread.  0: nobody's.  -errno, which
  * is in the log: what the client answered; -EINVAL that was garbage, or access asks for pages on
- * demand; -EFAULT there is no such memory; -EOPNOTSUPP it lies in several pieces; -ENOMEM.  Either
- * way t has who was asked.
+ * demand; -EFAULT there is no such memory; -ENOMEM.  Either way t has who was asked.
  */
 int mr_peer_claim(struct mr_region *r, struct peer_trace *t);
 

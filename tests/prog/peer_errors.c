@@ -43,8 +43,6 @@ static const struct {
 	{PEER_SHORT, EINVAL, "its table: Invalid argument (the entries do not cover the range)"},
 	{PEER_MISALIGNED, EINVAL, "its table: Invalid argument ("},
 	{PEER_EMPTY, EINVAL, "its table: Invalid argument ("},
-	{PEER_PIECES, EOPNOTSUPP,
-		"ibv_reg_mr: Operation not supported (its memory lies in several"},
 	{PEER_NOWHERE, EFAULT, "ibv_reg_mr: Bad address (its addresses are not memory"},
 	{PEER_PAGE_SIZE, EINVAL, "get_page_size: Invalid argument (not a power of two"},
 	{PEER_TAKEN_INSIDE, EINVAL, "dma_map: Invalid argument (the client took the memory away)"},
