@@ -175,16 +175,32 @@ void memory_lose(const struct CUctx_st *c)
 
 /* ---- bytes ---- */
 
-static bool copy(uint64_t at, size_t n, void *out, const void *in)
+static void copy_part(const struct area *a, uint64_t at, size_t n, void *out, const void *in)
 {
-	struct area *a;
+	uint8_t *bytes = a->store + (at - a->at);
+
+	if (out)
+		memcpy(out, bytes, n);
+	else
+		memcpy(bytes, in, n);
+}
+
+/* What was mapped side by side is copied at once; two allocations are not. */
+static bool copy(uint64_t at, size_t n, uint8_t *out, const uint8_t *in)
+{
+	struct area *a = NULL;
 
 	pthread_mutex_lock(&memory.lock);
-	a = area_of(at, n);
-	if (a && out)
-		memcpy(out, a->store + (at - a->at), n);
-	else if (a)
-		memcpy(a->store + (at - a->at), in, n);
+	for (size_t done = 0, step; done < n; done += step) {
+		a = area_of(at + done, 1);
+		step = a ? a->at + a->size - (at + done) : 0;
+		if (!a || (step < n - done && a->kind != MAPPED)) {
+			a = NULL;
+			break;
+		}
+		step = step < n - done ? step : n - done;
+		copy_part(a, at + done, step, out ? out + done : NULL, in ? in + done : NULL);
+	}
 	pthread_mutex_unlock(&memory.lock);
 	return a;
 }
