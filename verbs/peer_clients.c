@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "peermem/gpu.h"
 #include "peermem/registry.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -89,5 +90,6 @@ void peer_clients_load(void)
 
 	if (!loading)
 		pthread_once(&once, load_all);
+	gpu_look();
 	errno = saved;
 }

@@ -88,8 +88,10 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 int hca_mr_null(struct hca_pd *pd, struct hca_mr **mr);
 /*
  * Registers [offset, offset+length) of a file that holds memory: a dma-buf, a memfd or another
- * file of tmpfs or hugetlbfs, a DAX device or file.  -EINVAL any other fd, a range beyond its end,
- * an iova of another offset in the page, rights that such a region has not; -EBADF, -EACCES.
+ * file of tmpfs or hugetlbfs, a DAX device or file; or, whatever the file, memory of a GPU, if iova
+ * is its address.  -EINVAL any other fd, a range beyond its end, an iova of another offset in the
+ * page, rights that such a region has not; -EOPNOTSUPP a dma-buf that cannot be mapped; -EBADF,
+ * -EACCES.
  */
 int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
 	unsigned access, struct hca_mr **mr);

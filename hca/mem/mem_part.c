@@ -9,6 +9,7 @@
 #include "hca/mem/place.h"
 #include "hca/mem/quarantine.h"
 #include "hca/mem/share.h"
+#include "peermem/gpu.h"
 #include "peermem/registry.h"
 
 static void forked_child(void)
@@ -19,6 +20,7 @@ static void forked_child(void)
 	import_forked_child();
 	quarantine_forked_child();
 	peer_registry_forked_child();
+	gpu_forked_child();
 	peer_show_forked_child();
 	place_forked_child();
 }

@@ -21,6 +21,7 @@
 #include "hca/run/mr_persist.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
+#include "peermem/gpu.h"
 #include "peermem/registry.h"
 
 enum {
@@ -65,15 +66,17 @@ static int check_request(const struct mr_region *r)
 	return mr_check_access(r->addr, r->length, r->access);
 }
 
-static int check_pages(const struct mr_region *r)
+static int look_at_pages(const struct mr_region *r)
 {
-	int rc = 0;
+	if (r->access & IBV_ACCESS_ON_DEMAND)
+		return 0;
+	return mapped_check(r->addr, r->length, r->access & IBV_ACCESS_LOCAL_WRITE);
+}
 
-	if (!(r->access & IBV_ACCESS_ON_DEMAND))
-		rc = mapped_check(r->addr, r->length, r->access & IBV_ACCESS_LOCAL_WRITE);
-	return rc ? refuse(rc, "a page is not mapped, or not with the rights asked for", r->addr,
-			    r->length)
-		  : 0;
+static int refuse_pages(const struct mr_region *r, int rc)
+{
+	return refuse(
+		rc, "a page is not mapped, or not with the rights asked for", r->addr, r->length);
 }
 
 /* Peer clients come first; memory of the program otherwise.  Not yet live if it is a client's. */
@@ -88,12 +91,16 @@ static int find_kind(struct mr_region *r)
 	rc = ask ? mr_peer_claim(r, &t) : 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = check_pages(r);
-	if (rc && ask) {
+	rc = look_at_pages(r);
+	if (!rc)
+		return 0;
+	if (gpu_look()) /* loaded since: its client is asked, too */
+		return find_kind(r);
+	if (ask) {
 		peer_trace_fail(&t, "as memory of the program", NULL, rc);
 		peer_trace_say(&t, r->addr, r->length);
 	}
-	return rc;
+	return refuse_pages(r, rc);
 }
 
 /* ---- registering ---- */
@@ -219,8 +226,7 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	return 0;
 }
 
-/* A region whose kind was found; if it is a client's it lives, or is gone. */
-static int add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
+int mr_add_found(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 {
 	int rc = mr_add(pd, r, out);
 
@@ -249,7 +255,7 @@ int hca_mr_reg(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, un
 	rc = check_request(&r);
 	if (!rc)
 		rc = find_kind(&r);
-	return rc ? rc : add_found(pd, &r, out);
+	return rc ? rc : mr_add_found(pd, &r, out);
 }
 
 /* ---- taking away ---- */
@@ -383,7 +389,8 @@ static int find_anew(int flags, struct mr_region *r)
 		return rc;
 	if (flags != IBV_REREG_MR_CHANGE_PD)
 		return find_kind(r);
-	return r->kind->client ? 0 : check_pages(r);
+	rc = r->kind->client ? 0 : look_at_pages(r);
+	return rc ? refuse_pages(r, rc) : 0;
 }
 
 /* It was withdrawn; if its client has not taken it away, it is there again, as r. */

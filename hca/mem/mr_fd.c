@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -19,8 +21,10 @@
 #include "hca/api/hca.h"
 #include "hca/mem/mr.h"
 #include "hca/mem/mr_kinds.h"
+#include "hca/mem/mr_peer.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/dax.h"
+#include "peermem/gpu.h"
 
 #ifndef DMA_BUF_MAGIC
 #define DMA_BUF_MAGIC 0x444d4142
@@ -37,18 +41,27 @@ static bool is_dax_file(int fd)
 	       stx.stx_attributes & STATX_ATTR_DAX;
 }
 
-static bool holds_memory(int fd, const struct stat *st)
+enum file {
+	OTHER_FILE,
+	MEMORY_FILE, /* its pages stay where they are */
+	DMA_BUF,
+};
+
+static enum file kind_of(int fd, const struct stat *st)
 {
 	struct statfs fs;
 
 	if (dax_is_device(st))
-		return true;
+		return MEMORY_FILE;
 	if (fstatfs(fd, &fs))
-		return false;
+		return OTHER_FILE;
 	if (fs.f_type == DMA_BUF_MAGIC)
-		return true;
-	return S_ISREG(st->st_mode) &&
-	       (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC || is_dax_file(fd));
+		return DMA_BUF;
+	if (!S_ISREG(st->st_mode))
+		return OTHER_FILE;
+	return fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC || is_dax_file(fd)
+		       ? MEMORY_FILE
+		       : OTHER_FILE;
 }
 
 /* 0 for a DAX device, whose size its file does not tell: the mapping decides. */
@@ -62,23 +75,58 @@ static uint64_t size_of(int fd, const struct stat *st)
 	return end > 0 ? end : 0;
 }
 
-static int check_range(int fd, uint64_t offset, uint64_t length, uint64_t iova)
+static int check_range(uint64_t offset, uint64_t length, uint64_t iova)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);
-	struct stat st;
+
+	return !length || offset + length < offset || (offset ^ iova) & (page - 1) ? -EINVAL : 0;
+}
+
+static int check_file(int fd, const struct stat *st, enum file kind, uint64_t end)
+{
 	uint64_t size;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!holds_memory(fd, &st)) {
+	if (kind == OTHER_FILE) {
 		log_line(LOG_LVL_INFO,
 			"reg_dmabuf_mr refused: fd %d is no dma-buf, memfd, tmpfs file or DAX", fd);
 		return -EINVAL;
 	}
-	if (!length || offset + length < offset || (offset ^ iova) & (page - 1))
-		return -EINVAL;
-	size = size_of(fd, &st);
-	return size && offset + length > size ? -EINVAL : 0;
+	size = size_of(fd, st);
+	return size && end > size ? -EINVAL : 0;
+}
+
+/* Who made a dma-buf, as its fdinfo says. */
+static void read_exporter(int fd, char *to, size_t size)
+{
+	static const char key[] = "exp_name:";
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(to, size, "an unknown exporter");
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, key, strlen(key))) {
+			line[strcspn(line, "\n")] = '\0';
+			snprintf(to, size, "%.60s",
+				line + strlen(key) + strspn(line + strlen(key), "\t "));
+		}
+	if (f)
+		fclose(f);
+}
+
+static int refuse_mapping(int fd, enum file kind, int err)
+{
+	char exporter[64];
+
+	if (kind != DMA_BUF)
+		return -err;
+	read_exporter(fd, exporter, sizeof exporter);
+	log_line(LOG_LVL_WARN,
+		"reg_dmabuf_mr refused: fd %d is a dma-buf of %s that cannot be mapped (%s), "
+		"and iova is not the address of a GPU's memory",
+		fd, exporter, strerror(err));
+	return -EOPNOTSUPP;
 }
 
 /* *at: whole pages; *p: what of them is meant. */
@@ -101,30 +149,79 @@ int mr_fd_drop(struct hca_mr *mr)
 	return 0;
 }
 
-int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
-	unsigned access, struct hca_mr **out)
+/* ---- registering ---- */
+
+static int check_access(unsigned access)
 {
 	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 			       IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT |
 			       IBV_ACCESS_RELAXED_ORDERING;
 	const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-	struct mr_region r = {.length = length, .iova = iova, .access = access, .kind = &mr_of_fd};
-	int saved = errno;
+
+	return access & ~known || (access & writes && !(access & IBV_ACCESS_LOCAL_WRITE)) ? -EINVAL
+											  : 0;
+}
+
+/*
+ * A GPU's memory has an address, which those who register its dma-buf take for iova: that leads to
+ * it, and the file does not.  1: r is that; 0: it is not.
+ */
+static int claim_of_gpu(struct mr_region *r)
+{
+	struct peer_trace t;
+
+	gpu_look();
+	if (r->iova + r->length < r->iova || !gpu_owns(r->iova, r->length))
+		return 0;
+	r->addr = r->iova;
+	return mr_peer_claim(r, &t);
+}
+
+static int add_mapping(struct hca_pd *pd, int fd, uint64_t offset, enum file kind,
+	struct mr_region *r, struct hca_mr **out)
+{
 	uint8_t *p = NULL;
+	int rc = map_range(fd, offset, r->length, r->access & IBV_ACCESS_LOCAL_WRITE, &r->of, &p);
+
+	if (rc)
+		return refuse_mapping(fd, kind, -rc);
+	r->addr = (uintptr_t)p;
+	r->kind = &mr_of_fd;
+	rc = mr_add(pd, r, out);
+	if (rc)
+		munmap(r->of, r->addr - (uintptr_t)r->of + r->length);
+	return rc;
+}
+
+static int add_file(
+	struct hca_pd *pd, int fd, uint64_t offset, struct mr_region *r, struct hca_mr **out)
+{
+	struct stat st;
+	enum file kind;
 	int rc;
 
-	if (access & ~known || (access & writes && !(access & IBV_ACCESS_LOCAL_WRITE)))
-		return -EINVAL;
-	rc = check_range(fd, offset, length, iova);
-	if (!rc)
-		rc = map_range(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &r.of, &p);
-	errno = saved;
+	if (fstat(fd, &st))
+		return -errno;
+	rc = check_range(offset, r->length, r->iova);
 	if (rc)
 		return rc;
-	r.addr = (uintptr_t)p;
-	rc = mr_add(pd, &r, out);
+	kind = kind_of(fd, &st);
+	rc = kind == MEMORY_FILE ? 0 : claim_of_gpu(r);
 	if (rc)
-		munmap(r.of, r.addr - (uintptr_t)r.of + length);
+		return rc < 0 ? rc : mr_add_found(pd, r, out);
+	rc = check_file(fd, &st, kind, offset + r->length);
+	return rc ? rc : add_mapping(pd, fd, offset, kind, r, out);
+}
+
+int hca_mr_from_fd(struct hca_pd *pd, int fd, uint64_t offset, uint64_t length, uint64_t iova,
+	unsigned access, struct hca_mr **out)
+{
+	struct mr_region r = {.length = length, .iova = iova, .access = access};
+	int saved = errno, rc = check_access(access);
+
+	if (!rc)
+		rc = add_file(pd, fd, offset, &r, out);
+	errno = saved;
 	return rc;
 }
