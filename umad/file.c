@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "fabric/page.h"
 #include "mad/packet.h"
 #include "rdv/umad_line.h"
@@ -22,6 +23,7 @@ enum {
 	ROOM_MS = 5000,   /* a write waits so long for room */
 	YIELDS = 10,      /* then a reader naps */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
+	SPIN_NS = 10 * NSEC_PER_USEC,
 };
 
 /* From enter() to leave() no thread is cancelled. */
@@ -525,10 +527,45 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	}
 }
 
+/*
+ * For a moment, while weftd is awake for this file: true if something comes.  Others of this CPU
+ * run meanwhile.
+ */
+static bool comes_soon(const struct way *w)
+{
+	uint64_t until;
+
+	if (!atomic_load_explicit(&w->p->page->awake, memory_order_relaxed))
+		return false;
+	until = clock_ns() + spin_limit_ns(SPIN_NS);
+	do {
+		sched_yield();
+		if (more((void *)w))
+			return true;
+	} while (atomic_load_explicit(&w->p->page->awake, memory_order_relaxed) &&
+		 clock_ns() < until);
+	return false;
+}
+
+ssize_t umad_file_take(int fd, void *buf, size_t len)
+{
+	struct way w = {.fd = fd};
+	ssize_t n = -EAGAIN;
+	int cancel;
+
+	pthread_testcancel();
+	if (enter(fd, &cancel, &w.p))
+		return -EAGAIN;
+	if (more(&w) || comes_soon(&w))
+		n = read_once(&w, buf, len);
+	leave(cancel, w.p);
+	return n >= 0 || n == -ENOSPC ? n : -EAGAIN;
+}
+
 /* ---- wait ---- */
 
-/* Is something to be read, or the device gone? */
-static int look(int fd)
+/* Is something to be read, or the device gone?  doubt: poll(2) said so, and maybe of the device. */
+static int look(int fd, bool doubt)
 {
 	struct way w = {.fd = fd};
 	int cancel, ret = enter(fd, &cancel, &w.p);
@@ -539,7 +576,8 @@ static int look(int fd)
 	ready = more(&w);
 	if (!ready) {
 		see_to_socket(&w);
-		probe(&w);
+		if (doubt)
+			probe(&w);
 		ready = part_state(w.p) & UMAD_PAGE_GONE;
 	}
 	leave(cancel, w.p);
@@ -563,7 +601,7 @@ int umad_file_wait(int fd, int timeout_ms)
 	int ret;
 
 	for (unsigned waits = 0;; waits++) {
-		ret = look(fd);
+		ret = look(fd, waits > 0);
 		if (ret)
 			return ret < 0 ? ret : 0;
 		settle(waits);

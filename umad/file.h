@@ -80,6 +80,13 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len);
 ssize_t umad_file_read(int fd, void *buf, size_t len);
 
 /*
+ * Receives a message that is there, or comes within the few us in which weftd may be about to
+ * answer: its length, or -ENOSPC as of umad_file_read().  -EAGAIN: everything else, which
+ * umad_file_wait() and umad_file_read() then say.
+ */
+ssize_t umad_file_take(int fd, void *buf, size_t len);
+
+/*
  * Waits until there is something to be read, or the device is gone, which read then says: 0.
  * -ETIMEDOUT: not within timeout_ms; negative: waits on.  -EINTR: a signal.
  */
