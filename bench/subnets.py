@@ -10,7 +10,8 @@ import time
 
 import pair
 
-TIMEOUT = 60 # ibsim may lose a MAD, for which its preload waits for ever
+TIMEOUT = 60  # ibsim may lose a MAD, for which its preload waits for ever
+SWEEP_TIMEOUT = 300
 SPEC = "ft2:8,4,2"
 COUNT = 20000
 # Subnets: how many nodes, and what they are.
@@ -20,7 +21,7 @@ PRELOAD = "/usr/lib/*/umad2sim/libumad2sim.so"
 CUT = 'Unlink "S0"[5]'
 
 
-def call(world, command, env=None):
+def call(world, command, env=None, timeout=TIMEOUT):
     """
     What a command prints; Failure if it does not end well.  It runs in the world's directory: what
     ibsim's preload leaves behind goes with that.
@@ -28,9 +29,9 @@ def call(world, command, env=None):
     try:
         done = subprocess.run(command, env=dict(world.env, **(env or {})), cwd=world.root,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT, check=False)
+                              stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired as e:
-        raise pair.Failure(f"$ {' '.join(command)}\nhas not ended in {TIMEOUT} s") from e
+        raise pair.Failure(f"$ {' '.join(command)}\nhas not ended in {timeout} s") from e
     if done.returncode:
         raise pair.Failure(f"$ {' '.join(command)}\n{done.stdout}")
     return done.stdout
@@ -56,9 +57,9 @@ class Subnet:
         """The command that runs another one on the first host, and the environment of that."""
         return [self.weft, "run", "-F", "bench", "--node", "0", "--"] + command, {}
 
-    def run(self, command, env=None):
+    def run(self, command, env=None, timeout=TIMEOUT):
         command, own = self.wrap(command)
-        return call(self.world, command, dict(env or {}, **own))
+        return call(self.world, command, dict(env or {}, **own), timeout)
 
     def console(self, line):
         call(self.world, [self.weft, "topo", "-F", "bench", "--do", line])
@@ -92,9 +93,9 @@ class Ibsim:
             raise pair.CannotRun("libumad2sim0 is not installed; run: tools/setup bench")
         return command, {"LD_PRELOAD": preload[0], "SIM_HOST": "H0"}
 
-    def run(self, command, env=None):
+    def run(self, command, env=None, timeout=TIMEOUT):
         command, own = self.wrap(command)
-        return call(self.world, command, dict(env or {}, **own))
+        return call(self.world, command, dict(env or {}, **own), timeout)
 
     def console(self, line):
         self.server.stdin.write(line + "\n")
@@ -147,7 +148,7 @@ def sweep(world, net, options):
     """opensm -o, and how many seconds it took."""
     log = os.path.join(world.root, "opensm.log")
     began = time.monotonic()
-    net.run(["opensm", "-o", "-f", log] + options, opensm_env(world))
+    net.run(["opensm", "-o", "-f", log] + options, opensm_env(world), SWEEP_TIMEOUT)
     took = time.monotonic() - began
     text = read_log(log)
     os.unlink(log)
@@ -185,7 +186,10 @@ class Manager:
 
     def __init__(self, world, net):
         self.log = os.path.join(world.root, "manager.log")
-        command, env = net.wrap(["opensm", "-f", self.log])
+        options = os.path.join(world.root, "manager.conf")
+        with open(options, "w", encoding="ascii") as f:
+            f.write("force_log_flush TRUE\n")
+        command, env = net.wrap(["opensm", "-F", options, "-f", self.log])
         self.process = subprocess.Popen(command, env=dict(world.env, **env, **opensm_env(world)),
                                         cwd=world.root, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
