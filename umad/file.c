@@ -22,6 +22,7 @@
 enum {
 	ROOM_MS = 5000,   /* a write waits so long for room */
 	YIELDS = 10,      /* then a reader naps */
+	STILL_MS = 100,   /* a reader that does not read for so long is not waited for */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
 	SPIN_NS = 10 * NSEC_PER_USEC,
 };
@@ -342,6 +343,41 @@ static int wait_room(int fd, uint64_t until)
 	return poll(&pfd, 1, 1) > 0 ? -EIO : 0;
 }
 
+static uint64_t head_of(const struct part *p)
+{
+	return atomic_load_explicit(&p->page->recv.head, memory_order_relaxed);
+}
+
+/* Another thread of this process reads, and is so far behind that weftd keeps MADs back. */
+static bool is_ahead(const struct part *p)
+{
+	uint64_t reader = atomic_load_explicit(&p->reader, memory_order_relaxed);
+
+	return reader && reader != (uint64_t)pthread_self() &&
+	       atomic_load_explicit(&p->page->held, memory_order_relaxed);
+}
+
+/*
+ * Gives such a reader time.  What a program has sent and not read it keeps in tables of its own:
+ * opensm 1,000, and what comes then it takes for lost.  A reader that stands still is waited for
+ * once.
+ */
+static void let_read(struct part *p)
+{
+	uint64_t head = head_of(p), now;
+	unsigned still = 0;
+
+	while (still < STILL_MS && is_ahead(p) &&
+		atomic_load_explicit(&p->tired, memory_order_relaxed) != head + 1) {
+		(void)poll(NULL, 0, 1);
+		now = head_of(p);
+		still = now == head ? still + 1 : 0;
+		head = now;
+	}
+	if (still == STILL_MS)
+		atomic_store_explicit(&p->tired, head + 1, memory_order_relaxed);
+}
+
 ssize_t umad_file_write(int fd, const void *msg, size_t len)
 {
 	const uint64_t until = clock_ns() + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
@@ -355,6 +391,7 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 		ret = enter(fd, &cancel, &w.p);
 		if (ret)
 			return ret;
+		let_read(w.p);
 		ret = write_once(&w, &m);
 		leave(cancel, w.p);
 	} while (ret == -EAGAIN && !(ret = wait_room(fd, until)));
@@ -446,6 +483,8 @@ static ssize_t take(struct want *want, char *buf)
 
 	switch (ring_take(&ring, fits, want, &rec)) {
 	case RING_OK:
+		atomic_store_explicit(
+			&want->w->p->reader, (uint64_t)pthread_self(), memory_order_relaxed);
 		umad_copy_out(&rec, want->pkey, buf, want->copy);
 		if (rec.flags & UMAD_RECORD_LONG)
 			copy_long(want, &rec, buf);

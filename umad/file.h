@@ -67,7 +67,7 @@ int umad_file_unregister(int fd, uint32_t id);
  * Sends a message of len bytes; the header names agent, address, timeout and retries.  Returns len.
  * -EINVAL: too short, too long without RMPP, a TID in flight already, or no such id; -EIO also: no
  * agent in that slot; -EFAULT; -ENOBUFS: too much waits for its answer.  Never -EAGAIN: waits for
- * weftd to take it, up to 5 s (-EIO).
+ * weftd to take it, up to 5 s (-EIO), and while another thread of the process is reading a backlog.
  */
 ssize_t umad_file_write(int fd, const void *msg, size_t len);
 
