@@ -42,7 +42,7 @@ def cell(s):
 
 
 def less_is_better(result):
-    return result["unit"] in ("us", "s")
+    return result["unit"] in ("us", "ms", "s", "MB")
 
 
 def row_name(result, size):

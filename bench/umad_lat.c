@@ -3,13 +3,17 @@
  * NodeInfo by a directed route of no hops, window requests under way, through libibumad: what a MAD
  * to a port and its answer take.  Any libibumad, and so any subnet behind it, will do.
  *
- * usage: umad_lat WINDOW COUNT       prints: the average, the median in us of one MAD (all of a
- *                                    window take as long as one, divided by the window)
+ * usage: umad_lat WINDOW COUNT [IDLE]
+ *
+ * IDLE other files of the port are open meanwhile, each with an agent of its own.  Prints the
+ * average and the median in us of one MAD (all of a window take as long as one, divided by the
+ * window).
  */
 #include <endian.h>
 #include <infiniband/umad.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "bench/pin.h"
@@ -74,20 +78,40 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* Opens so many files that nobody uses; they stay open until the program ends. */
+static void open_idle(int n)
+{
+	struct rlimit fds;
+
+	getrlimit(RLIMIT_NOFILE, &fds);
+	fds.rlim_cur = fds.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &fds);
+	for (int i = 0; i < n; i++) {
+		int port = umad_open_port(NULL, 0), agent;
+
+		if (port < 0)
+			die("umad_open_port of an idle file", port);
+		agent = umad_register(port, CLASS, 1, 0, NULL);
+		if (agent < 0)
+			die("umad_register of an idle file", agent);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	int window = argc == 3 ? atoi(argv[1]) : 0, count = argc == 3 ? atoi(argv[2]) : 0;
+	int window = argc >= 3 ? atoi(argv[1]) : 0, count = argc >= 3 ? atoi(argv[2]) : 0;
 	int groups = (count + GROUP - 1) / GROUP, port, agent;
 	double *us, sum = 0;
 	uint32_t tid = 1;
 	uint8_t *umad;
 
 	if (window < 1 || count < 1) {
-		printf("usage: umad_lat WINDOW COUNT\n");
+		printf("usage: umad_lat WINDOW COUNT [IDLE]\n");
 		return 2;
 	}
 	pin(0);
 	umad_init();
+	open_idle(argc > 3 ? atoi(argv[3]) : 0);
 	umad = umad_alloc(1, umad_size() + MAD);
 	us = calloc(groups, sizeof *us);
 	port = umad_open_port(NULL, 0);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -57,12 +58,50 @@ static void name_socket(int end)
 			strerror(-ret));
 }
 
+/*
+ * Sends what programs write and answers it at once, until nothing comes for a moment, or others
+ * have to have their turn.  The byte stays in the socket and the bells stay rung: who writes or
+ * waits meanwhile needs no system call.  How many it sent.
+ */
+static uint32_t linger(struct ufile *f)
+{
+	struct umads *all = f->all;
+	uint64_t until = 0;
+	uint32_t sent = 0, n;
+
+	do {
+		n = usend_some(f, UMAD_TURN - sent);
+		sent += n;
+		if (n) {
+			all->server->deliver(all->server);
+			until = all->spin_ns ? clock_ns() + all->spin_ns : 0;
+		} else if (until) {
+			sched_yield();
+		}
+	} while (all->served == f && sent < UMAD_TURN && (n || (until && clock_ns() < until)));
+	return sent;
+}
+
+static void set_awake(struct ufile *f, bool awake)
+{
+	atomic_store_explicit(&f->page->awake, awake, memory_order_relaxed);
+}
+
 static void on_socket(struct server *s, struct watch *w, uint32_t events)
 {
 	struct ufile *f = (struct ufile *)w;
+	struct umads *all = f->all;
+	uint32_t sent;
 
 	(void)events;
-	if (!usend_turn(f))
+	all->served = f;
+	set_awake(f, true);
+	sent = linger(f);
+	if (all->served != f)
+		return;
+	all->served = NULL;
+	set_awake(f, false);
+	if (!usend_turn(f, UMAD_TURN - sent))
 		ufile_end(f);
 	s->deliver(s);
 }
@@ -144,6 +183,8 @@ void ufile_end(struct ufile *f)
 {
 	f->facts.gone = true;
 	show_state(f);
+	if (f->all->served == f)
+		f->all->served = NULL;
 	for (uint32_t id = 0; id < UMAD_AGENTS; id++)
 		(void)ufile_unregister(f, id);
 	while (f->lanes)
@@ -196,7 +237,7 @@ static bool end_closed(const struct ufile *asking)
 
 	for (f = all->files; f; f = next) {
 		next = f->next;
-		if (f == asking || !server_hung_up(&f->sock) || usend_turn(f))
+		if (f == asking || !server_hung_up(&f->sock) || usend_turn(f, UMAD_TURN))
 			continue;
 		ufile_end(f);
 		any = true;

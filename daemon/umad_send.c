@@ -196,8 +196,7 @@ uint32_t usend_lane(struct ulane *l, uint32_t n)
 	return n;
 }
 
-/* At most n of all lanes together; how many it sent. */
-static uint32_t send_lanes(struct ufile *f, uint32_t n)
+uint32_t usend_some(struct ufile *f, uint32_t n)
 {
 	uint32_t sent = 0;
 
@@ -248,9 +247,9 @@ static void send_rest(struct ufile *f)
 		(void)usend_lane(l, 1u << UMAD_SEND_LOG_SIZE);
 }
 
-bool usend_turn(struct ufile *f)
+bool usend_turn(struct ufile *f, uint32_t n)
 {
-	uint32_t left = UMAD_TURN - send_lanes(f, UMAD_TURN);
+	uint32_t left = n - usend_some(f, n);
 
 	if (!left) {
 		rotate(f);
@@ -262,7 +261,7 @@ bool usend_turn(struct ufile *f)
 	}
 	for (struct ulane *l = f->lanes; l; l = l->next)
 		bell_silence(&l->mem->bell);
-	set_eager(f, send_lanes(f, left) == left);
+	set_eager(f, usend_some(f, left) == left);
 	urecv_refill(f);
 	return true;
 }

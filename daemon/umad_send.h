@@ -9,11 +9,14 @@ enum { UMAD_TURN = 64 }; /* MADs of a file that are sent before others have thei
 /* Sends at most n MADs of a lane; how many it did.  A ring that is RING_BROKEN breaks the file. */
 uint32_t usend_lane(struct ulane *l, uint32_t n);
 
+/* The same of all lanes of a file together. */
+uint32_t usend_some(struct ufile *f, uint32_t n);
+
 /*
- * The socket has something to say: sends what programs wrote, UMAD_TURN MADs at most; what is left
- * keeps the socket ready.  False: all who had the file have closed it.
+ * The socket has something to say: sends what programs wrote, n MADs at most; what is left keeps
+ * the socket ready.  False: all who had the file have closed it.
  */
-bool usend_turn(struct ufile *f);
+bool usend_turn(struct ufile *f, uint32_t n);
 
 /*
  * A message that is longer than a record, behind all that is in the lane; memory: sealed, with the

@@ -20,6 +20,7 @@ enum umad_page_state {
 struct umad_page {
 	_Atomic uint32_t state; /* enum umad_page_state */
 	_Atomic uint32_t held;  /* weftd keeps received MADs back: mad/ring.h */
+	_Atomic uint32_t awake; /* weftd is at this file: what was sent is answered in a moment */
 	_Alignas(CACHE_LINE) _Atomic uint64_t agent[UMAD_AGENTS]; /* umad_agent_word() */
 	_Alignas(CACHE_LINE) _Atomic uint64_t bell;               /* of the receive ring */
 	struct ring_ends recv;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "fabric/page.h"
 #include "mad/packet.h"
 #include "rdv/umad_line.h"
@@ -21,7 +22,9 @@
 enum {
 	ROOM_MS = 5000,   /* a write waits so long for room */
 	YIELDS = 10,      /* then a reader naps */
+	STILL_MS = 100,   /* a reader that does not read for so long is not waited for */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
+	SPIN_NS = 10 * NSEC_PER_USEC,
 };
 
 /* From enter() to leave() no thread is cancelled. */
@@ -340,6 +343,41 @@ static int wait_room(int fd, uint64_t until)
 	return poll(&pfd, 1, 1) > 0 ? -EIO : 0;
 }
 
+static uint64_t head_of(const struct part *p)
+{
+	return atomic_load_explicit(&p->page->recv.head, memory_order_relaxed);
+}
+
+/* Another thread of this process reads, and is so far behind that weftd keeps MADs back. */
+static bool is_ahead(const struct part *p)
+{
+	uint64_t reader = atomic_load_explicit(&p->reader, memory_order_relaxed);
+
+	return reader && reader != (uint64_t)pthread_self() &&
+	       atomic_load_explicit(&p->page->held, memory_order_relaxed);
+}
+
+/*
+ * Gives such a reader time.  What a program has sent and not read it keeps in tables of its own:
+ * opensm 1,000, and what comes then it takes for lost.  A reader that stands still is waited for
+ * once.
+ */
+static void let_read(struct part *p)
+{
+	uint64_t head = head_of(p), now;
+	unsigned still = 0;
+
+	while (still < STILL_MS && is_ahead(p) &&
+		atomic_load_explicit(&p->tired, memory_order_relaxed) != head + 1) {
+		(void)poll(NULL, 0, 1);
+		now = head_of(p);
+		still = now == head ? still + 1 : 0;
+		head = now;
+	}
+	if (still == STILL_MS)
+		atomic_store_explicit(&p->tired, head + 1, memory_order_relaxed);
+}
+
 ssize_t umad_file_write(int fd, const void *msg, size_t len)
 {
 	const uint64_t until = clock_ns() + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
@@ -353,6 +391,7 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 		ret = enter(fd, &cancel, &w.p);
 		if (ret)
 			return ret;
+		let_read(w.p);
 		ret = write_once(&w, &m);
 		leave(cancel, w.p);
 	} while (ret == -EAGAIN && !(ret = wait_room(fd, until)));
@@ -444,6 +483,8 @@ static ssize_t take(struct want *want, char *buf)
 
 	switch (ring_take(&ring, fits, want, &rec)) {
 	case RING_OK:
+		atomic_store_explicit(
+			&want->w->p->reader, (uint64_t)pthread_self(), memory_order_relaxed);
 		umad_copy_out(&rec, want->pkey, buf, want->copy);
 		if (rec.flags & UMAD_RECORD_LONG)
 			copy_long(want, &rec, buf);
@@ -525,10 +566,45 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	}
 }
 
+/*
+ * For a moment, while weftd is awake for this file: true if something comes.  Others of this CPU
+ * run meanwhile.
+ */
+static bool comes_soon(const struct way *w)
+{
+	uint64_t until;
+
+	if (!atomic_load_explicit(&w->p->page->awake, memory_order_relaxed))
+		return false;
+	until = clock_ns() + spin_limit_ns(SPIN_NS);
+	do {
+		sched_yield();
+		if (more((void *)w))
+			return true;
+	} while (atomic_load_explicit(&w->p->page->awake, memory_order_relaxed) &&
+		 clock_ns() < until);
+	return false;
+}
+
+ssize_t umad_file_take(int fd, void *buf, size_t len)
+{
+	struct way w = {.fd = fd};
+	ssize_t n = -EAGAIN;
+	int cancel;
+
+	pthread_testcancel();
+	if (enter(fd, &cancel, &w.p))
+		return -EAGAIN;
+	if (more(&w) || comes_soon(&w))
+		n = read_once(&w, buf, len);
+	leave(cancel, w.p);
+	return n >= 0 || n == -ENOSPC ? n : -EAGAIN;
+}
+
 /* ---- wait ---- */
 
-/* Is something to be read, or the device gone? */
-static int look(int fd)
+/* Is something to be read, or the device gone?  doubt: poll(2) said so, and maybe of the device. */
+static int look(int fd, bool doubt)
 {
 	struct way w = {.fd = fd};
 	int cancel, ret = enter(fd, &cancel, &w.p);
@@ -539,7 +615,8 @@ static int look(int fd)
 	ready = more(&w);
 	if (!ready) {
 		see_to_socket(&w);
-		probe(&w);
+		if (doubt)
+			probe(&w);
 		ready = part_state(w.p) & UMAD_PAGE_GONE;
 	}
 	leave(cancel, w.p);
@@ -563,7 +640,7 @@ int umad_file_wait(int fd, int timeout_ms)
 	int ret;
 
 	for (unsigned waits = 0;; waits++) {
-		ret = look(fd);
+		ret = look(fd, waits > 0);
 		if (ret)
 			return ret < 0 ? ret : 0;
 		settle(waits);

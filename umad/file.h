@@ -67,7 +67,7 @@ int umad_file_unregister(int fd, uint32_t id);
  * Sends a message of len bytes; the header names agent, address, timeout and retries.  Returns len.
  * -EINVAL: too short, too long without RMPP, a TID in flight already, or no such id; -EIO also: no
  * agent in that slot; -EFAULT; -ENOBUFS: too much waits for its answer.  Never -EAGAIN: waits for
- * weftd to take it, up to 5 s (-EIO).
+ * weftd to take it, up to 5 s (-EIO), and while another thread of the process is reading a backlog.
  */
 ssize_t umad_file_write(int fd, const void *msg, size_t len);
 
@@ -78,6 +78,13 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len);
  * header and first segment are in buf, the header has the length.  Both leave the message.
  */
 ssize_t umad_file_read(int fd, void *buf, size_t len);
+
+/*
+ * Receives a message that is there, or comes within the few us in which weftd may be about to
+ * answer: its length, or -ENOSPC as of umad_file_read().  -EAGAIN: everything else, which
+ * umad_file_wait() and umad_file_read() then say.
+ */
+ssize_t umad_file_take(int fd, void *buf, size_t len);
 
 /*
  * Waits until there is something to be read, or the device is gone, which read then says: 0.

@@ -164,13 +164,15 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		errno = EINVAL;
 		return -EINVAL;
 	}
-	rc = timeout_ms ? wait_readable(portid, timeout_ms) : 0;
+	n = timeout_ms ? umad_file_take(portid, umad, umad_size() + *length) : -EAGAIN;
+	rc = timeout_ms && n == -EAGAIN ? wait_readable(portid, timeout_ms) : 0;
 	if (rc) {
 		if (rc == -ETIMEDOUT)
 			errno = ETIMEDOUT;
 		return rc;
 	}
-	n = umad_file_read(portid, umad, umad_size() + *length);
+	if (n == -EAGAIN)
+		n = umad_file_read(portid, umad, umad_size() + *length);
 	if (n < 0)
 		return refuse_recv(mad, length, (int)-n);
 	*length = n > (ssize_t)umad_size() ? (int)(n - umad_size()) : 0;

@@ -16,12 +16,9 @@
 #include "rdv/file_name.h"
 #include "rdv/paths.h"
 #include "rdv/umad_line.h"
+#include "umad/shared.h"
 
-enum {
-	BUCKETS = 256,
-	SEALS = F_SEAL_SHRINK | F_SEAL_GROW,
-	PAGE_BYTES = 4096,
-};
+enum { BUCKETS = 256 };
 
 static struct part *parts[BUCKETS]; /* by file */
 static struct lock lock;            /* of them, their lists and users */
@@ -53,24 +50,7 @@ static void enlist(struct part *p)
 
 /* ---- memory ---- */
 
-static size_t fabric_size(void)
-{
-	return (sizeof(struct fabric_page) + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
-}
-
-/* Memory that can shrink under us would be our death. */
-static int map(int fd, size_t size, int prot, void **base)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
-		(size_t)st.st_size < size)
-		return -EPROTO;
-	*base = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
-	return *base == MAP_FAILED ? -errno : 0;
-}
-
+/* Under the lock: of node pages there is one mapping for all. */
 static void unmap(struct part *p)
 {
 	if (p->page)
@@ -78,26 +58,24 @@ static void unmap(struct part *p)
 	if (p->lane)
 		munmap(p->lane, sizeof *p->lane);
 	if (p->fabric)
-		munmap((void *)p->fabric, fabric_size());
+		shared_drop_node_page(p->fabric);
 	free(p);
 }
 
 /* fds: page, lane, fabric page. */
 static int map_all(struct part *p, const int *fds)
 {
-	void *page = NULL, *lane = NULL, *fabric = NULL;
-	int ret = map(fds[0], sizeof *p->page, PROT_READ | PROT_WRITE, &page);
+	void *page = NULL, *lane = NULL;
+	int ret = shared_map(fds[0], sizeof *p->page, PROT_READ | PROT_WRITE, &page);
 
 	if (!ret)
 		p->page = page;
 	if (!ret)
-		ret = map(fds[1], sizeof *p->lane, PROT_READ | PROT_WRITE, &lane);
+		ret = shared_map(fds[1], sizeof *p->lane, PROT_READ | PROT_WRITE, &lane);
 	if (!ret)
 		p->lane = lane;
 	if (!ret)
-		ret = map(fds[2], fabric_size(), PROT_READ, &fabric);
-	if (!ret)
-		p->fabric = fabric;
+		ret = shared_node_page(fds[2], &p->fabric);
 	return ret;
 }
 
@@ -111,13 +89,15 @@ static int make(const struct proto_umad_opened *reply, const int *fds, struct pa
 	p->file = reply->file;
 	p->number = reply->lane;
 	p->port = reply->port;
+	lock_take(&lock);
 	ret = map_all(p, fds);
 	if (!ret && !fabric_port(p->fabric, p->port))
 		ret = -EPROTO;
-	if (ret) {
+	if (ret)
 		unmap(p);
+	lock_drop(&lock);
+	if (ret)
 		return ret;
-	}
 	p->bell.bell = &p->lane->bell;
 	*out = p;
 	return 0;
@@ -335,7 +315,7 @@ void part_put(struct part *p)
 
 	lock_take(&lock);
 	last = !--p->users && p->dropped;
-	lock_drop(&lock);
 	if (last)
 		unmap(p);
+	lock_drop(&lock);
 }

@@ -18,7 +18,9 @@ struct part {
 	struct umad_page *page;
 	struct umad_lane *lane;
 	const struct fabric_page *fabric;
-	_Atomic bool dead; /* weftd has died */
+	_Atomic bool dead;       /* weftd has died */
+	_Atomic uint64_t reader; /* the thread of this process that read last; 0: none did */
+	_Atomic uint64_t tired;  /* head of the receive ring + 1 when a writer waited in vain */
 	struct lock writing;
 	uint64_t tail; /* of the send ring; under writing, as is the next */
 	struct bell_producer bell;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/field.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -85,6 +86,56 @@ static uint64_t get_bits(const uint8_t *msg, unsigned bit, unsigned bits)
 	return value;
 }
 
+/* Most fields are whole numbers at whole bytes: for them a loop over bits would cost the most. */
+static void put(uint8_t *msg, unsigned bit, unsigned bits, uint64_t value)
+{
+	uint8_t *p = msg + bit / 8;
+	uint16_t be16 = htobe16(value);
+	uint32_t be32 = htobe32(value);
+	uint64_t be64 = htobe64(value);
+
+	switch (bit % 8 ? 0 : bits) {
+	case 8:
+		*p = value;
+		break;
+	case 16:
+		memcpy(p, &be16, sizeof be16);
+		break;
+	case 32:
+		memcpy(p, &be32, sizeof be32);
+		break;
+	case 64:
+		memcpy(p, &be64, sizeof be64);
+		break;
+	default:
+		put_bits(msg, bit, bits, value);
+	}
+}
+
+static uint64_t get(const uint8_t *msg, unsigned bit, unsigned bits)
+{
+	const uint8_t *p = msg + bit / 8;
+	uint16_t be16;
+	uint32_t be32;
+	uint64_t be64;
+
+	switch (bit % 8 ? 0 : bits) {
+	case 8:
+		return *p;
+	case 16:
+		memcpy(&be16, p, sizeof be16);
+		return be16toh(be16);
+	case 32:
+		memcpy(&be32, p, sizeof be32);
+		return be32toh(be32);
+	case 64:
+		memcpy(&be64, p, sizeof be64);
+		return be64toh(be64);
+	default:
+		return get_bits(msg, bit, bits);
+	}
+}
+
 void wire_pack(const struct wire_format *f, const void *in, uint8_t *msg)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -93,7 +144,7 @@ void wire_pack(const struct wire_format *f, const void *in, uint8_t *msg)
 		if (is_bytes(x))
 			memcpy(msg + x->bit / 8, (const uint8_t *)in + x->off, x->size);
 		else
-			put_bits(msg, x->bit, x->bits, load(x, in));
+			put(msg, x->bit, x->bits, load(x, in));
 	}
 }
 
@@ -105,7 +156,7 @@ void wire_unpack(const struct wire_format *f, const uint8_t *msg, void *out)
 		if (is_bytes(x))
 			memcpy((uint8_t *)out + x->off, msg + x->bit / 8, x->size);
 		else
-			store(x, get_bits(msg, x->bit, x->bits), out);
+			store(x, get(msg, x->bit, x->bits), out);
 	}
 }
 

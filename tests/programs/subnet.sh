@@ -95,7 +95,7 @@ ok 'opensm -Q: SUBNET UP' up qos
 same 'opensm -Q: errors' '' "$(errors qos)"
 
 # ---- two subnet managers ----
-printf 'sminfo_polling_timeout 100\npolling_retry_number 2\nperfmgr TRUE\n' >"$T/opensm.conf"
+printf 'sminfo_polling_timeout 100\npolling_retry_number 2\nperfmgr TRUE\nforce_log_flush TRUE\n' >"$T/opensm.conf"
 "$WEFT" run -F lab --node H0 -- opensm -F "$T/opensm.conf" -p 5 -f "$T/master" >/dev/null 2>&1 &
 SM=$!
 until_ok 'opensm: SUBNET UP' up master
@@ -208,6 +208,18 @@ until_ok 'ibping answers' on ibping -c 1 3
 kill $SERVER
 
 # ---- links and subnet managers that go ----
+# How many LIDs the first leaf sends out of a port; 5 and 6 lead to the two spines.
+by_port() { "$WEFT" run -F lab --node H1 -- ibroute 17 | grep -c "^0x[0-9a-f]* $1 "; }
+by_some() { [ "$(by_port "$1")" -gt 0 ]; }
+by_none() { by_some "$2" && [ "$(by_port "$1")" = 0 ]; }
+ok 'a link between switches carries routes' by_some 005
+rc 'it goes' 0 "$WEFT" topo -F lab --do 'Unlink "S0"[5]'
+until_ok 'the master gets the trap' grep -q 'num:128 (Link state change)' "$T/master"
+until_ok 'and routes around it' by_none 005 006
+says '22 valid lids dumped' 'ibroute 17'
+says 'lid 9-9 "H8"' 'ibtracert 1 9'
+rc 'it comes back' 0 "$WEFT" topo -F lab --do 'ReLink "S0"[5]'
+until_ok 'and carries routes again' by_some 005
 rc 'a link goes' 0 "$WEFT" topo -F lab --do 'Unlink "H9"[1]'
 until_ok 'and the master has seen it' sh -c \
 	"'$WEFT' run -F lab --node H1 -- saquery NR | grep -c 'NodeRecord dump' | grep -q '^21$'"

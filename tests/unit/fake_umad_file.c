@@ -72,6 +72,12 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	return fake.read_rc ? fake.read_rc : (ssize_t)n;
 }
 
+ssize_t umad_file_take(int fd, void *buf, size_t len)
+{
+	(void)fd, (void)buf, (void)len;
+	return -EAGAIN;
+}
+
 int umad_file_wait(int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fake.wait_fd, .events = POLLIN};

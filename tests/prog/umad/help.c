@@ -221,11 +221,16 @@ static bool has_gone(void *arg)
 	return rdv_ping(NULL, &pid) < 0;
 }
 
-void kill_weftd(void)
+pid_t find_weftd(void)
 {
 	int32_t pid;
 
 	T_OK(rdv_ping(NULL, &pid));
-	T_SYS(kill(pid, SIGKILL));
+	return pid;
+}
+
+void kill_weftd(void)
+{
+	T_SYS(kill(find_weftd(), SIGKILL));
 	T_CHECK(t_until(has_gone, NULL, LONG_MS));
 }

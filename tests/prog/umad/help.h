@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "mad/umad_abi.h"
 #include "tests/lib/t.h"
@@ -63,6 +64,9 @@ void await_status(const char *name, int64_t n);
 /* Waits until so many issm files are open, those that wait included. */
 void await_issm(int64_t n);
 
+/* Its process. */
+pid_t find_weftd(void);
+
 /* Ends weftd by SIGKILL and waits until it is gone. */
 void kill_weftd(void);
 
@@ -73,4 +77,4 @@ struct test_case {
 };
 
 extern const struct test_case rule_cases[], traffic_cases[], hand_on_cases[], loss_cases[],
-	message_cases[], issm_cases[];
+	message_cases[], issm_cases[], memory_cases[], pace_cases[];
