@@ -170,7 +170,7 @@ int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, siz
 	return take_text(&in, *len, text);
 }
 
-int rdv_topology_do(const char *fabric, const char *line, int *error, char **text)
+int rdv_topology_do(const char *fabric, const char *line, struct proto_topo_done *done, char **text)
 {
 	struct proto_out msg = proto_call(OP_TOPO_DO, NULL);
 	struct proto_in in;
@@ -183,6 +183,6 @@ int rdv_topology_do(const char *fabric, const char *line, int *error, char **tex
 	ret = ask(fabric, &msg, &in);
 	if (ret)
 		return ret;
-	*error = in.payload.topo_done.error;
-	return take_text(&in, in.payload.topo_done.size, text);
+	*done = in.payload.topo_done;
+	return take_text(&in, done->size, text);
 }

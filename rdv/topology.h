@@ -36,7 +36,8 @@ int rdv_find_node(const char *fabric, const char *name, struct proto_node_found 
 int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, size_t *len);
 
 /*
- * Carries out a console command.  *text, the caller's, is what it printed; or, if *error is not 0,
- * why it was not carried out.  -EMSGSIZE: the line is too long.
+ * Carries out a console command.  *text, the caller's, is what it printed; or, if done->error is
+ * below 0, why it was not carried out.  -EMSGSIZE: the line is too long.
  */
-int rdv_topology_do(const char *fabric, const char *line, int *error, char **text);
+int rdv_topology_do(
+	const char *fabric, const char *line, struct proto_topo_done *done, char **text);

@@ -138,6 +138,32 @@ same 'in one line' 1 "$(wc -l <"$T/err")"
 rc 'one with a file' 2 "$WEFT" topo --do 'Start' "$T/net"
 rc 'in a fabric without topology' 1 "$WEFT" topo -F none --do Start
 
+rc 'it waits' 0 "$WEFT" topo -F lab --do 'Wait 1'
+rc 'how much is logged' 0 "$WEFT" topo -F lab --do 'Verbose'
+same 'is said' 'verbose level 1: weftd logs up to warn' "$(cat "$T/out")"
+rc 'and set' 0 "$WEFT" topo -F lab --do 'Verbose 9' --do Verbose --do 'Verbose 1'
+same 'as far as there are levels' 'verbose level 3: weftd logs up to debug' "$(cat "$T/out")"
+rc 'nobody is attached' 0 "$WEFT" topo -F lab --do Attached
+same 'as it says' '' "$(cat "$T/out")"
+rc 'who is not there is not cut off' 1 "$WEFT" topo -F lab --do 'X 1'
+same 'in one line' 'weft: no process 1 has a umad file; Attached lists those that have' "$(err)"
+"$WEFT" run -F lab --node b -- cat /dev/infiniband/umad0 2>"$T/cut" &
+CLIENT=$!
+attached() { "$WEFT" topo -F lab --do Attached | grep -q "^Client [0-9]*: connected at \"b\"\[1\], lid 3, 0 agents\$"; }
+until_ok 'a client' attached
+rc 'is cut off' 0 "$WEFT" topo -F lab --do "X $("$WEFT" topo -F lab --do Attached | sed 's/Client \([0-9]*\):.*/\1/')"
+ok 'and gone' sh -c "! '$WEFT' topo -F lab --do Attached | grep Client"
+wait $CLIENT
+ok 'its file is as if the device were' grep -q 'Input/output error' "$T/cut"
+for command in 'Quit' 'X 1'; do
+	printf 'Hca 1 "a"\n\ndo %s\n' "$command" >"$T/bad_do"
+	rc "do $command in a netlist" 1 "$WEFT" up -F two2 "$T/bad_do"
+	ok 'is refused' grep -q "do $command: there is no such command here" "$T/err"
+done
+printf 'Hca 1 "a"\n\ndo Verbose 1\ndo Wait 60\n' >"$T/do"
+rc 'do Wait in a netlist delays nothing' 0 timeout 30 "$WEFT" up -F two2 "$T/do"
+rc 'and stays out of the way' 0 "$WEFT" down -F two2
+
 # ---- weftd is killed ----
 kill -9 "$PID"
 rc 'one that is started anew' 0 "$WEFT" topo -F lab
@@ -153,4 +179,8 @@ until_ok "it ends" test ! -S "$R/lab.sock"
 rc 'after its good end' 0 "$WEFT" topo -F lab
 ok 'all is as before' cmp "$T/out" "$T/before"
 rc 'the other fabric lives' 0 "$WEFT" topo -F two
+rm "$R/two.topo" # as good as a full disk
+rc 'what cannot be kept' 1 "$WEFT" topo -F two --do 'Unlink "H0"[1]'
+ok 'is said' grep -q "'Unlink \"H0\"\[1\]' was done, but cannot be kept.*: No such file" "$T/err"
+same 'and done' 2 "$("$WEFT" topo -F two --json | grep -c '"link": true')"
 finish
