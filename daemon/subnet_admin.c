@@ -190,6 +190,51 @@ int subnet_admin_topo(struct server *s, struct session *c, struct proto_in *in, 
 	return give(text, size, r);
 }
 
+/* ---- weft status ---- */
+
+/* Ports that have a link, and those of them that are ACTIVE. */
+static void count_ports(const struct tables *t, json_int_t *linked, json_int_t *active)
+{
+	*linked = *active = 0;
+	for (uint32_t i = 1; i < t->head->n_ports; i++) {
+		if (!tables_load(&t->ports[i].peer))
+			continue;
+		++*linked;
+		*active += tables_load(&t->ports[i].state) == PORT_ACTIVE;
+	}
+}
+
+json_t *subnet_admin_status(const struct subnet_service *net)
+{
+	const struct tables *t = subnet_tables(net->subnet);
+	json_int_t of[TABLES_ROUTER + 1] = {0}, linked, active, used = 0;
+	json_t *o = json_object();
+
+	for (uint32_t n = 0; n < t->head->n_nodes; n++) {
+		of[t->nodes[n].kind]++;
+		used += net->nodes[n] != NULL;
+	}
+	count_ports(t, &linked, &active);
+	json_object_set_new(o, "sm", json_string(sm_state_name(net->sm)));
+	json_object_set_new(o, "adapters", json_integer(of[TABLES_CA]));
+	json_object_set_new(o, "switches", json_integer(of[TABLES_SWITCH]));
+	json_object_set_new(o, "routers", json_integer(of[TABLES_ROUTER]));
+	json_object_set_new(o, "nodes_in_use", json_integer(used));
+	json_object_set_new(o, "links", json_integer(linked / 2));
+	json_object_set_new(o, "ports_not_active", json_integer(linked - active));
+	return o;
+}
+
+json_t *subnet_admin_drops(const struct subnet_service *net)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < SUBNET_DROP_COUNT; i++)
+		json_object_set_new(o, subnet_drop_name(i),
+			json_integer((json_int_t)subnet_drops(net->subnet, i)));
+	return o;
+}
+
 /* ---- what the console asks of weftd: how much is logged ---- */
 
 static const struct {

@@ -3,6 +3,8 @@
  * console asks of weftd: clients, log, end. */
 #pragma once
 
+#include <jansson.h>
+
 #include "daemon/session.h"
 #include "daemon/subnet_service.h"
 
@@ -10,6 +12,10 @@
 int subnet_admin_node(struct server *s, struct session *c, struct proto_in *in, struct reply *r);
 int subnet_admin_topo(struct server *s, struct session *c, struct proto_in *in, struct reply *r);
 int subnet_admin_do(struct server *s, struct session *c, struct proto_in *in, struct reply *r);
+
+/* For weft status: nodes, links, the built-in subnet manager; and drops.  The caller's. */
+json_t *subnet_admin_status(const struct subnet_service *net);
+json_t *subnet_admin_drops(const struct subnet_service *net);
 
 /*
  * The console of net carries such commands out from now on; in a netlist only those that need

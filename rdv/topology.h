@@ -18,7 +18,8 @@
  * Starts a fabric with the topology of a netlist; no_sm: without the bring-up subnet manager.  The
  * text stays as NAME.topo in the runtime directory until rdv_shutdown(), or rdv_forget_topology()
  * where weftd does not run any more.  *pid as in rdv_ping().
- * -EEXIST: a weftd serves that fabric already (not logged).
+ * Neither logged: -EEXIST: a weftd serves that fabric already; -EBUSY: somebody else is just
+ * starting it with a topology.
  */
 int rdv_start_topology(
 	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid);

@@ -67,6 +67,19 @@ rc 'an empty topology' 1 "$WEFT" topo -F two
 ok 'is not taken for another error' grep -q 'two.topo: Invalid argument' "$T/err"
 rc 'down' 0 "$WEFT" down -F two
 
+# ---- two at a time: one starts it, with its own topology; the other says that ----
+for round in 1 2 3; do
+	"$WEFT" up -F two ib:2 >/dev/null 2>"$T/err2" &
+	"$WEFT" up -F two ib:3 >/dev/null 2>"$T/err3"
+	THREE=$?
+	wait $!
+	same 'one of two starts it' 1 $(($? + THREE))
+	same 'with its own topology' $((THREE ? 2 : 3)) "$("$WEFT" topo -F two | grep -c adapter.*ACTIVE)"
+	ok 'the other says why not' grep -q "another 'weft up' is just starting\|serves fabric 'two' already" \
+		"$T/err$((THREE ? 3 : 2))"
+	rc 'down' 0 "$WEFT" down -F two
+done
+
 # ---- nodes ----
 rc 'a fabric' 0 "$WEFT" up -F lab "$T/net"
 PID=$(pid_of)
@@ -124,6 +137,22 @@ sed -i 's/, LID 3,/, LID 0,/' "$T/out"
 same 'what it prints else' "$(printf '%s\n' 'QP 0 of class 0x0a: EINVAL' 'QP 0 of class 1: 0' \
 	'methods of a closed file: 1' 'without GRH: 320' 'TID 00001005' 'TID 00001009, 0000100a')" \
 	"$(diff "$(dirname "$0")/umad_raw.expected" "$T/out" | sed -n 's/^> //p')"
+
+# ---- status ----
+mkfifo "$T/hold"
+until_ok 'the subnet manager is at work' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm works,'"
+rc 'its status' 0 "$WEFT" status -F lab
+same 'has the subnet' 'subnet sm works, adapters 2, switches 1, nodes_in_use 3, links 3' \
+	"$(sed -n 's/^subnet  */subnet /p' "$T/out")"
+ok 'and what was dropped' grep -q '^subnet_drops ' "$T/out"
+"$WEFT" run -F lab --node b -- sh -c 'exec 3</dev/infiniband/issm0; : >"$0"; read -r line' "$T/is_sm" <"$T/hold" &
+exec 4>"$T/hold"
+until_ok 'somebody is the subnet manager' test -e "$T/is_sm"
+ok 'and it gives way' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm gives way,'"
+exec 4>&-
+until_ok 'it comes back' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm works,'"
+rc 'status of a fabric without' 0 "$WEFT" status -F two --json
+same 'sm=off' '"off"' "$(sed -n 's/^ *"sm": \(.*\),$/\1/p' "$T/out")"
 
 # ---- commands ----
 rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'
