@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/common/dirs.h"
 #include "cli/common/fabric.h"
@@ -65,19 +66,34 @@ int topo_live_load(const char *fabric, struct netlist *n, json_t **live)
 
 /* ---- commands ---- */
 
+/* What comes after it finds the changed fabric; one that is started anew does not. */
+static int not_kept(const char *fabric, const char *line, int error)
+{
+	return cli_fail("'%s' was done, but cannot be kept in the topology of fabric '%s': %s; a "
+			"weftd that is started anew does not know of it",
+		line, cli_fabric_name(fabric), strerror(error));
+}
+
 static int do_one(const char *fabric, const char *line)
 {
+	struct proto_topo_done done;
 	char *text;
-	int error;
-	int rc = rdv_topology_do(fabric, line, &error, &text);
+	int rc = rdv_topology_do(fabric, line, &done, &text);
 
 	if (rc)
 		return failed(fabric, rc);
-	if (error)
+	if (done.error < 0)
 		rc = cli_fail("%s", text);
 	else
 		fputs(text, stdout);
 	free(text);
+	if (done.error > 0)
+		rc = not_kept(fabric, line, done.error);
+	if (done.wait_s) {
+		fflush(stdout);
+		for (unsigned left = done.wait_s; left;)
+			left = sleep(left);
+	}
 	return rc;
 }
 

@@ -99,6 +99,9 @@ static int start_topology(const struct up_options *o, int32_t *pid)
 	if (rc == -EEXIST)
 		return cli_fail("weftd serves fabric '%s' already; 'weft down -F %s' ends it",
 			cli_fabric_name(o->fabric), cli_fabric_name(o->fabric));
+	if (rc == -EBUSY)
+		return cli_fail("another 'weft up' is just starting fabric '%s'",
+			cli_fabric_name(o->fabric));
 	return rc ? EXIT_FAILED : 0;
 }
 

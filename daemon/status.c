@@ -17,6 +17,7 @@
 #include "daemon/issm.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
+#include "daemon/subnet_admin.h"
 #include "daemon/umad.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
@@ -274,6 +275,10 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));
+	if (s->subnet) {
+		json_object_set_new(o, "subnet", subnet_admin_status(s->subnet));
+		json_object_set_new(o, "subnet_drops", subnet_admin_drops(s->subnet));
+	}
 	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }

@@ -13,7 +13,10 @@
 #include "daemon/node_ports.h"
 #include "daemon/status.h"
 #include "daemon/subnet_files.h"
+#include "daemon/umad_file.h"
+#include "fabric/page.h"
 #include "sm/attr.h"
+#include "subnet/console_say.h"
 #include "topo/print.h"
 
 int subnet_admin_node(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
@@ -187,9 +190,176 @@ int subnet_admin_topo(struct server *s, struct session *c, struct proto_in *in, 
 	return give(text, size, r);
 }
 
+/* ---- weft status ---- */
+
+/* Ports that have a link, and those of them that are ACTIVE. */
+static void count_ports(const struct tables *t, json_int_t *linked, json_int_t *active)
+{
+	*linked = *active = 0;
+	for (uint32_t i = 1; i < t->head->n_ports; i++) {
+		if (!tables_load(&t->ports[i].peer))
+			continue;
+		++*linked;
+		*active += tables_load(&t->ports[i].state) == PORT_ACTIVE;
+	}
+}
+
+json_t *subnet_admin_status(const struct subnet_service *net)
+{
+	const struct tables *t = subnet_tables(net->subnet);
+	json_int_t of[TABLES_ROUTER + 1] = {0}, linked, active, used = 0;
+	json_t *o = json_object();
+
+	for (uint32_t n = 0; n < t->head->n_nodes; n++) {
+		of[t->nodes[n].kind]++;
+		used += net->nodes[n] != NULL;
+	}
+	count_ports(t, &linked, &active);
+	json_object_set_new(o, "sm", json_string(sm_state_name(net->sm)));
+	json_object_set_new(o, "adapters", json_integer(of[TABLES_CA]));
+	json_object_set_new(o, "switches", json_integer(of[TABLES_SWITCH]));
+	json_object_set_new(o, "routers", json_integer(of[TABLES_ROUTER]));
+	json_object_set_new(o, "nodes_in_use", json_integer(used));
+	json_object_set_new(o, "links", json_integer(linked / 2));
+	json_object_set_new(o, "ports_not_active", json_integer(linked - active));
+	return o;
+}
+
+json_t *subnet_admin_drops(const struct subnet_service *net)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < SUBNET_DROP_COUNT; i++)
+		json_object_set_new(o, subnet_drop_name(i),
+			json_integer((json_int_t)subnet_drops(net->subnet, i)));
+	return o;
+}
+
+/* ---- what the console asks of weftd: how much is logged ---- */
+
+static const struct {
+	enum log_level level;
+	const char *name;
+} verbose[] = {{LOG_LVL_ERROR, "error"}, {LOG_LVL_WARN, "warn"}, {LOG_LVL_INFO, "info"},
+	{LOG_LVL_DEBUG, "debug"}};
+
+enum { VERBOSE_MOST = sizeof verbose / sizeof *verbose - 1 };
+
+static int set_verbose(void *arg, uint64_t n)
+{
+	struct subnet_service *net = arg;
+	unsigned now = 0;
+
+	if (n != UINT64_MAX) {
+		log_set_level(verbose[n < VERBOSE_MOST ? n : VERBOSE_MOST].level);
+		return 0;
+	}
+	while (now < VERBOSE_MOST && log_enabled(verbose[now + 1].level))
+		now++;
+	console_print(
+		&net->console, "verbose level %u: weftd logs up to %s\n", now, verbose[now].name);
+	return 0;
+}
+
+/* ---- time ---- */
+
+/* weftd waits for nobody: who gives the commands does. */
+static int wait_seconds(void *arg, uint64_t n)
+{
+	((struct subnet_service *)arg)->wait_s = (uint32_t)n;
+	return 0;
+}
+
+/* ---- clients ---- */
+
+/* The process that opened a umad file, or the last of those that have it; 0: not known. */
+static pid_t client_of(const struct ufile *f)
+{
+	return f->lanes && f->lanes->session ? f->lanes->session->pid : 0;
+}
+
+static bool has(const struct ufile *f, pid_t pid)
+{
+	for (const struct ulane *l = f->lanes; l; l = l->next)
+		if (l->session && l->session->pid == pid)
+			return true;
+	return false;
+}
+
+static unsigned agents(const struct ufile *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < UMAD_AGENTS; i++)
+		n += f->slot[i] != NULL;
+	return n;
+}
+
+static int list_clients(void *arg, uint64_t n)
+{
+	struct subnet_service *net = arg;
+
+	(void)n;
+	for (const struct ufile *f = net->server->umads->files; f; f = f->next) {
+		const struct fabric_port *p = fabric_port(f->node->page, f->port_number);
+
+		console_print(&net->console,
+			"Client %d: connected at \"%s\"[%" PRIu32 "], lid %u, %u agents\n",
+			(int)client_of(f), console_id(&net->console, f->node->number),
+			f->port_number, p ? (unsigned)p->lid : 0, agents(f));
+	}
+	return 0;
+}
+
+/* Its files go as if the device had been removed. */
+static int cut_off(void *arg, uint64_t pid)
+{
+	struct subnet_service *net = arg;
+	struct ufile *next;
+	bool any = false;
+
+	for (struct ufile *f = net->server->umads->files; f; f = next) {
+		next = f->next;
+		if (!pid || !has(f, (pid_t)pid))
+			continue;
+		ufile_end(f);
+		any = true;
+	}
+	if (any)
+		return 0;
+	return console_fail(&net->console, -ESRCH,
+		"no process %" PRIu64 " has a umad file; Attached lists those that have", pid);
+}
+
+/* ---- its end ---- */
+
+static int quit(void *arg, uint64_t n)
+{
+	struct subnet_service *net = arg;
+
+	(void)n;
+	net->server->stop = true;
+	subnet_files_forget(&net->server->paths);
+	return 0;
+}
+
+void subnet_admin_hooks(struct subnet_service *net, bool in_netlist)
+{
+	net->console.hooks.own[CONSOLE_VERBOSE] = set_verbose;
+	net->console.hooks.own[CONSOLE_WAIT] = wait_seconds;
+	if (in_netlist)
+		return;
+	net->console.hooks.own[CONSOLE_ATTACHED] = list_clients;
+	net->console.hooks.own[CONSOLE_X] = cut_off;
+	net->console.hooks.own[CONSOLE_QUIT] = quit;
+}
+
 /* ---- commands ---- */
 
-/* Carries out a line; what it changes is kept for the next weftd. */
+/*
+ * Carries out a line; what it changes is kept for the next weftd.  0; -errno: it was refused; above
+ * 0: it was done, and that errno says why it was not kept.
+ */
 static int carry_out(struct subnet_service *net, const char *line, size_t len)
 {
 	char kept[CONSOLE_LINE];
@@ -202,7 +372,7 @@ static int carry_out(struct subnet_service *net, const char *line, size_t len)
 	if (ret)
 		log_line(LOG_LVL_WARN, "cannot keep \"%s\" in %s/%s.topo: %s", kept,
 			net->server->paths.dir, net->server->paths.name, strerror(-ret));
-	return 0;
+	return -ret;
 }
 
 int subnet_admin_do(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
@@ -215,16 +385,16 @@ int subnet_admin_do(struct server *s, struct session *c, struct proto_in *in, st
 	(void)c;
 	if (!net)
 		return -EOPNOTSUPP;
+	net->wait_s = 0;
 	ret = carry_out(net, (const char *)in->payload.bytes, in->len);
-	text = ret ? strdup(net->console.error) : net->print;
-	if (ret)
+	if (ret < 0)
 		free(net->print);
-	else if (!text)
-		text = strdup("");
-	size = ret && text ? strlen(text) : ret ? 0 : net->n_print;
+	text = ret < 0 ? strdup(net->console.error) : net->print ? net->print : strdup("");
+	size = text ? strlen(text) : 0; /* the console prints no NUL */
 	net->print = NULL;
 	net->n_print = 0;
-	r->payload.topo_done = (struct proto_topo_done){.error = ret, .size = size};
+	r->payload.topo_done =
+		(struct proto_topo_done){.error = ret, .wait_s = net->wait_s, .size = size};
 	s->deliver(s);
 	return give(text, size, r);
 }

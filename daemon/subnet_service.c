@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/node_ports.h"
+#include "daemon/subnet_admin.h"
 #include "daemon/subnet_files.h"
 
 enum {
@@ -152,22 +153,11 @@ static void print(void *arg, const char *text, size_t len)
 	more[net->n_print] = '\0';
 }
 
-static int quit(void *arg, uint64_t n)
-{
-	struct subnet_service *net = arg;
-
-	(void)n;
-	net->server->stop = true;
-	subnet_files_forget(&net->server->paths);
-	return 0;
-}
-
 static void make_console(struct subnet_service *net)
 {
 	net->console.subnet = net->subnet;
 	net->console.topo = &net->net.topo;
 	net->console.hooks.print = print;
-	net->console.hooks.own[CONSOLE_QUIT] = quit;
 	net->console.hooks.arg = net;
 }
 
@@ -204,9 +194,11 @@ static int make(struct subnet_service *net, char *why, size_t size)
 	if (ret)
 		return ret;
 	make_console(net);
+	subnet_admin_hooks(net, true);
 	ret = replay(net, why, size);
 	if (ret)
 		return ret;
+	subnet_admin_hooks(net, false);
 	subnet_files_get_lids(&net->server->paths, net->lids);
 	return sm_create(&net->sm, net->subnet, net->lids, &sm_ops, net->sm_off);
 }

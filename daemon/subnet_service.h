@@ -39,6 +39,7 @@ struct subnet_service {
 	uint64_t show_at;     /* when the next time may be */
 	char *print;          /* what the console prints now */
 	size_t n_print;
+	uint32_t wait_s; /* its last command said Wait */
 };
 
 /*

@@ -92,11 +92,14 @@ static int do_open(struct server *s, struct session *c, struct proto_in *in, str
 static int do_join(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	struct ufile *f = NULL;
-	struct stat st;
+	struct stat st, ours;
 
 	if (!fstat(in->fds[0], &st) && S_ISSOCK(st.st_mode))
 		f = ufile_find(s->umads, st.st_ino);
-	return f ? give_lane(f, c, r) : -EBADF;
+	/* A socket's name in a file system is one, too, with an inode of that. */
+	if (!f || fstat(f->sock.fd, &ours) || st.st_dev != ours.st_dev)
+		return -EBADF;
+	return give_lane(f, c, r);
 }
 
 /* ---- calls about a file ---- */

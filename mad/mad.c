@@ -209,7 +209,7 @@ void mad_run(struct mad_layer *layer, unsigned n)
 	struct deadline *d;
 
 	mad_loop_run(layer, n);
-	while ((d = deadline_pop(&layer->deadlines, now)))
+	for (unsigned i = 0; i < MAD_TIMEOUTS && (d = deadline_pop(&layer->deadlines, now)); i++)
 		timed_out((struct mad_send *)d);
 	rmpp_run(layer, now);
 }

@@ -18,7 +18,11 @@
 #include "mad/registration.h"
 #include "wire/mad.h"
 
-enum { MAD_AGENT_BUCKETS = 1024, MAD_RECV_BUCKETS = 64 };
+enum {
+	MAD_AGENT_BUCKETS = 1024,
+	MAD_RECV_BUCKETS = 64,
+	MAD_TIMEOUTS = 64, /* sends that end, or are sent again, in one turn */
+};
 
 struct mad_port;
 struct mad_registry;
@@ -177,7 +181,10 @@ void mad_cancel(struct mad_send *s);
 /* The peer needs more time: the present try gets timeout_ms from now. */
 void mad_extend(struct mad_send *s, uint32_t timeout_ms);
 
-/* Receives what is queued and sees to what timed out; at most n MADs. */
+/*
+ * Receives what is queued, at most n MADs, and sees to what timed out, at most MAD_TIMEOUTS sends:
+ * mad_next() says that there is more.
+ */
 void mad_run(struct mad_layer *layer, unsigned n);
 
 /* For mad/rmpp.c: s has ended, as done() says; from, len: of the response. */

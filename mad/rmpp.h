@@ -12,7 +12,7 @@
 enum {
 	RMPP_WINDOW = 64,          /* segments that a receiver lets come */
 	RMPP_SEGMENTS_MAX = 65536, /* a longer message is refused */
-	RMPP_RECVS_MAX = 256,      /* messages that come at a time */
+	RMPP_RECVS_MAX = 256,      /* messages that come at a time; then who has most gives way */
 	RMPP_DONE_MAX = 4096,      /* that came, the oldest are forgotten first */
 	RMPP_ACK_MS = 2000,        /* a sender waits so long for an ACK, or its own timeout */
 	RMPP_RECV_MS = 40000,      /* a message must be complete */

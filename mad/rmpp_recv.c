@@ -85,12 +85,102 @@ static int begin(struct rmpp_recv *r)
 	return 0;
 }
 
+/* ---- who gives way when there are too many ---- */
+
+enum { SHARES = 256 };
+
+/* How many messages come for each client, and from each sender to each; two may share a count. */
+struct shares {
+	uint16_t client[SHARES], sender[SHARES];
+};
+
+/* The agents of a file are one client. */
+static unsigned client_share(const struct mad_agent *a)
+{
+	return hash_mix((uintptr_t)(a->file ? a->file : a)) % SHARES;
+}
+
+static unsigned sender_share(const struct mad_agent *a, const struct mad_addr *from)
+{
+	uint64_t peer[2] = {from->lid, 0};
+
+	if (from->has_grh)
+		memcpy(peer, from->grh.remote, MAD_GID);
+	return hash_mix(hash_mix(client_share(a) ^ peer[0]) ^ peer[1]) % SHARES;
+}
+
+/* Calls fn with each message that is not complete. */
+static void each_coming(
+	struct mad_layer *layer, void (*fn)(void *arg, struct rmpp_recv *r), void *arg)
+{
+	for (unsigned i = 0; i < MAD_RECV_BUCKETS; i++)
+		for (struct rmpp_recv *r = layer->recvs[i]; r; r = r->next)
+			if (!r->complete)
+				fn(arg, r);
+}
+
+static void count_shares(void *arg, struct rmpp_recv *r)
+{
+	struct shares *s = arg;
+
+	s->client[client_share(r->agent)]++;
+	s->sender[sender_share(r->agent, &r->from)]++;
+}
+
+struct victim {
+	const struct shares *shares;
+	struct rmpp_recv *r;
+	unsigned client, sender; /* how many its client and its sender have */
+};
+
+/* Of the client that has most the sender that has most, and of that the oldest. */
+static void choose(void *arg, struct rmpp_recv *r)
+{
+	struct victim *v = arg;
+	unsigned client = v->shares->client[client_share(r->agent)];
+	unsigned sender = v->shares->sender[sender_share(r->agent, &r->from)];
+
+	if (v->r && (client < v->client || (client == v->client && sender < v->sender)))
+		return;
+	if (v->r && client == v->client && sender == v->sender &&
+		r->deadline.when >= v->r->deadline.when)
+		return;
+	*v = (struct victim){v->shares, r, client, sender};
+}
+
+static void recv_abort(struct rmpp_recv *r, enum rmpp_status why)
+{
+	rmpp_abort(r->agent, &r->from, r->head, why, true);
+	recv_free(r);
+}
+
+/*
+ * Makes room for one more: who has clearly more than the newcomer loses one, so that nobody keeps
+ * others from receiving.  False: nobody has.
+ */
+static bool make_room(struct mad_agent *a, const struct mad_addr *from)
+{
+	struct mad_layer *layer = a->port->layer;
+	struct shares shares = {{0}, {0}};
+	struct victim v = {.shares = &shares};
+	unsigned client, sender;
+
+	each_coming(layer, count_shares, &shares);
+	each_coming(layer, choose, &v);
+	client = shares.client[client_share(a)];
+	sender = shares.sender[sender_share(a, from)];
+	if (!v.r || (v.client < client + 2 && (v.client != client || v.sender < sender + 2)))
+		return false;
+	recv_abort(v.r, RMPP_NO_RESOURCES);
+	return true;
+}
+
 static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_addr *from,
 	const struct mad_hdr *hdr, const uint8_t *mad)
 {
 	struct rmpp_recv *r = NULL;
 
-	if (a->port->layer->n_recvs < RMPP_RECVS_MAX)
+	if (a->port->layer->n_recvs < RMPP_RECVS_MAX || make_room(a, from))
 		r = calloc(1, sizeof *r);
 	if (!r)
 		return NULL;
@@ -238,12 +328,6 @@ static void take(struct rmpp_recv *r, const struct rmpp_hdr *hdr, const uint8_t 
 	}
 	while (r->whole < r->room && r->came[r->whole])
 		r->whole++;
-}
-
-static void recv_abort(struct rmpp_recv *r, enum rmpp_status why)
-{
-	rmpp_abort(r->agent, &r->from, r->head, why, true);
-	recv_free(r);
 }
 
 static void got_segment(struct rmpp_recv *r, const struct rmpp_hdr *hdr, const uint8_t *mad)

@@ -308,9 +308,10 @@ struct proto_topo {
 
 /* How a command ended: what it printed, or if error is not 0 the reason. */
 struct proto_topo_done {
-	int32_t error; /* 0 or -errno */
-	uint32_t pad;
-	uint64_t size; /* of the text */
+	int32_t error;   /* 0 or -errno; above 0: it was done, but that errno kept it from NAME.topo
+			  */
+	uint32_t wait_s; /* before the next command */
+	uint64_t size;   /* of the text */
 };
 
 union proto_payload {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -66,27 +67,46 @@ static int check_started(const char *fabric)
 	return 0;
 }
 
+/* Nobody else starts it with a topology meanwhile. */
+static int start(
+	const struct rdv_paths *p, const char *netlist, size_t len, bool no_sm, int32_t *pid)
+{
+	int ret = rdv_ping(p->fabric, pid);
+
+	if (ret != -ENOTCONN)
+		return ret ? ret : -EEXIST;
+	ret = put_topology(p, netlist, len, no_sm);
+	if (ret)
+		log_line(LOG_LVL_ERROR, "cannot write %s/%s.topo: %s", p->dir, p->name,
+			strerror(-ret));
+	else
+		ret = rdv_start(p->fabric, true, pid);
+	if (!ret)
+		ret = check_started(p->fabric);
+	if (ret)
+		unlinkat(p->dir_fd, rdv_file_name(p, "topo").s, 0);
+	return ret;
+}
+
 int rdv_start_topology(
 	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid)
 {
 	struct rdv_paths p;
-	int ret = rdv_ping(fabric, pid);
+	int ret = rdv_paths_open(&p, fabric), lock;
 
-	if (ret != -ENOTCONN)
-		return ret ? ret : -EEXIST;
-	ret = rdv_paths_open(&p, fabric);
 	if (ret)
 		return ret;
-	ret = put_topology(&p, netlist, len, no_sm);
-	if (ret)
-		log_line(LOG_LVL_ERROR, "cannot write %s/%s.topo: %s", p.dir, p.name,
-			strerror(-ret));
+	lock = rdv_open_file(&p, "up");
+	if (lock < 0)
+		log_line(LOG_LVL_ERROR, "cannot open %s/%s.up: %s", p.dir, p.name, strerror(-lock));
+	if (lock < 0)
+		ret = lock;
+	else if (flock(lock, LOCK_EX | LOCK_NB))
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else
-		ret = rdv_start(fabric, true, pid);
-	if (!ret)
-		ret = check_started(fabric);
-	if (ret)
-		unlinkat(p.dir_fd, rdv_file_name(&p, "topo").s, 0);
+		ret = start(&p, netlist, len, no_sm, pid);
+	if (lock >= 0)
+		close(lock);
 	rdv_paths_close(&p);
 	return ret;
 }
@@ -170,7 +190,7 @@ int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, siz
 	return take_text(&in, *len, text);
 }
 
-int rdv_topology_do(const char *fabric, const char *line, int *error, char **text)
+int rdv_topology_do(const char *fabric, const char *line, struct proto_topo_done *done, char **text)
 {
 	struct proto_out msg = proto_call(OP_TOPO_DO, NULL);
 	struct proto_in in;
@@ -183,6 +203,6 @@ int rdv_topology_do(const char *fabric, const char *line, int *error, char **tex
 	ret = ask(fabric, &msg, &in);
 	if (ret)
 		return ret;
-	*error = in.payload.topo_done.error;
-	return take_text(&in, in.payload.topo_done.size, text);
+	*done = in.payload.topo_done;
+	return take_text(&in, done->size, text);
 }

@@ -18,7 +18,8 @@
  * Starts a fabric with the topology of a netlist; no_sm: without the bring-up subnet manager.  The
  * text stays as NAME.topo in the runtime directory until rdv_shutdown(), or rdv_forget_topology()
  * where weftd does not run any more.  *pid as in rdv_ping().
- * -EEXIST: a weftd serves that fabric already (not logged).
+ * Neither logged: -EEXIST: a weftd serves that fabric already; -EBUSY: somebody else is just
+ * starting it with a topology.
  */
 int rdv_start_topology(
 	const char *fabric, const char *netlist, size_t len, bool no_sm, int32_t *pid);
@@ -36,7 +37,8 @@ int rdv_find_node(const char *fabric, const char *name, struct proto_node_found 
 int rdv_topology(const char *fabric, enum proto_topo_form form, char **text, size_t *len);
 
 /*
- * Carries out a console command.  *text, the caller's, is what it printed; or, if *error is not 0,
- * why it was not carried out.  -EMSGSIZE: the line is too long.
+ * Carries out a console command.  *text, the caller's, is what it printed; or, if done->error is
+ * below 0, why it was not carried out.  -EMSGSIZE: the line is too long.
  */
-int rdv_topology_do(const char *fabric, const char *line, int *error, char **text);
+int rdv_topology_do(
+	const char *fabric, const char *line, struct proto_topo_done *done, char **text);

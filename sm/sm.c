@@ -109,3 +109,15 @@ bool sm_take(struct sm *sm, uint32_t node, uint8_t port, const uint8_t mad[MAD_S
 	self.act_count = b->acts + ++sm->answers;
 	return answer_smp(&self, mad, reply);
 }
+
+const char *sm_state_name(const struct sm *sm)
+{
+	static const char *const names[] = {
+		[YIELD_NEVER] = "off",
+		[YIELD_WORKS] = "works",
+		[YIELD_AWAY] = "gives way",
+		[YIELD_GRACE] = "comes back",
+	};
+
+	return names[sm->yield.state];
+}

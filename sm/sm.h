@@ -40,6 +40,9 @@ uint64_t sm_next(const struct sm *sm);
 void sm_issm_opened(struct sm *sm);
 void sm_issm_closed(struct sm *sm);
 
+/* What it does, for people: "off", "works", "gives way", or "comes back" in a moment. */
+const char *sm_state_name(const struct sm *sm);
+
 /*
  * A MAD on QP0 of a port.  True: it was for this subnet manager, and reply goes back to where mad
  * came from.  False while it does not work, or if the MAD is not for its port.

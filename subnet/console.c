@@ -198,8 +198,9 @@ static int ask_owner(struct console *c, const struct console_command *cmd)
 
 	if (!own)
 		return console_fail(c, -EOPNOTSUPP, "there is no such command here");
+	*c->error = '\0';
 	rc = own(c->hooks.arg, cmd->n_numbers ? cmd->number[0] : UINT64_MAX);
-	return rc ? console_fail(c, rc, "%s", strerror(-rc)) : 0;
+	return rc && !*c->error ? console_fail(c, rc, "%s", strerror(-rc)) : rc;
 }
 
 int console_line(struct console *c, const char *line, size_t len)

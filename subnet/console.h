@@ -27,7 +27,10 @@ enum console_own {
 struct console_hooks {
 	/* Some more of a command's output, which may end within a line.  No NUL ends it. */
 	void (*print)(void *arg, const char *text, size_t len);
-	/* 0, or -errno, which becomes the command's error.  NULL: there is no such command here. */
+	/*
+	 * 0, or -errno, which becomes the command's error unless the hook noted one.  NULL: there
+	 * is no such command here.
+	 */
 	int (*own[CONSOLE_OWN])(void *arg, uint64_t n);
 	void *arg;
 };

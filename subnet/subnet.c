@@ -364,3 +364,22 @@ uint64_t subnet_drops(const struct subnet *s, enum subnet_drop why)
 {
 	return s->drops[why];
 }
+
+const char *subnet_drop_name(enum subnet_drop why)
+{
+	static const char *const names[SUBNET_DROP_COUNT] = {
+		[SUBNET_DROP_VERSION] = "version",
+		[SUBNET_DROP_ROUTE] = "directed_route",
+		[SUBNET_DROP_LINK] = "no_link",
+		[SUBNET_DROP_LID] = "no_lid",
+		[SUBNET_DROP_LOOP] = "loop",
+		[SUBNET_DROP_PKEY] = "pkey",
+		[SUBNET_DROP_VL] = "no_vl",
+		[SUBNET_DROP_MKEY] = "mkey",
+		[SUBNET_DROP_INJECTED] = "injected",
+		[SUBNET_DROP_QP] = "no_qp",
+		[SUBNET_DROP_NO_AGENT] = "no_agent",
+	};
+
+	return names[why];
+}

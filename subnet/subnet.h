@@ -113,7 +113,9 @@ int subnet_set_system_guid(struct subnet *s, uint32_t node, uint64_t guid);
 int subnet_set_errors(
 	struct subnet *s, uint32_t node, uint8_t port, unsigned percent, uint16_t attr);
 
+/* How many MADs were dropped for that reason, and its name, for weft status. */
 uint64_t subnet_drops(const struct subnet *s, enum subnet_drop why);
+const char *subnet_drop_name(enum subnet_drop why);
 
 /*
  * Cables.  Unlink pulls a port's cable, which stays where it was until something else is wired;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -53,12 +54,20 @@ struct way {
 	int fd;
 };
 
+/* Without memory for the byte it is tried again: weftd, alive, would not look for what was sent. */
 static void send_byte(void *arg)
 {
+	const struct timespec nap = {.tv_nsec = NSEC_PER_MSEC};
 	const struct way *w = arg;
 
-	if (send(w->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
-		atomic_store_explicit(&w->p->dead, true, memory_order_relaxed);
+	for (unsigned ms = 0; ms < ROOM_MS; ms++) {
+		if (send(w->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN)
+			return;
+		if (errno != ENOBUFS && errno != ENOMEM)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	atomic_store_explicit(&w->p->dead, true, memory_order_relaxed);
 }
 
 static bool take_byte(void *arg)

@@ -67,6 +67,19 @@ rc 'an empty topology' 1 "$WEFT" topo -F two
 ok 'is not taken for another error' grep -q 'two.topo: Invalid argument' "$T/err"
 rc 'down' 0 "$WEFT" down -F two
 
+# ---- two at a time: one starts it, with its own topology; the other says that ----
+for round in 1 2 3; do
+	"$WEFT" up -F two ib:2 >/dev/null 2>"$T/err2" &
+	"$WEFT" up -F two ib:3 >/dev/null 2>"$T/err3"
+	THREE=$?
+	wait $!
+	same 'one of two starts it' 1 $(($? + THREE))
+	same 'with its own topology' $((THREE ? 2 : 3)) "$("$WEFT" topo -F two | grep -c adapter.*ACTIVE)"
+	ok 'the other says why not' grep -q "another 'weft up' is just starting\|serves fabric 'two' already" \
+		"$T/err$((THREE ? 3 : 2))"
+	rc 'down' 0 "$WEFT" down -F two
+done
+
 # ---- nodes ----
 rc 'a fabric' 0 "$WEFT" up -F lab "$T/net"
 PID=$(pid_of)
@@ -125,6 +138,22 @@ same 'what it prints else' "$(printf '%s\n' 'QP 0 of class 0x0a: EINVAL' 'QP 0 o
 	'methods of a closed file: 1' 'without GRH: 320' 'TID 00001005' 'TID 00001009, 0000100a')" \
 	"$(diff "$(dirname "$0")/umad_raw.expected" "$T/out" | sed -n 's/^> //p')"
 
+# ---- status ----
+mkfifo "$T/hold"
+until_ok 'the subnet manager is at work' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm works,'"
+rc 'its status' 0 "$WEFT" status -F lab
+same 'has the subnet' 'subnet sm works, adapters 2, switches 1, nodes_in_use 3, links 3' \
+	"$(sed -n 's/^subnet  */subnet /p' "$T/out")"
+ok 'and what was dropped' grep -q '^subnet_drops ' "$T/out"
+"$WEFT" run -F lab --node b -- sh -c 'exec 3</dev/infiniband/issm0; : >"$0"; read -r line' "$T/is_sm" <"$T/hold" &
+exec 4>"$T/hold"
+until_ok 'somebody is the subnet manager' test -e "$T/is_sm"
+ok 'and it gives way' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm gives way,'"
+exec 4>&-
+until_ok 'it comes back' sh -c "'$WEFT' status -F lab | grep -q '^subnet .*sm works,'"
+rc 'status of a fabric without' 0 "$WEFT" status -F two --json
+same 'sm=off' '"off"' "$(sed -n 's/^ *"sm": \(.*\),$/\1/p' "$T/out")"
+
 # ---- commands ----
 rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'
 ok 'and seen' has b DOWN
@@ -137,6 +166,32 @@ rc 'one that is refused' 1 "$WEFT" topo -F lab --do 'Unlink "a"[1]'
 same 'in one line' 1 "$(wc -l <"$T/err")"
 rc 'one with a file' 2 "$WEFT" topo --do 'Start' "$T/net"
 rc 'in a fabric without topology' 1 "$WEFT" topo -F none --do Start
+
+rc 'it waits' 0 "$WEFT" topo -F lab --do 'Wait 1'
+rc 'how much is logged' 0 "$WEFT" topo -F lab --do 'Verbose'
+same 'is said' 'verbose level 1: weftd logs up to warn' "$(cat "$T/out")"
+rc 'and set' 0 "$WEFT" topo -F lab --do 'Verbose 9' --do Verbose --do 'Verbose 1'
+same 'as far as there are levels' 'verbose level 3: weftd logs up to debug' "$(cat "$T/out")"
+rc 'nobody is attached' 0 "$WEFT" topo -F lab --do Attached
+same 'as it says' '' "$(cat "$T/out")"
+rc 'who is not there is not cut off' 1 "$WEFT" topo -F lab --do 'X 1'
+same 'in one line' 'weft: no process 1 has a umad file; Attached lists those that have' "$(err)"
+"$WEFT" run -F lab --node b -- cat /dev/infiniband/umad0 2>"$T/cut" &
+CLIENT=$!
+attached() { "$WEFT" topo -F lab --do Attached | grep -q "^Client [0-9]*: connected at \"b\"\[1\], lid 3, 0 agents\$"; }
+until_ok 'a client' attached
+rc 'is cut off' 0 "$WEFT" topo -F lab --do "X $("$WEFT" topo -F lab --do Attached | sed 's/Client \([0-9]*\):.*/\1/')"
+ok 'and gone' sh -c "! '$WEFT' topo -F lab --do Attached | grep Client"
+wait $CLIENT
+ok 'its file is as if the device were' grep -q 'Input/output error' "$T/cut"
+for command in 'Quit' 'X 1'; do
+	printf 'Hca 1 "a"\n\ndo %s\n' "$command" >"$T/bad_do"
+	rc "do $command in a netlist" 1 "$WEFT" up -F two2 "$T/bad_do"
+	ok 'is refused' grep -q "do $command: there is no such command here" "$T/err"
+done
+printf 'Hca 1 "a"\n\ndo Verbose 1\ndo Wait 60\n' >"$T/do"
+rc 'do Wait in a netlist delays nothing' 0 timeout 30 "$WEFT" up -F two2 "$T/do"
+rc 'and stays out of the way' 0 "$WEFT" down -F two2
 
 # ---- weftd is killed ----
 kill -9 "$PID"
@@ -153,4 +208,8 @@ until_ok "it ends" test ! -S "$R/lab.sock"
 rc 'after its good end' 0 "$WEFT" topo -F lab
 ok 'all is as before' cmp "$T/out" "$T/before"
 rc 'the other fabric lives' 0 "$WEFT" topo -F two
+rm "$R/two.topo" # as good as a full disk
+rc 'what cannot be kept' 1 "$WEFT" topo -F two --do 'Unlink "H0"[1]'
+ok 'is said' grep -q "'Unlink \"H0\"\[1\]' was done, but cannot be kept.*: No such file" "$T/err"
+same 'and done' 2 "$("$WEFT" topo -F two --json | grep -c '"link": true')"
 finish

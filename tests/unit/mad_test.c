@@ -47,6 +47,33 @@ static void retries(void **state)
 	end();
 }
 
+/* However many time out at once, a turn sees to some of them, and the next ones to the rest. */
+static void many_time_out(void **state)
+{
+	enum { MANY = 5 * MAD_TIMEOUTS / 2 };
+	struct mad_agent a = agent_of(7, 2, MAD_SEND);
+	struct mad_send *s;
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	mad_register(&w.port, &a);
+	for (unsigned i = 0; i < MANY; i++) {
+		make(mad, 7, 2, MAD_SEND, mad_tid(&a, i));
+		assert_int_equal(mad_send(&a, &peer, mad, 100, 0, false, &w, &s), 0);
+	}
+	w.now += 100 * NSEC_PER_MSEC;
+	for (int want = MAD_TIMEOUTS; want < MANY; want += MAD_TIMEOUTS) {
+		mad_run(&w.layer, 1);
+		assert_int_equal(w.done, want);
+		assert_true(mad_next(&w.layer) && mad_next(&w.layer) <= w.now);
+	}
+	mad_run(&w.layer, 1);
+	assert_int_equal(w.done, MANY);
+	assert_int_equal(mad_next(&w.layer), 0);
+	end();
+}
+
 static void transactions(void **state)
 {
 	static const struct {
@@ -514,6 +541,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(loopback),
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(many_time_out),
 		cmocka_unit_test(full_queue),
 		cmocka_unit_test(two_ports),
 		cmocka_unit_test(deadlines),

@@ -610,6 +610,46 @@ static void many_begin(void **state)
 	end();
 }
 
+/* Messages from that sender whose first segments are sent; how many are coming then. */
+static unsigned begin_from(const struct mad_addr *from, unsigned first, unsigned n)
+{
+	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
+		.type = RMPP_DATA,
+		.flags = RMPP_ACTIVE | RMPP_FIRST,
+		.segment = 1};
+
+	for (unsigned i = 0; i < n; i++) {
+		w.now++; /* their age */
+		fill(GET_MULTI, first + i, MAD_SIZE);
+		wire_pack(&rmpp_hdr_format, &hdr, message);
+		mad_receive(&w.port, from, message);
+	}
+	return w.layer.n_recvs;
+}
+
+/* One sender fills all places: another one gets its share, and its messages arrive. */
+static void shares(void **state)
+{
+	struct mad_addr one = {
+		.qp = 1, .qpn = 1, .has_grh = true, .grh = {.local = {2}, .remote = {1}}};
+	struct mad_addr two = {.qp = 1, .qpn = 1, .lid = 7};
+
+	(void)state;
+	begin();
+	assert_int_equal(begin_from(&one, 1000, 2 * RMPP_RECVS_MAX), RMPP_RECVS_MAX);
+	w.port.drops[MAD_DROP_RMPP] = 0;
+	assert_int_equal(begin_from(&two, 5000, RMPP_RECVS_MAX / 2), RMPP_RECVS_MAX);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 0); /* all of them have begun */
+	assert_int_equal(w.last_type, RMPP_ACK);
+	begin_from(&two, 6000, 10);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 10); /* half is its share */
+	begin_from(&one, 7000, 10);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 20);
+	assert_int_equal(begin_from(&one, 1000 + RMPP_RECVS_MAX - 1, 1), RMPP_RECVS_MAX);
+	assert_int_equal(w.port.drops[MAD_DROP_RMPP], 20); /* the oldest gave way, not this */
+	end();
+}
+
 /* Headers of any kind, beside a transfer that is under way. */
 static void anything(void **state)
 {
@@ -666,6 +706,7 @@ int main(void)
 		cmocka_unit_test(broken_segments),
 		cmocka_unit_test(strays_and_stops),
 		cmocka_unit_test(many_begin),
+		cmocka_unit_test(shares),
 		cmocka_unit_test(anything),
 	};
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/prog/umad/help.h"
@@ -230,7 +231,42 @@ static void others_go_on(void)
 	T_EQUAL(in.hdr.status, ETIMEDOUT);
 }
 
+static int short_of_memory; /* bytes to weftd that find none, from now on */
+static int were_short;
+
+/* The one that the library calls. */
+ssize_t send(int fd, const void *buf, size_t n, int flags)
+{
+	if (n == 1 && short_of_memory > 0) {
+		short_of_memory--;
+		were_short++;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return sendto(fd, buf, n, flags, NULL, 0);
+}
+
+/* A kernel that has no memory for a moment is no weftd that has died. */
+static void no_memory_for_a_byte(void)
+{
+	int asks = open_file(0), answers = open_file(0);
+	uint32_t sender = add_sender(asks, 0);
+	struct packet p = request(sender, CLASS, 1), in;
+
+	(void)add_agent(answers, CLASS, 0);
+	short_of_memory = 3;
+	put(asks, &p);
+	get(answers, &in);
+	T_EQUAL(low_tid(&in), 1);
+	T_EQUAL(were_short, 3);
+	p = request(sender, CLASS, 2);
+	put(asks, &p);
+	get(answers, &in);
+	T_EQUAL(low_tid(&in), 2);
+}
+
 const struct test_case message_cases[] = {
+	{"no_memory_for_a_byte", no_memory_for_a_byte},
 	{"there_and_back", there_and_back},
 	{"many", many},
 	{"one_segment", one_segment},
