@@ -21,6 +21,8 @@ static const struct budget own_budget = {
 /* What a thread does for a peer, or for a QP that waited, before it goes on with its own. */
 static const struct budget help_budget = {
 	.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE};
+/* What the agent does of what peers have handed over. */
+static const struct budget agent_budget = {.requests = 256, .bytes = 8 << 20, .large = UINT64_MAX};
 static const struct budget whole_budget = {
 	.requests = UINT32_MAX, .bytes = UINT64_MAX, .large = UINT64_MAX};
 
@@ -268,6 +270,19 @@ static void near_run_in(struct hca_qp *qp)
 	if (end_state(peer) == IBV_QPS_ERR &&
 		atomic_exchange_explicit(&peer->qp->park, 0, memory_order_seq_cst))
 		near_run_out(qp);
+}
+
+/* The agent looks for no process: who finds one may have to wait for the agent. */
+void near_run_handed(struct exec *x, struct hca_qp *qp)
+{
+	struct end *peer = peer_of(qp);
+
+	if (far_of(qp) != &near_ops)
+		return;
+	if (!peer || end_stale(peer))
+		progress_watch(qp);
+	else if (is_left(exec_run(x, peer, &qp->me, agent_budget)))
+		worker_add(qp, WORK_IN);
 }
 
 /* ---- in a worker ---- */

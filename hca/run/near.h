@@ -13,3 +13,9 @@ extern const struct far_ops near_ops;
 
 /* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
 int near_prepare_channels(struct peer *process, const struct end *e);
+
+/*
+ * As the op run_in, by the agent, to whom the peer of qp has handed its requests over
+ * (hca/run/handed.h); nothing for a QP whose far end is another's.
+ */
+void near_run_handed(struct exec *x, struct hca_qp *qp);
