@@ -57,6 +57,7 @@ static bool log_has(const char *log, const char *what)
 int main(void)
 {
 	char log[] = "/tmp/weft-dmabuf-XXXXXX", value[64];
+	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	int fd = mkstemp(log);
 
@@ -65,7 +66,8 @@ int main(void)
 	close(fd);
 	snprintf(value, sizeof value, "warn:%s", log);
 	setenv("WEFT_LOG", value, 1);
-	pd = ibv_alloc_pd(vp_open());
+	ctx = vp_open();
+	pd = ibv_alloc_pd(ctx);
 	check_case("a dma-buf that cannot be mapped");
 	dmabuf = eventfd(0, 0);
 	CHECK(ibv_reg_dmabuf_mr(pd, 0, PAGE, 0, dmabuf, IBV_ACCESS_LOCAL_WRITE) == NULL);
@@ -76,6 +78,8 @@ int main(void)
 	fd = eventfd(0, 0);
 	CHECK(ibv_reg_dmabuf_mr(pd, 0, PAGE, 0, fd, IBV_ACCESS_LOCAL_WRITE) == NULL);
 	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	ibv_close_device(ctx);
 	unlink(log);
 	return check_result();
 }

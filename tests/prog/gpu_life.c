@@ -270,18 +270,20 @@ static void context_goes(void)
 static void in_child(int fd, void *arg)
 {
 	const struct ibv_mr *mr = arg;
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct fake_cuda_report r;
 
 	(void)fd;
-	set_up();
 	errno = 0;
-	CHECK(reg((uintptr_t)mr->addr, LEN) == NULL);
+	CHECK(ibv_reg_mr(pd, mr->addr, LEN, ACCESS) == NULL);
 	CHECK_EQ(errno, EFAULT);
 	if (cuda.fake_cuda_report) {
 		cuda.fake_cuda_report(&r);
 		CHECK_EQ(r.after_fork, 0);
 	}
-	tear_down();
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	ibv_close_device(ctx);
 }
 
 static void forked(void)
