@@ -32,8 +32,15 @@ static void rdma(enum ibv_wr_opcode op, uint64_t at, uint32_t rkey, uint32_t len
 		.opcode = op,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = {.remote_addr = at, .rkey = rkey}};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+	int n;
 
-	if (vp_run(&a, &wr) != IBV_WC_SUCCESS)
+	if (ibv_post_send(a.qp, &wr, &bad))
+		die("ibv_post_send");
+	while (!(n = ibv_poll_cq(a.scq, 1, &wc)))
+		;
+	if (n < 0 || wc.status != IBV_WC_SUCCESS)
 		die("a request failed");
 }
 

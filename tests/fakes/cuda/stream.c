@@ -128,6 +128,8 @@ static void *run(void *arg)
 /* With the lock held. */
 static int wait_until(struct CUstream_st *s, uint64_t at)
 {
+	if (s->done >= at)
+		return s->error;
 	if (s->wanted < at)
 		s->wanted = at;
 	pthread_cond_broadcast(&streams.change);
