@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/check_peers.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,4 +45,20 @@ void check_peer_clients(struct check *c)
 	else
 		check_set(c, CHECK_OK, NULL, "WEFT_PEER_CLIENTS names none");
 	free(list);
+}
+
+void check_gpus(struct check *c)
+{
+	const char *wanted = secure_getenv("WEFT_GPU");
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (wanted && !strcmp(wanted, "0"))
+		check_set(c, CHECK_WARN, "unset it to register memory of GPUs", "WEFT_GPU=0");
+	else if (driver)
+		check_set(c, CHECK_OK, NULL,
+			"libcuda.so.1 is there; programs that load it can register its memory");
+	else
+		check_set(c, CHECK_OK, NULL, "no libcuda.so.1; only CUDA programs need it");
+	if (driver)
+		dlclose(driver);
 }

@@ -5,3 +5,6 @@ struct check;
 
 /* The libraries that WEFT_PEER_CLIENTS names; loads none. */
 void check_peer_clients(struct check *c);
+
+/* Whether memory of GPUs can be registered: by programs that load their driver. */
+void check_gpus(struct check *c);

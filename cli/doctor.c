@@ -34,6 +34,7 @@ static const struct check_kind kinds[] = {
 	{"libibverbs", check_libibverbs},
 	{"device files", check_device_files},
 	{"peer clients", check_peer_clients},
+	{"gpus", check_gpus},
 };
 
 static const char *const results[] = {"ok", "warn", "FAIL"};

@@ -26,6 +26,7 @@ struct gpu_lane {
 	struct gpu_handles h;
 	int device;
 	bool primary; /* for memory of no context */
+	bool whole;   /* nothing is missing */
 	uint64_t id;  /* of the first buffer: it goes with the context */
 	struct buffer buffer[BUFFERS];
 	_Atomic unsigned turn;
@@ -49,31 +50,39 @@ bool gpu_lane_is_alive(const struct gpu_lane *lane)
 	return lane->api->id(lane->buffer[0].pinned) == lane->id;
 }
 
-static int make_buffer(const struct gpu_api *api, struct buffer *b)
+/* What is there already stays: a step that failed is tried again. */
+static int fill_buffer(struct gpu_lane *lane, struct buffer *b)
 {
-	int rc = api->alloc(BUFFER_BYTES, (void **)&b->pinned);
+	int rc = b->pinned ? 0 : lane->api->alloc(BUFFER_BYTES, (void **)&b->pinned);
 
+	if (!rc && !lane->id)
+		lane->id = lane->api->id(b->pinned);
 	for (int i = 0; i < SLOTS && !rc; i++)
-		rc = api->make_event(&b->slot[i].event);
+		if (!b->slot[i].event)
+			rc = lane->api->make_event(&b->slot[i].event);
 	return rc;
 }
 
+/* The first buffer comes first: by it is known whether the rest is there still. */
 static int fill(struct gpu_lane *lane)
 {
-	int rc = lane->api->open(&lane->h);
+	struct gpu_inside was;
+	int rc = gpu_lane_enter(lane, &was);
 
+	if (rc)
+		return rc;
 	for (int i = 0; i < BUFFERS && !rc; i++)
-		rc = make_buffer(lane->api, &lane->buffer[i]);
+		rc = fill_buffer(lane, &lane->buffer[i]);
 	if (!rc)
-		lane->id = lane->api->id(lane->buffer[0].pinned);
+		rc = lane->api->open(&lane->h);
+	gpu_lane_leave(lane, &was);
+	lane->whole = !rc;
 	return rc;
 }
 
-/* (What a failure leaves goes with its context.) */
 static int make(const struct gpu_api *api, const struct gpu_range *range, struct gpu_lane **out)
 {
 	struct gpu_lane *lane = calloc(1, sizeof *lane);
-	struct gpu_inside was;
 	int rc;
 
 	if (!lane)
@@ -82,12 +91,6 @@ static int make(const struct gpu_api *api, const struct gpu_range *range, struct
 	lane->device = range->device;
 	lane->primary = !range->context;
 	rc = api->context(range, &lane->h.context);
-	if (!rc)
-		rc = gpu_lane_enter(lane, &was);
-	if (!rc) {
-		rc = fill(lane);
-		gpu_lane_leave(lane, &was);
-	}
 	if (rc)
 		free(lane);
 	else
@@ -129,6 +132,8 @@ int gpu_lane_get(const struct gpu_api *api, const struct gpu_range *range, struc
 	at = place_of(api, range);
 	if (!*at)
 		rc = make(api, range, at);
+	if (!rc && !(*at)->whole)
+		rc = fill(*at);
 	if (!rc) {
 		*out = *at;
 		(*out)->refs++;

@@ -61,11 +61,15 @@ done
 
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
-same 'all checks are there' 14 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+same 'all checks are there' 15 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
 WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  peer clients */none.so: No such file' "$T/out"
+WEFT_GPU=0 rc 'doctor knows WEFT_GPU' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^warn  gpus *WEFT_GPU=0' "$T/out"
+LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^ok    gpus *libcuda.so.1 is there' "$T/out"
 chmod 755 "$WEFT_RUNTIME_DIR"
 rc 'doctor finds an open directory' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"

@@ -159,6 +159,25 @@ static void whose(void)
 	tear_down();
 }
 
+/* Its table has more entries than one, at the borders of which it goes on. */
+static void large(void)
+{
+	const uint64_t size = 2ull << 30, border = 1ull << 30;
+	unsigned long long gpu;
+	struct ibv_mr *mr;
+
+	check_case("a region of 2 GiB");
+	cuda_start();
+	if (cuda.cuMemAlloc_v2(&gpu, size))
+		return; /* the device has less */
+	set_up();
+	mr = need(gpu, size);
+	CHECK(goes_through(mr, (gpu & -65536ull) + border - LEN / 2, 31));
+	CHECK(goes_through(mr, gpu + size - LEN, 32));
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	tear_down();
+}
+
 static void dmabuf(void)
 {
 	uint64_t gpu;
@@ -266,22 +285,51 @@ static void context_goes(void)
 	tear_down();
 }
 
+/* Registered, used and deregistered while a context of another device is current. */
+static void other_device(void)
+{
+	struct CUctx_st *first, *second;
+	uint64_t gpu, pool;
+	struct ibv_mr *mr, *mr_pool;
+
+	check_case("memory of two devices");
+	cuda_start();
+	if (cuda.cuDevicePrimaryCtxRetain(&second, 1))
+		return; /* there is but one */
+	cuda_need(cuda.cuDevicePrimaryCtxRetain(&first, 0), "cuDevicePrimaryCtxRetain");
+	set_up();
+	cuda_need(cuda.cuCtxSetCurrent(second), "cuCtxSetCurrent");
+	gpu = cuda_alloc(CUDA_PLAIN, LEN);
+	pool = cuda_alloc(CUDA_POOL, LEN);
+	cuda_need(cuda.cuCtxSetCurrent(first), "cuCtxSetCurrent");
+	mr = need(gpu, LEN);
+	mr_pool = need(pool, LEN);
+	CHECK(goes_through(mr, gpu, 21));
+	CHECK(goes_through(mr_pool, pool, 22));
+	CHECK(goes_through(mr, gpu, 23));
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(ibv_dereg_mr(mr_pool), 0);
+	tear_down();
+}
+
 /* CUDA does not work in a child; nothing of it is called there. */
 static void in_child(int fd, void *arg)
 {
 	const struct ibv_mr *mr = arg;
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	struct fake_cuda_report r;
 
 	(void)fd;
-	set_up();
 	errno = 0;
-	CHECK(reg((uintptr_t)mr->addr, LEN) == NULL);
+	CHECK(ibv_reg_mr(pd, mr->addr, LEN, ACCESS) == NULL);
 	CHECK_EQ(errno, EFAULT);
 	if (cuda.fake_cuda_report) {
 		cuda.fake_cuda_report(&r);
 		CHECK_EQ(r.after_fork, 0);
 	}
-	tear_down();
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	ibv_close_device(ctx);
 }
 
 static void forked(void)
@@ -515,8 +563,8 @@ static void look_for_device(int fd, void *arg)
 
 int main(int argc, char **argv)
 {
-	static void (*const cases[])(void) = {off, whose, dmabuf, freed, context_goes, forked,
-		captured, spinning, flushed, failures, failing};
+	static void (*const cases[])(void) = {off, whose, large, dmabuf, freed, context_goes,
+		other_device, forked, captured, spinning, flushed, failures, failing};
 	struct vp_child c;
 
 	driver = argc > 1 ? argv[1] : "libcuda.so.1";

@@ -57,7 +57,7 @@ attack() {
 		WEFT_DAEMON="$D/daemon" WEFT_RUNTIME_DIR="$D/theirs" XDG_RUNTIME_DIR="$D/theirs" \
 		WEFT_CRASH="$D/journal" WEFT_CRASH_REGIONS=all SYSFS_PATH="$D/theirs" \
 		WEFT_NODE=none WEFT_AUTOSTART=0 WEFT_IDLE_EXIT=soon WEFT_SPIN_US=soon WEFT_SHARE=all \
-		WEFT_MOVER=none WEFT_FAULT=all \
+		WEFT_MOVER=none WEFT_FAULT=all WEFT_GPU=0 WEFT_PEER_CLIENTS="$D/theirs/client.so" \
 		"$D/program" "$@" >"$D/out" 2>"$D/err"
 	rc=$?
 }

@@ -41,12 +41,14 @@ struct CUevent_st {
 	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	uint64_t at; /* what its stream had been asked for */
+	struct CUevent_st *next;
 };
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	struct CUstream_st *list; /* of this process; none goes */
+	struct CUevent_st *events;
 	long late_us;
 	bool asked;
 } streams = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
@@ -126,6 +128,8 @@ static void *run(void *arg)
 /* With the lock held. */
 static int wait_until(struct CUstream_st *s, uint64_t at)
 {
+	if (s->done >= at)
+		return s->error;
 	if (s->wanted < at)
 		s->wanted = at;
 	pthread_cond_broadcast(&streams.change);
@@ -253,16 +257,21 @@ EXPORT int cuEventCreate(struct CUevent_st **out, unsigned flags)
 	if (!e)
 		return rc ? rc : CUDA_ERROR_OUT_OF_MEMORY;
 	e->context = context_current();
+	pthread_mutex_lock(&streams.lock);
+	e->next = streams.events;
+	streams.events = e;
+	pthread_mutex_unlock(&streams.lock);
 	*out = e;
 	return 0;
 }
 
+/* It stays, as streams do. */
 EXPORT int cuEventDestroy_v2(struct CUevent_st *e)
 {
 	int rc = call_begin(__func__, CALLER, UNSAFE, NULL);
 
 	if (!rc)
-		free(e);
+		e->stream = NULL;
 	return rc;
 }
 
