@@ -3,3 +3,6 @@
 
 /* From now on a thread that crashes in the client is judged, and ends the process quietly. */
 void crash_begin(void);
+
+/* The same of a thread that was begun with signals blocked. */
+void crash_of_thread(void);

@@ -100,6 +100,8 @@ void entries_judge(struct watched_region *r, int nmap)
 {
 	const char *wrong = wrong_table(r->table, nmap);
 
+	if (record_family() == FAMILY_NTH)
+		return; /* the answer was wrong, if the table is */
 	if (subject.kshim && subject.kshim->about(r->table->sgl)) {
 		record_broken(11, "table freed", "dma_map leaves a table whose entries are %s",
 			subject.kshim->about(r->table->sgl));

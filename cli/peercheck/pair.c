@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/thread.h"
+#include "cli/peercheck/crash.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/subject.h"
 #include "cli/peercheck/watch.h"
@@ -33,6 +34,7 @@ static void set(bool *flag)
 
 static void *second(void *arg)
 {
+	crash_of_thread();
 	pair.what.second(pair.what.arg);
 	set(&pair.done);
 	return arg;

@@ -117,7 +117,7 @@ static int print_cflags(char generation)
 	if (rc)
 		return cli_fail("cannot find out where weft is: %s", strerror(-rc));
 	installed = strcmp(dirs.lib, WEFT_LIBDIR) == 0;
-	printf("-shared -fPIC -I%s -DPEER_MEM_GENERATION=%c%s -L%s -Wl,-rpath,%s "
+	printf("-shared -fPIC -D_GNU_SOURCE -I%s -DPEER_MEM_GENERATION=%c%s -L%s -Wl,-rpath,%s "
 	       "-Wl,--push-state,--no-as-needed -lweftkshim -Wl,--pop-state\n",
 		installed ? WEFT_KSHIM_INSTALLED : WEFT_KSHIM_SOURCE, generation,
 		generation < 'D' ? " -DAMD_RDMA_MAJOR=1" : "", dirs.lib, dirs.lib);
@@ -192,16 +192,18 @@ static int check_planned(const struct options *o, const struct run *run, const s
 static int check(const struct options *o)
 {
 	char path[PATH_MAX];
+	const char *client = realpath(o->client, path);
+	const int err = errno;
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const struct run run = {.spec = {.client = realpath(o->client, path),
-					.device = o->device ? o->device : device_of(o->client)},
+	const struct run run = {
+		.spec = {.client = client, .device = o->device ? o->device : device_of(o->client)},
 		.jobs = o->jobs ? o->jobs : (unsigned)cpus,
 		.progress = isatty(STDERR_FILENO) && !o->json};
 	struct record *probe;
 	int rc;
 
 	if (!run.spec.client) {
-		cli_fail("cannot open %s: %s", o->client, strerror(errno));
+		cli_fail("cannot open %s: %s", o->client, strerror(err));
 		return EXIT_USAGE;
 	}
 	if (!run.spec.device) {

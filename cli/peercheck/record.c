@@ -89,7 +89,7 @@ void record_broken(unsigned rule, const char *sign, const char *fmt, ...)
 {
 	va_list args;
 
-	if (!is_first(rule))
+	if (!is_first(rule_in_family(family_of_mine, rule)))
 		return;
 	va_start(args, fmt);
 	vsnprintf(mine->text, sizeof mine->text, fmt, args);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/peercheck/rules.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #define KEEP    (1U << FAMILY_KEEP)
 #define TAKE    (1U << FAMILY_TAKE)
 #define POINT   (1U << FAMILY_POINT)
-#define THREADS (1U << FAMILY_THREADS)
+#define THREADS (1U << FAMILY_THREADS | 1U << FAMILY_STORM)
 
 static const struct rule {
 	const char *text;
@@ -57,6 +58,7 @@ static const unsigned char broken[FAMILIES][SEEN_KINDS] = {
 	[FAMILY_TAKE] = {19, 19, 17, 19, 17, 19, 19},
 	[FAMILY_POINT] = {19, 19, 19, 19, 19, 19, 19},
 	[FAMILY_THREADS] = {21, 21, 21, 21, 21, 21, 21},
+	[FAMILY_STORM] = {21, 21, 21, 21, 21, 21, 21},
 };
 
 const char *rule_text(unsigned rule)
@@ -81,10 +83,28 @@ unsigned rule_broken(enum family family, enum seen what, const char *in)
 	return broken[family][what];
 }
 
+unsigned rule_in_family(enum family family, unsigned rule)
+{
+	const bool of_life = rule >= 3 && rule <= 12;
+
+	if (family >= FAMILY_THREADS && of_life)
+		return 21;
+	return family == FAMILY_POINT && of_life ? 19 : rule;
+}
+
+unsigned family_stage(enum family family)
+{
+	if (family <= FAMILY_REGION)
+		return 0;
+	if (family <= FAMILY_TAKE)
+		return 1;
+	return family == FAMILY_STORM ? 3 : 2;
+}
+
 const char *family_name(enum family family)
 {
 	static const char *const names[] = {
-		"load", "acquire", "region", "nth", "keep", "take", "point", "threads"};
+		"load", "acquire", "region", "nth", "keep", "take", "point", "threads", "storm"};
 
 	return names[family];
 }

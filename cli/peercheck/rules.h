@@ -16,7 +16,8 @@ enum family {
 	FAMILY_KEEP,    /* memory freed under a client without callback */
 	FAMILY_TAKE,    /* the device takes the memory of live regions */
 	FAMILY_POINT,   /* ... in the middle of anything */
-	FAMILY_THREADS,
+	FAMILY_THREADS, /* another region lives meanwhile */
+	FAMILY_STORM,   /* threads, as they come */
 	FAMILIES,
 };
 
@@ -40,6 +41,15 @@ unsigned rule_families(unsigned rule);
 
 /* The rule that a scenario of that family found broken; in: the client's function, or NULL. */
 unsigned rule_broken(enum family family, enum seen what, const char *in);
+
+/*
+ * The rule that counts where a scenario of that family finds another broken: what goes well by
+ * itself, and not among threads, is a matter of threads.
+ */
+unsigned rule_in_family(enum family family, unsigned rule);
+
+/* The families are run in stages: what breaks a rule in one is not asked for more. */
+unsigned family_stage(enum family family);
 
 /* The name of a family, as in IDs. */
 const char *family_name(enum family family);

@@ -180,33 +180,94 @@ static void keep(struct result *to, struct job *j, enum outcome outcome)
 	}
 }
 
-void run_all(const struct run *run, const struct scenario *list, size_t n, struct result *result)
+/* What is being done. */
+struct progress {
+	const struct run *run;
+	const struct scenario *list;
+	size_t n, next, done;
+	struct result *result;
+	unsigned stage;
+	unsigned char broken[128]; /* by letter: the stage after which it is not asked for more */
+};
+
+static void note_broken(struct progress *p, size_t i)
 {
-	const unsigned places = run->jobs < MOST_JOBS ? run->jobs : MOST_JOBS;
-	const uint64_t begun = clock_ns();
-	struct job jobs[MOST_JOBS] = {0};
-	size_t next = 0, done = 0;
+	unsigned char *last = &p->broken[p->list[i].letter & 127];
+
+	if (p->result[i].outcome == OUTCOME_BROKEN && !*last)
+		*last = (unsigned char)(p->stage + 1);
+}
+
+/* Whether the scenario belongs to this stage, and is to be run. */
+static bool is_due(struct progress *p, size_t i)
+{
+	const unsigned stage = family_stage(p->list[i].kind->family);
+	const unsigned last = p->broken[p->list[i].letter & 127];
+
+	if (stage != p->stage)
+		return false;
+	if (!last || stage < last)
+		return true;
+	p->result[i].outcome = OUTCOME_SKIPPED;
+	p->done++;
+	return false;
+}
+
+static void fill_place(struct progress *p, struct job *j)
+{
+	while (p->next < p->n && !is_due(p, p->next))
+		p->next++;
+	if (p->next == p->n)
+		return;
+	if (!start(p->run, &p->list[p->next], p->next, j)) {
+		p->result[p->next].outcome = OUTCOME_ERROR;
+		p->done++;
+	}
+	p->next++;
+}
+
+static bool empty_place(struct progress *p, struct job *j)
+{
 	enum outcome outcome;
 
-	while (done < n) {
+	if (!j->pid)
+		return true;
+	if (!collect(j, &p->list[j->index], &outcome))
+		return false;
+	keep(&p->result[j->index], j, outcome);
+	note_broken(p, j->index);
+	p->done++;
+	return true;
+}
+
+static void run_stage(struct progress *p, uint64_t begun)
+{
+	const unsigned places = p->run->jobs < MOST_JOBS ? p->run->jobs : MOST_JOBS;
+	struct job jobs[MOST_JOBS] = {0};
+	unsigned busy;
+
+	p->next = 0;
+	do {
+		busy = 0;
 		for (unsigned i = 0; i < places; i++) {
-			if (jobs[i].pid && collect(&jobs[i], &list[jobs[i].index], &outcome)) {
-				keep(&result[jobs[i].index], &jobs[i], outcome);
-				done++;
-			}
-			if (jobs[i].pid || next == n)
-				continue;
-			if (!start(run, &list[next], next, &jobs[i])) {
-				result[next].outcome = OUTCOME_ERROR;
-				done++;
-			}
-			next++;
+			if (empty_place(p, &jobs[i]))
+				fill_place(p, &jobs[i]);
+			busy += jobs[i].pid > 0;
 		}
-		if (run->progress)
-			tell(begun, done, n);
-		if (done < n)
+		if (p->run->progress)
+			tell(begun, p->done, p->n);
+		if (busy)
 			wait_for_one(jobs, places);
-	}
+	} while (busy);
+}
+
+void run_all(const struct run *run, const struct scenario *list, size_t n, struct result *result)
+{
+	struct progress p = {.run = run, .list = list, .n = n, .result = result};
+	const uint64_t begun = clock_ns();
+
+	for (p.stage = 0; p.stage <= family_stage(FAMILIES - 1); p.stage++)
+		run_stage(&p, begun);
 }
 
 struct record *run_one(const struct run *run, const struct scenario *s, enum outcome *outcome)

@@ -26,7 +26,10 @@ struct run {
 	bool progress; /* on stderr, once it takes some seconds */
 };
 
-/* Fills result[i] in for each of n scenarios. */
+/*
+ * Fills result[i] in for each of n scenarios.  Of a generation under which the client breaks a rule
+ * later stages are skipped, without a record.
+ */
 void run_all(const struct run *run, const struct scenario *list, size_t n, struct result *result);
 
 /* Runs one by itself: its record, to be freed; NULL: no memory. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "cli/peercheck/crash.h"
 #include "cli/peercheck/entries.h"
 #include "cli/peercheck/life.h"
 #include "cli/peercheck/pair.h"
@@ -50,6 +51,7 @@ static void *churn(void *arg)
 {
 	const bool takes = record_mine()->may_take;
 
+	crash_of_thread();
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		const uint64_t at = life_alloc(SIZE);
 		struct peer_region *r;

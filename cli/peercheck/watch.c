@@ -87,6 +87,13 @@ static void add_region(struct watched_region *r)
 	pthread_mutex_unlock(&seen.lock);
 }
 
+static const char *forbidden;
+
+void watch_forbid(const char *what)
+{
+	forbidden = what;
+}
+
 static int ask(struct watched_client *c, unsigned long addr, size_t size, void **context)
 {
 	unsigned call = record_begin("acquire(%#lx, %zu)", addr, size);
@@ -98,6 +105,8 @@ static int ask(struct watched_client *c, unsigned long addr, size_t size, void *
 	if (rc != 0 && rc != 1)
 		record_broken(3, "answer of acquire",
 			"acquire answered %d, which is neither 0 nor 1", rc);
+	if (rc > 0 && forbidden)
+		record_broken(3, "acquire", "acquire claims %s, %#lx+%zu", forbidden, addr, size);
 	return rc;
 }
 
@@ -142,6 +151,19 @@ static int (*const acquires[WATCHED_CLIENTS])(
 	unsigned long addr, size_t size, void *data, char *name, void **client_context) = {
 	acquire_0, acquire_1, acquire_2, acquire_3, acquire_4, acquire_5, acquire_6, acquire_7};
 
+/* The call that was to fail has failed. */
+static bool has_failed(void)
+{
+	return record_family() == FAMILY_NTH && subject.kshim && subject.kshim->failed();
+}
+
+static void judge_ignoring(const char *name, bool failed_before, int rc)
+{
+	if (!rc && !failed_before && has_failed())
+		record_broken(
+			14, "no error", "a call that %s makes failed, and it answered 0", name);
+}
+
 static void judge_answer(const char *name, int rc)
 {
 	char sign[64];
@@ -159,6 +181,7 @@ static int get_pages(unsigned long addr, size_t size, int write, int force,
 	unsigned call = record_begin("get_pages(%#lx, %zu, %d, %d, %s, context %" PRIu64 ")", addr,
 		size, write, force, sg_head ? "table" : "NULL", (uint64_t)core_context);
 	const char *outer = enter("get_pages");
+	const bool failed = has_failed();
 	int rc;
 
 	r->core = core_context;
@@ -167,6 +190,7 @@ static int get_pages(unsigned long addr, size_t size, int write, int force,
 	leave("get_pages", outer);
 	record_end(call, " = %d", rc);
 	judge_answer("get_pages", rc);
+	judge_ignoring("get_pages", failed, rc);
 	return rc;
 }
 
@@ -176,11 +200,13 @@ static int dma_map(struct sg_table *sg_head, void *client_context, struct device
 	struct watched_region *r = client_context;
 	unsigned call = record_begin("dma_map(table, %d)", dmasync);
 	const char *outer = enter("dma_map");
+	const bool failed = has_failed();
 	int rc = r->client->ops.dma_map(sg_head, r->context, dma_device, dmasync, nmap);
 
 	leave("dma_map", outer);
 	record_end(call, " = %d, nmap %d", rc, *nmap);
 	judge_answer("dma_map", rc);
+	judge_ignoring("dma_map", failed, rc);
 	if (!rc) {
 		r->table = sg_head;
 		entries_judge(r, *nmap);

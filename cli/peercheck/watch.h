@@ -62,5 +62,8 @@ struct watch_plan {
 
 void watch_plan(const struct watch_plan *plan);
 
+/* From now on a range that acquire claims is judged: it is what; NULL: it may be the client's. */
+void watch_forbid(const char *what);
+
 /* At the end of a scenario: what can be judged by all of it: locks, the client's structure. */
 void watch_judge(void);
