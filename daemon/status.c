@@ -61,6 +61,8 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_AGENT_DENIED] = "agent_denied",
 	[CTR_PERSIST] = "persistent_flushes",
 	[CTR_PERSIST_VOLATILE] = "volatile_flushes",
+	[CTR_HANDED_OVER] = "handed_over",
+	[CTR_AGENT_RUNS] = "agent_runs",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

@@ -33,7 +33,11 @@ enum {
 	AGENT_PIECES = 33, /* SGL_MAX */
 #endif
 	AGENT_OWNER_BITS = 36,
+#ifdef WEFT_MODEL
+	AGENT_MAP_WORDS = 1,
+#else
 	AGENT_MAP_WORDS = (1 << 17) / 64,
+#endif
 };
 
 #define AGENT_OWNER_MASK  ((1ull << AGENT_OWNER_BITS) - 1)
@@ -79,11 +83,22 @@ struct agent_slot {
 	struct agent_half half[2];
 };
 
+/*
+ * QPs whose peer's queue the agent is to run, for only it reaches the memory to which that goes.
+ * Nobody waits for it: a requester that asks has parked the head of its queue.
+ */
+struct agent_serve {
+	_Alignas(CACHE_LINE) _Atomic uint32_t any; /* some bit was set */
+	_Atomic uint32_t there;                    /* the agent runs, and will look */
+	_Atomic uint64_t map[AGENT_MAP_WORDS];
+};
+
 struct agent_area {
 	_Alignas(CACHE_LINE) _Atomic uint32_t used; /* slots below were taken at least once */
 	_Atomic uint32_t run_any;                   /* some bit of run was set */
 	_Alignas(CACHE_LINE) _Atomic uint64_t
 		run[AGENT_MAP_WORDS]; /* QPs to be run by their owner */
+	struct agent_serve serve;
 	struct agent_slot slot[AGENT_SLOTS];
 	_Alignas(4096) uint8_t bounce[AGENT_SLOTS][2][AGENT_HALF_BYTES];
 };
@@ -115,6 +130,45 @@ static inline bool agent_may_sleep(struct agent_bell *b, uint32_t seen)
 static inline void agent_awake(struct agent_bell *b)
 {
 	atomic_store_explicit(&b->asleep, 0, memory_order_relaxed);
+}
+
+/* ---- queues to be run ---- */
+
+/*
+ * Asks for QP index, after the token of its peer's queue was let go of, and rings.  *wake: the
+ * agent may sleep on rings.  False: there is none, or one that ends and has looked for the last
+ * time.
+ */
+static inline bool agent_serve_ask(
+	struct agent_serve *s, struct agent_bell *b, uint32_t index, bool *wake)
+{
+	uint64_t bit = 1ull << index % 64;
+
+	atomic_fetch_or_explicit(&s->map[index / 64 % AGENT_MAP_WORDS], bit, memory_order_release);
+	atomic_store_explicit(&s->any, 1, memory_order_release);
+	*wake = agent_ring(b);
+	return atomic_load_explicit(&s->there, memory_order_seq_cst);
+}
+
+/* The agent: is there anything to look for in the map?  Then it looks at all of it. */
+static inline bool agent_serve_any(struct agent_serve *s)
+{
+	return atomic_exchange_explicit(&s->any, 0, memory_order_seq_cst);
+}
+
+/* Takes the bits of a word of the map. */
+static inline uint64_t agent_serve_take(struct agent_serve *s, unsigned word)
+{
+	if (!atomic_load_explicit(&s->map[word], memory_order_acquire))
+		return 0;
+	return atomic_exchange_explicit(&s->map[word], 0, memory_order_acq_rel);
+}
+
+/* The agent ends; it looks once more after this. */
+static inline void agent_serve_end(struct agent_serve *s)
+{
+	atomic_exchange_explicit(&s->there, 0, memory_order_seq_cst);
+	fence_after_rmw();
 }
 
 /* ---- the requester ---- */

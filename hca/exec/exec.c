@@ -19,9 +19,12 @@ enum {
 	TIMER_LATE_NS = 100 * NSEC_PER_MSEC,
 	FINDING_NS = 500 * NSEC_PER_MSEC,
 	YOUNG_NS = 1000 * NSEC_PER_MSEC,
+	OWNER_MIN_NS = 200 * NSEC_PER_MSEC, /* an agent must be scheduled; given */
 	DEADLINE_NOW = 1,
 	STEP_REQUESTS = 64
 };
+
+#define OWNER_SLOW_NS (5 * NSEC_PER_SEC) /* ... so long if it only waits for a CPU */
 
 bool exec_weftd_is_young(const struct exec *x)
 {
@@ -48,11 +51,20 @@ static bool may_be_found(const struct work *w)
 	return (unbound(w) || w->req->type == IBV_QPT_XRC_SEND) && exec_weftd_is_young(w->x);
 }
 
+static uint64_t owner_patience(const struct seg_qp *q)
+{
+	uint64_t ns = ack_patience_ns(q);
+
+	return ns < OWNER_SLOW_NS ? OWNER_SLOW_NS : ns;
+}
+
 /* How long the head may stay parked for that reason: 0 = not at all, UINT64_MAX = for ever. */
 static uint64_t patience(const struct work *w, enum seg_park reason)
 {
 	const struct seg_qp *q = w->req->qp;
 
+	if (reason == PARK_OWNER)
+		return owner_patience(q);
 	if (w->req->type == IBV_QPT_UC)
 		return FINDING_NS;
 	if (reason != PARK_RNR) {
@@ -88,7 +100,11 @@ static void park_begin(struct work *w, enum seg_park reason)
 	uint64_t wait = patience(w, reason);
 	uint64_t deadline = wait == UINT64_MAX ? 0 : clock_ns() + wait;
 
-	count_add(w->x, reason == PARK_RNR ? CTR_RNR_PARKS : CTR_PEER_PARKS, 1);
+	static const enum seg_counter counters[] = {[PARK_RNR] = CTR_RNR_PARKS,
+		[PARK_NO_PEER] = CTR_PEER_PARKS,
+		[PARK_OWNER] = CTR_HANDED_OVER};
+
+	count_add(w->x, counters[reason], 1);
 	atomic_store_explicit(&q->deadline, deadline, memory_order_relaxed);
 	atomic_store_explicit(&q->park_reason, reason, memory_order_release);
 	if (reason == PARK_RNR)
@@ -135,6 +151,20 @@ static bool receive_came(const struct work *w)
 				      memory_order_acquire) == pos + 1;
 }
 
+/* Has it handed the head over for as long as an adapter waits, to a process that was stopped? */
+static bool owner_stopped(const struct work *w)
+{
+	const struct seg_qp *q = w->req->qp;
+	uint64_t d = atomic_load_explicit(&q->deadline, memory_order_relaxed);
+	uint64_t ack = ack_patience_ns(q);
+
+	if (!d || d == DEADLINE_NOW)
+		return false;
+	if (ack < OWNER_MIN_NS)
+		ack = OWNER_MIN_NS;
+	return clock_ns() >= d - owner_patience(q) + ack && view_stopped(&w->resp->view);
+}
+
 /* Parks the head, or fails it if it has waited long enough.  True: look again at once. */
 static bool park(struct work *w, enum seg_park reason)
 {
@@ -151,11 +181,14 @@ static bool park(struct work *w, enum seg_park reason)
 			return true;
 		}
 	}
-	if (!deadline_passed(q))
+	if (!deadline_passed(q) && (reason != PARK_OWNER || !owner_stopped(w)))
 		return false;
 	park_end(q);
-	if (w->req->type == IBV_QPT_UC)
+	if (w->req->type == IBV_QPT_UC) {
+		if (reason == PARK_OWNER)
+			work_drop(w, CTR_DROP_NO_QP);
 		return true;
+	}
 	work_fail(w, park_status(reason));
 	return false;
 }
@@ -214,9 +247,22 @@ static void announce_done(struct work *w)
 	}
 }
 
+/* Only the process to whose memory the head goes can carry it out: it is asked to. */
+static enum run_end leave_to_owner(struct work *w)
+{
+	w->for_owner = false;
+	if (park(w, PARK_OWNER))
+		return RUN_BUDGET;
+	w->hand_over =
+		atomic_load_explicit(&w->req->qp->park_reason, memory_order_relaxed) == PARK_OWNER;
+	return w->hand_over ? RUN_PARKED : RUN_IDLE;
+}
+
 /* The head cannot be executed here: our own worker does it, or the requester itself. */
 static enum run_end leave_to_another(struct work *w)
 {
+	if (w->for_owner)
+		return leave_to_owner(w);
 	if (!w->req->view.pid)
 		return RUN_BUDGET;
 	/* A flush of our own memory, which blocks. */
@@ -226,6 +272,8 @@ static enum run_end leave_to_another(struct work *w)
 		w->for_worker = false;
 		return RUN_BUDGET;
 	}
+	if (atomic_load_explicit(&w->req->qp->park_reason, memory_order_relaxed) == PARK_OWNER)
+		atomic_store_explicit(&w->req->qp->alone, 1, memory_order_relaxed);
 	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
 	if (exec_agent_hand_back(w->req))
 		park_end(w->req->qp);
@@ -295,6 +343,15 @@ RACY_GUESS bool exec_one_sided(const struct end *req)
 	return end_sends(req) && op_is_one_sided(op_of(end_wqe(req, pos)->opcode));
 }
 
+/* With the token free, so that the agent finds it so. */
+static enum run_end handed_over(const struct work *w)
+{
+	if (exec_agent_hand_over(w->resp))
+		return RUN_PARKED;
+	atomic_store_explicit(&w->req->qp->alone, 1, memory_order_relaxed);
+	return RUN_BUDGET;
+}
+
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
@@ -322,6 +379,8 @@ enum run_end exec_run(
 			w.rq_held = false;
 		}
 	} while (token_drop(&req->qp->token, x->owner) == TOKEN_KICKED);
+	if (w.hand_over && end == RUN_PARKED)
+		end = handed_over(&w);
 	slot_leave(x->slot);
 	return end;
 }

@@ -212,3 +212,17 @@ bool exec_agent_hand_back(const struct end *req)
 	wake(req->view.seg);
 	return true;
 }
+
+bool exec_agent_hand_over(const struct end *resp)
+{
+	struct seg *seg = resp->view.seg;
+	struct agent_area *a = agent_area(seg);
+	bool asleep, there;
+
+	if (!a)
+		return false;
+	there = agent_serve_ask(&a->serve, &seg->hdr.agent_bell, resp->index, &asleep);
+	if (asleep)
+		futex_wake_shared(&seg->hdr.agent_bell.rings);
+	return there;
+}

@@ -46,3 +46,10 @@ bool exec_agent_refused(const struct view *v);
  * Never blocks.
  */
 bool exec_agent_hand_back(const struct end *req);
+
+/*
+ * Asks the agent of resp's process, to whose memory a request goes that only it can carry out, to
+ * run that request's queue.  The caller has let go of the token.  False: no agent will.  Never
+ * blocks.
+ */
+bool exec_agent_hand_over(const struct end *resp);

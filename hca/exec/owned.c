@@ -7,7 +7,12 @@
 #include "pages/copy.h"
 
 /* Of the buffer through which the bytes go, on a stack of which the functions want some, too. */
-enum { STEP_BYTES = 32 * 1024 };
+enum {
+	STEP_BYTES = 32 * 1024,
+	CALL_BYTES = 1 << 20, /* where they need none: of a call, after which it is looked whether
+				 to go on */
+	WORD = 8,
+};
 
 bool owned_later(struct work *w)
 {
@@ -108,13 +113,84 @@ static bool goes_on(struct work *w, const struct held *held)
 	return carry_goes_on(w, held);
 }
 
-enum move_result owned_move(
+/* ---- the other end is at addresses of ours: no buffer ---- */
+
+/* How much of the next piece to take at once: of what a program may watch, the last word alone. */
+static uint64_t call_bytes(const struct work *w, const struct payload *p, bool in)
+{
+	const struct iovec *v = &p->l.v[p->l.at];
+	uint64_t n = v->iov_len < CALL_BYTES ? v->iov_len : CALL_BYTES;
+	uint64_t word = 1 + ((uintptr_t)v->iov_base + n - 1) % WORD;
+
+	return !in && n == p->l.left && n > word && w->op->kind == OP_WRITE ? n - word : n;
+}
+
+static enum move_result to_and_from_here(
+	struct work *w, struct payload *p, struct payload *here, const struct held *held, bool in)
+{
+	enum move_result r = MOVE_OK;
+
+	while (p->l.left && r == MOVE_OK) {
+		const struct iovec *v = &here->l.v[here->l.at];
+		uint64_t n = call_bytes(w, p, in);
+
+		n = n < v->iov_len ? n : v->iov_len;
+		r = piece(w, p, held, v->iov_base, n, in);
+		w->moved += n;
+		sgl_consume(&p->l, n);
+		sgl_consume(&here->l, n);
+		if (r == MOVE_OK && p->l.left && !goes_on(w, held))
+			r = MOVE_STOPPED;
+	}
+	return r;
+}
+
+/* ... which may be memory of another process. */
+static enum move_result move_direct(
+	struct work *w, struct payload *p, struct payload *here, const struct held *held, bool in)
+{
+	enum move_result r;
+
+	if (here->way->shared && !carry_alive(w, &here->at->view))
+		return MOVE_GONE;
+	r = to_and_from_here(w, p, here, held, in);
+	return r == MOVE_OK && here->way->shared ? carry_arrived(w, held) : r;
+}
+
+/* ---- handing over ---- */
+
+/* Are bytes of the requester's reached by functions of his alone, too? */
+static bool has_own_functions(const struct work *w)
+{
+	if (atomic_load_explicit(&w->req->qp->parked_copy, memory_order_relaxed) == w->pos + 1)
+		return false;
+	for (unsigned i = 0; i < w->num_sge && !w->inline_data; i++) {
+		const struct seg_sge s = w->sge[i];
+
+		if (s.length && seg_mr_of(w->req->view.seg, s.lkey)->flags & MR_OWNED)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May the owner's agent run the queue, as a responder that helps does?  It reaches what is mapped,
+ * inline, or allowed to it by the kernel: if it came back once, a lane does the rest.
+ */
+static bool can_hand_over(const struct work *w)
+{
+	return exec_agent_later(w) && end_is_here(w->req) && w->req->type != IBV_QPT_XRC_SEND &&
+	       !w->mem->rx.matches_tags && /* which takes a message apart */
+	       !atomic_load_explicit(&w->req->qp->alone, memory_order_relaxed);
+}
+
+/* ---- the row for this process's own ---- */
+
+static enum move_result move_by_steps(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
 	uint8_t buf[STEP_BYTES];
 
-	if (owned_later(w) || way_is_later(w, src) || way_is_later(w, dst))
-		return MOVE_LATER;
 	while (src->l.left) {
 		uint64_t n = src->l.left < STEP_BYTES ? src->l.left : STEP_BYTES;
 		enum move_result r = step(w, src, held, buf, n, true);
@@ -123,10 +199,42 @@ enum move_result owned_move(
 			r = step(w, dst, held, buf, n, false);
 		if (r != MOVE_OK)
 			return r;
+		w->moved += n;
 		if (src->l.left && !goes_on(w, held))
 			return MOVE_STOPPED;
 	}
 	return MOVE_OK;
+}
+
+/*
+ * A short source that goes to what only its owner reaches: read first, and then handed over like
+ * inline data.
+ */
+static enum move_result park_source(struct work *w, struct payload *src, const struct held *held)
+{
+	enum move_result r = owned_gather(w, src, held, w->req->park_buf);
+
+	if (r != MOVE_OK)
+		return r;
+	atomic_store_explicit(&w->req->qp->parked_copy, w->pos + 1, memory_order_release);
+	w->for_owner = true;
+	return MOVE_LATER;
+}
+
+enum move_result owned_move(
+	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
+{
+	if (owned_later(w))
+		return MOVE_LATER;
+	if (dst->way == &way_owner && w->length <= SEG_PARK_BYTES && can_hand_over(w))
+		return park_source(w, src, held);
+	if (way_is_later(w, src) || way_is_later(w, dst))
+		return MOVE_LATER;
+	if (dst->way->here)
+		return move_direct(w, src, dst, held, true);
+	if (src->way->here)
+		return move_direct(w, dst, src, held, false);
+	return move_by_steps(w, src, dst, held);
 }
 
 enum move_result owned_update(
@@ -183,7 +291,10 @@ bool owner_later(struct work *w)
 {
 	if (!exec_agent_later(w) || is_out_of_reach(w))
 		return false;
-	exec_agent_lane(w);
+	if (can_hand_over(w) && !has_own_functions(w))
+		w->for_owner = true;
+	else
+		exec_agent_lane(w);
 	return true;
 }
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The two ways to owned memory (MR_OWNED), which only functions of its process reach.  A worker of
- * that process calls them, in steps through a buffer of its own; requests of peers ask its agent,
- * as where the kernel refuses cma, from their lanes.  A thread that posts, polls or helps calls
- * none and asks nobody: it leaves the request to one of those (MOVE_LATER).
+ * that process calls them, or its agent: with the other end's bytes where they are, if they have an
+ * address here, else in steps through a buffer of its own.  A thread that posts, polls or helps
+ * calls none and asks nobody: it leaves the request to one of those (MOVE_LATER).
+ *
+ * A peer hands its queue over to the agent (w->for_owner), which runs it as a responder that helps
+ * does: one copy, one wake-up.  What that one cannot reach (memory that functions of the peer's
+ * reach, or that the kernel refuses to it; a shared receive queue of a third process) goes by the
+ * peer's lane, which asks the agent to copy through a buffer between them.
  */
 #pragma once
 

@@ -57,6 +57,8 @@ struct work {
 	bool plain;        /* from us to another process's own receive queue: op_send_plain() */
 	bool busy;         /* a move stopped because a region is changing over */
 	bool for_worker;   /* what is left to another thread, a worker of this process can do */
+	bool for_owner;    /* ... the agent of the responder's process can do */
+	bool hand_over;    /* it is to be asked to, once the token is free */
 	enum slot_way way; /* what our exec slot says */
 };
 

@@ -24,6 +24,7 @@
 #include "hca/queue/own_rxq.h"
 #include "hca/queue/rxq_order.h"
 #include "hca/queue/xrcd.h"
+#include "hca/run/handed.h"
 #include "hca/run/other_end.h"
 #include "hca/run/progress.h"
 #include "hca/run/route.h"
@@ -395,6 +396,7 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 	atomic_store_explicit(&s->state, new_state, memory_order_seq_cst);
 	qp_rouse_peer(qp);
 	worker_forget(qp);
+	handed_forget(qp);
 	progress_forget(qp);
 	quiesce_runs();
 	/* Threads of ours may have queued it before they saw the state. */

@@ -232,6 +232,7 @@ static void to_reset(struct hca_qp *qp)
 	atomic_store_explicit(&s->park_reason, PARK_NONE, memory_order_relaxed);
 	atomic_store_explicit(&s->deadline, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->parked_copy, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->alone, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->packets, 0, memory_order_relaxed);
 	/* Positions go on counting: old done and posted words then match no new position. */
 	atomic_store_explicit(&s->sq_head, qp->sq_tail, memory_order_relaxed);

@@ -23,6 +23,7 @@
 #include "hca/proc/peer.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/handed.h"
 #include "hca/run/own_bytes.h"
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
@@ -378,39 +379,6 @@ static void free_dead(struct agent_area *a)
 	}
 }
 
-/*
- * Hands a QP of ours to the worker.  The exec slot keeps it from going away meanwhile: its state
- * is left before its struct.
- */
-static void run_qp(struct exec *x, uint32_t index)
-{
-	struct hca_qp *qp;
-
-	slot_enter(x->slot, x->attach, x->attach);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&proc_seg()->qp[index].state, memory_order_acquire) & QPS_LIVE) {
-		qp = table_qp(index);
-		if (qp && end_state(&qp->me) != IBV_QPS_RESET)
-			worker_add(qp, WORK_OUT);
-	}
-	slot_leave(x->slot);
-}
-
-static bool run_handed_back(struct exec *x, struct agent_area *a)
-{
-	if (!atomic_exchange_explicit(&a->run_any, 0, memory_order_seq_cst))
-		return false;
-	for (unsigned i = 0; i < AGENT_MAP_WORDS; i++) {
-		uint64_t bits = 0;
-
-		if (atomic_load_explicit(&a->run[i], memory_order_acquire))
-			bits = atomic_exchange_explicit(&a->run[i], 0, memory_order_acq_rel);
-		for (; bits; bits &= bits - 1)
-			run_qp(x, i * 64 + __builtin_ctzll(bits));
-	}
-	return true;
-}
-
 static void sleep_until_rung(struct agent_area *a, struct agent_bell *b, uint32_t seen)
 {
 	uint64_t patience = agent_spin_ns(), start = patience ? clock_ns() : 0;
@@ -434,14 +402,18 @@ static void *agent_main(void *arg)
 
 	while (!(x = exec_self())) /* all exec slots are taken: some thread will end */
 		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+	x->is_worker = true;
 	while (!atomic_load_explicit(&agent.stop, memory_order_acquire)) {
 		uint32_t seen = atomic_load_explicit(&bell->rings, memory_order_seq_cst);
-		bool any = run_handed_back(x, a);
+		bool any = handed_run(x, a);
 
 		if (serve_all(x, a) || any)
 			continue;
 		sleep_until_rung(a, bell, seen);
 	}
+	/* Whoever hands something over later sees this, and does not count on us. */
+	agent_serve_end(&a->serve);
+	handed_run(x, a);
 	return NULL;
 }
 
@@ -467,6 +439,8 @@ static void start(void)
 	int rc = a ? 0 : ENOMEM;
 
 	atomic_store_explicit(&agent.stop, false, memory_order_relaxed);
+	if (a)
+		atomic_store_explicit(&a->serve.there, 1, memory_order_seq_cst);
 	if (!rc)
 		rc = thread_start(&agent.thread, NULL, THREAD_SMALL, agent_main, a);
 	if (rc)
@@ -475,6 +449,8 @@ static void start(void)
 			"process_vm_readv on this process cannot reach its memory",
 			strerror(rc));
 	agent.started = !rc;
+	if (a && rc)
+		atomic_store_explicit(&a->serve.there, 0, memory_order_seq_cst);
 }
 
 static void stop(void)
@@ -531,6 +507,7 @@ void agent_look(void)
 void agent_forked_child(void)
 {
 	pthread_mutex_init(&agent.lock, NULL);
+	handed_forked_child();
 	agent.holds = 0;
 	agent.wanted = agent.started = false;
 	memset(agent.turn, 0, sizeof agent.turn);

@@ -9,6 +9,7 @@
 
 static const struct budget own_budget = {
 	.requests = UINT32_MAX, .bytes = UINT64_MAX, .large = WORKER_LARGE};
+static const struct budget agent_budget = {.requests = 256, .bytes = 8 << 20, .large = UINT64_MAX};
 const struct budget help_budget = {.requests = 64, .bytes = 256 * 1024, .large = WORKER_LARGE};
 
 /*
@@ -105,4 +106,15 @@ void qp_run_in(struct hca_qp *qp)
 	if (end_state(peer) == IBV_QPS_ERR &&
 		atomic_exchange_explicit(&peer->qp->park, 0, memory_order_seq_cst))
 		qp_run_out(qp);
+}
+
+/* The agent looks for no process: who finds one may have to wait for the agent. */
+void qp_run_handed(struct exec *x, struct hca_qp *qp)
+{
+	struct end *peer = atomic_load_explicit(&qp->peer, memory_order_acquire);
+
+	if (!peer || end_stale(peer))
+		progress_watch(qp);
+	else
+		after_run(qp, exec_run(x, peer, &qp->me, agent_budget), WORK_IN);
 }

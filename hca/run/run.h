@@ -12,6 +12,9 @@ extern const struct budget help_budget;
 void qp_run_out(struct hca_qp *qp);
 void qp_run_in(struct hca_qp *qp);
 
+/* As qp_run_in(), by the agent, whom the peer asked. */
+void qp_run_handed(struct exec *x, struct hca_qp *qp);
+
 /* After a run of our direction of qp that ended so: has it watched if it waits for something. */
 void qp_watch_after(struct hca_qp *qp, enum run_end end);
 

@@ -26,7 +26,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 13 };
+enum { SEG_VERSION = 14 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -173,6 +173,8 @@ enum seg_counter {
 	CTR_AGENT_DENIED,     /* ... and those that it refused */
 	CTR_PERSIST,          /* persistent flushes of files and persistent memory */
 	CTR_PERSIST_VOLATILE, /* ... of memory that nothing can make durable */
+	CTR_HANDED_OVER,      /* requests left to the agent of the process whose memory it is */
+	CTR_AGENT_RUNS,       /* queues of peers that our own agent ran for that */
 	CTR_COUNT,
 	CTR_ROOM = 64
 };

@@ -128,6 +128,7 @@ struct seg_qp {
 	_Atomic uint32_t park_reason; /* enum seg_park */
 	_Atomic uint64_t deadline;    /* CLOCK_MONOTONIC ns at which a parked head fails, 0 never */
 	_Atomic uint32_t parked_copy; /* sq position + 1 whose payload lies in the park buffer */
+	_Atomic uint32_t alone;       /* the responder's agent cannot run it */
 	_Atomic uint64_t timer_ns;    /* when weftd was asked to look at this QP, 0 not at all */
 	_Atomic uint64_t packets;     /* path MTU packets sent, for the PSN */
 
@@ -160,7 +161,12 @@ struct seg_qp {
 enum seg_stamps { STAMP_SEND = 1, STAMP_RECV = 2 };
 
 /* Why the head of a send queue waits. */
-enum seg_park { PARK_NONE, PARK_RNR, PARK_NO_PEER };
+enum seg_park {
+	PARK_NONE,
+	PARK_RNR,
+	PARK_NO_PEER,
+	PARK_OWNER, /* for the responder's agent, who was asked to run it */
+};
 
 /* seg_wqe.flags beside enum ibv_send_flags in the low byte. */
 enum { WQE_INLINE = 1 << 8, WQE_SIGNALED = 1 << 9 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "hca/exec/exec.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/flush.h"
@@ -23,7 +24,9 @@
 
 enum { PROC_A, PROC_B, PROC_WEFTD };
 enum { ID_A = 1, ID_B, ID_WEFTD, ID_NEW_WEFTD };
-enum { WQES = 2, RQES = 2, TICKET_LOG = 2, EXECS = 5, LATER = 1000000000 };
+enum { WQES = 2, RQES = 2, TICKET_LOG = 2, EXECS = 5 };
+
+#define LATER (6 * (uint64_t)NSEC_PER_SEC) /* behind all deadlines */
 
 enum exec_mutant {
 	PARK_WITHOUT_FENCE = 1,
@@ -35,10 +38,13 @@ enum exec_mutant {
 	DEATH_UNNOTICED,
 	DEATH_OF_PEERS_ONLY, /* frees tokens only of QPs that name the dead one as their peer */
 	NO_TIMER,
+	RUNG_BEFORE_ASKED,
+	ASKED_BEFORE_DROP, /* handed over while the token is held */
+	NO_LAST_LOOK,      /* by an agent that ends */
 };
 
 /* What a run of the model does: bits for the arguments of its threads. */
-enum { TWO_SENDS = 1, FOREVER = 2, ONE_POSTED = 4, RESPONDER_IN_ERR = 8 };
+enum { TWO_SENDS = 1, FOREVER = 2, ONE_POSTED = 4, RESPONDER_IN_ERR = 8, OWNED = 16 };
 
 static struct {
 	struct seg_wqe sq[WQES];
@@ -49,9 +55,13 @@ static struct {
 	_Atomic uint64_t now;   /* the clock */
 	_Atomic uint32_t asked; /* weftd was asked for a timer */
 	_Atomic uint32_t busy;  /* weftd has one thread; the model uses two for it */
+	/* of B's agent */
+	struct agent_bell bell;
+	struct agent_serve serve;
 	/* ghosts */
 	uint8_t in_err;       /* modify_qp(ERR) has returned */
 	uint8_t status[RQES]; /* of the completed receives + 1 */
+	uint8_t carried;      /* requests to B's memory that were carried out */
 } w;
 
 static struct seg *seg_a, *seg_b, *hub, *new_hub;
@@ -164,9 +174,30 @@ __typeof__(persist_here) persist_shared __attribute__((alias("persist_here")));
 __typeof__(persist_here) persist_by_owner __attribute__((alias("persist_here")));
 __typeof__(persist_here) owned_persist __attribute__((alias("persist_here")));
 
+static bool ask_agent(void)
+{
+	bool asleep;
+
+	if (model_mutant == RUNG_BEFORE_ASKED) {
+		agent_ring(&w.bell);
+		atomic_store_explicit(&w.serve.map[0], 1, memory_order_release);
+		atomic_store_explicit(&w.serve.any, 1, memory_order_release);
+		return true;
+	}
+	return agent_serve_ask(&w.serve, &w.bell, 0, &asleep);
+}
+
+/* Stands for any request to memory that only B reaches, or A's lane by asking B's agent. */
 enum move_result persist_range(struct work *work, struct payload *range, const struct held *held)
 {
-	(void)work, (void)range, (void)held;
+	(void)range, (void)held;
+	if (options & OWNED && work->x->attach == ID_A && !work->x->may_wait) {
+		work->for_owner = true;
+		if (model_mutant == ASKED_BEFORE_DROP)
+			ask_agent();
+		return MOVE_LATER;
+	}
+	w.carried++;
 	return MOVE_OK;
 }
 
@@ -204,6 +235,18 @@ bool exec_agent_refused(const struct view *v)
 {
 	(void)v;
 	abort();
+}
+
+bool view_stopped(const struct view *v)
+{
+	(void)v;
+	return false;
+}
+
+bool exec_agent_hand_over(const struct end *resp)
+{
+	(void)resp;
+	return model_mutant == ASKED_BEFORE_DROP || ask_agent();
 }
 
 bool exec_agent_hand_back(const struct end *req)
@@ -329,6 +372,54 @@ static void responder(int arg)
 		qp_flush_recv(&x, &end_b);
 		slot_leave(x.slot);
 	}
+}
+
+/* ---- memory of B that only its functions reach ---- */
+
+/* The program of A; what comes back goes to its lane. */
+static void owner_requester(int arg)
+{
+	struct exec x = exec_of(mc_self(), ID_A);
+	uint32_t n = arg & TWO_SENDS ? 2 : 1;
+
+	for (uint32_t pos = 0; pos < n; pos++) {
+		atomic_store_explicit(&end_a.qp->sq_tail, pos + 1, memory_order_release);
+		x.may_wait = false;
+		if (exec_run(&x, &end_a, &end_b, budget) == RUN_BUDGET) {
+			x.may_wait = true;
+			exec_run(&x, &end_a, &end_b, budget);
+		}
+		mc_forget(1, pos);
+	}
+}
+
+static bool serve(struct exec *x)
+{
+	if (!agent_serve_any(&w.serve))
+		return false;
+	if (agent_serve_take(&w.serve, 0))
+		exec_run(x, &end_a, &end_b, budget);
+	return true;
+}
+
+/* The agent of B, as hca/run/agent.c has it.  arg: the rounds until it is told to end; 0: never. */
+static void agent(int arg)
+{
+	struct exec x = exec_of(mc_self(), ID_B);
+
+	for (int round = 0; !arg || round < arg; round++) {
+		uint32_t seen = atomic_load_explicit(&w.bell.rings, memory_order_seq_cst);
+
+		mc_forget(40, seen);
+		if (serve(&x))
+			continue;
+		if (agent_may_sleep(&w.bell, seen) && !arg)
+			mc_wait_change(&w.bell.rings, sizeof(w.bell.rings), seen);
+		agent_awake(&w.bell);
+	}
+	agent_serve_end(&w.serve);
+	if (model_mutant != NO_LAST_LOOK)
+		serve(&x);
 }
 
 static void quiesce(uint32_t attach, int self)
@@ -497,12 +588,23 @@ static void fill_qp(struct seg_qp *q, uint32_t qpn, uint32_t peer)
 	mc_ignore(&q->packets, sizeof(q->packets));
 }
 
+/* Of no bytes, so that no region is looked at. */
+static void fill_flush(struct seg_wqe *s)
+{
+	s->flush = IBV_FLUSH_PERSISTENT | (uint64_t)IBV_FLUSH_RANGE << FLUSH_LEVEL_SHIFT;
+	end_a.qp->max_rd_atomic = end_b.qp->max_dest_rd_atomic = 1;
+	end_b.qp->access = IBV_ACCESS_FLUSH_PERSISTENT;
+}
+
 static void fill_queues(void)
 {
 	for (int i = 0; i < WQES; i++) {
-		w.sq[i].opcode = IBV_WR_SEND;
+		w.sq[i].opcode = options & OWNED ? IBV_WR_FLUSH : IBV_WR_SEND;
 		w.sq[i].flags = WQE_SIGNALED;
+		if (options & OWNED)
+			fill_flush(&w.sq[i]);
 	}
+	w.serve.there = 1;
 	if (options & ONE_POSTED)
 		w.rq[0].posted = 1;
 	w.now = 1;
@@ -547,6 +649,12 @@ static void init_forever(void)
 static void init_deadline(void)
 {
 	options = 0;
+	init();
+}
+
+static void init_owned(void)
+{
+	options = OWNED;
 	init();
 }
 
@@ -645,6 +753,24 @@ static void final(void)
 		check_met();
 }
 
+static unsigned succeeded(void)
+{
+	return (w.sq[0].done && !w.sq[0].status) + (w.sq[1].done && !w.sq[1].status);
+}
+
+/* What was handed over was carried out, or failed because B died. */
+static void final_owned(void)
+{
+	bool pending = end_a.qp->sq_head != end_a.qp->sq_tail;
+
+	if (mc_dead() != PROC_A)
+		check_token(end_a.qp->token);
+	if (mc_stopped() >= 0 || mc_dead() == PROC_A || !mc_finished(0))
+		return;
+	mc_check(!pending, "a request that was handed over is never carried out");
+	mc_check(mc_dead() >= 0 || w.carried == succeeded(), "a request was not carried out once");
+}
+
 static void final_flush(void)
 {
 	final();
@@ -686,6 +812,24 @@ static const struct mc_thread flush[] = {
 	{.name = "survivor", .run = survivor, .proc = 5, .recovery = true},
 };
 
+static const struct mc_thread owner[] = {
+	{.name = "requester", .run = owner_requester, .arg = TWO_SENDS, .proc = PROC_A},
+	{.name = "agent", .run = agent, .arg = 0, .proc = PROC_B},
+};
+static const struct mc_thread owner_leaves[] = {
+	{.name = "requester", .run = owner_requester, .arg = 0, .proc = PROC_A},
+	{.name = "agent", .run = agent, .arg = 1, .proc = PROC_B},
+};
+static const struct mc_thread owner_mortal[] = {
+	{.name = "requester", .run = owner_requester, .arg = 0, .proc = PROC_A},
+	{.name = "agent", .run = agent, .arg = 0, .proc = PROC_B},
+	{.name = "survivor", .run = survivor, .proc = 5, .recovery = true},
+};
+static const struct mc_thread owner_stands[] = {
+	{.name = "requester", .run = owner_requester, .arg = 0, .proc = PROC_A},
+	{.name = "weftd", .run = weftd, .proc = PROC_WEFTD},
+};
+
 #define MODEL(t, start, check, stop, die)                                                          \
 	{                                                                                          \
 		.name = "exec", .state = &w, .size = sizeof(w), .memory = MC_TSO, .init = (start), \
@@ -715,5 +859,15 @@ const struct model_case exec_cases[] = {
 	{"ERR not looked at", MODEL(flush, init_posted, final_flush, 0, 0), ERR_NOT_LOOKED_AT},
 	{"ERR without a flush", MODEL(flush, init_posted, final_flush, 0, 0), ERR_WITHOUT_FLUSH},
 	{"ERR without waiting", MODEL(flush, init_posted, final_flush, 0, 0), ERR_WITHOUT_QUIESCE},
+	{"handed over", MODEL(owner, init_owned, final_owned, 3, 0)},
+	{"handed over after the bell", MODEL(owner, init_owned, final_owned, 0, 0),
+		RUNG_BEFORE_ASKED},
+	{"handed over with the token", MODEL(owner, init_owned, final_owned, 0, 0),
+		ASKED_BEFORE_DROP},
+	{"handed over, the agent ends", MODEL(owner_leaves, init_owned, final_owned, 0, 0)},
+	{"the agent ends without a last look", MODEL(owner_leaves, init_owned, final_owned, 0, 0),
+		NO_LAST_LOOK},
+	{"handed over, the owner dies", MODEL(owner_mortal, init_owned, final_owned, 0, 2)},
+	{"handed over, nobody comes", MODEL(owner_stands, init_owned, final_owned, 0, 0)},
 	{0},
 };
