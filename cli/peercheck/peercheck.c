@@ -118,7 +118,8 @@ static int print_cflags(char generation)
 		return cli_fail("cannot find out where weft is: %s", strerror(-rc));
 	installed = strcmp(dirs.lib, WEFT_LIBDIR) == 0;
 	printf("-shared -fPIC -D_GNU_SOURCE -I%s -DPEER_MEM_GENERATION=%c%s -L%s -Wl,-rpath,%s "
-	       "-Wl,--push-state,--no-as-needed -lweftkshim -Wl,--pop-state\n",
+	       "-Wl,--push-state,--no-as-needed -lweftkshim -l:libibverbs.so.1 "
+	       "-Wl,--pop-state\n",
 		installed ? WEFT_KSHIM_INSTALLED : WEFT_KSHIM_SOURCE, generation,
 		generation < 'D' ? " -DAMD_RDMA_MAJOR=1" : "", dirs.lib, dirs.lib);
 	return cli_written();

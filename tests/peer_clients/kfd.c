@@ -29,6 +29,7 @@ struct kfd_region {
 	struct task_struct *teller; /* the thread that the driver tells in, while it does */
 	struct mutex lock;          /* of what follows */
 	struct amd_p2p_info *info;  /* NULL: not pinned, or gone */
+	struct scatterlist *entries;
 };
 
 static const struct amd_rdma_interface *rdma;
@@ -37,7 +38,10 @@ static void *handle;
 
 static void free_region(struct kref *refs)
 {
-	kfree(container_of(refs, struct kfd_region, refs));
+	struct kfd_region *r = container_of(refs, struct kfd_region, refs);
+
+	kfree(r->entries);
+	kfree(r);
 }
 
 /* The driver takes the memory, and frees what it gave when this returns. */
@@ -118,20 +122,30 @@ static int kfd_get_pages(unsigned long addr, size_t size, int write, int force,
 	return rc;
 }
 
-/* The table is the driver's, and stays so. */
+/* The driver's entries go with the memory, maybe before the HCA has read them: a copy of them. */
+static int copy_entries(struct kfd_region *r, const struct sg_table *from)
+{
+	r->entries = kcalloc(from->nents, sizeof *r->entries, GFP_KERNEL);
+	if (!r->entries)
+		return -ENOMEM;
+	memcpy(r->entries, from->sgl, from->nents * sizeof *r->entries);
+	return 0;
+}
+
 static int kfd_dma_map(struct sg_table *sg_head, void *client_context, struct device *dma_device,
 	int dmasync, int *nmap)
 {
 	struct kfd_region *r = client_context;
-	int rc = -EINVAL;
+	int rc;
 
 	(void)dma_device;
 	(void)dmasync;
 	mutex_lock(&r->lock);
-	if (r->info) {
-		*sg_head = *r->info->pages;
+	rc = r->info ? copy_entries(r, r->info->pages) : -EINVAL;
+	if (!rc) {
+		sg_head->sgl = r->entries;
+		sg_head->nents = sg_head->orig_nents = r->info->pages->nents;
 		*nmap = (int)sg_head->nents;
-		rc = 0;
 	}
 	mutex_unlock(&r->lock);
 	return rc;
