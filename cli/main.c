@@ -6,6 +6,7 @@
 #include "cli/crash/crash.h"
 #include "cli/doctor.h"
 #include "cli/env.h"
+#include "cli/peercheck/peercheck.h"
 #include "cli/run.h"
 #include "cli/status.h"
 #include "cli/topo.h"
@@ -25,11 +26,11 @@ int main(int argc, char **argv)
 		{"topo", "show a topology", cmd_topo},
 		{"crash", "find out what a power failure would leave of persistent memory",
 			cmd_crash},
+		{"peercheck", "check a client of the peer memory API", cmd_peercheck},
 		{"doctor", "check this machine and this installation", cmd_doctor},
 		{0},
 	};
-	static const char *const not_yet[] = {
-		"top", "capture", "fault", "peercheck", "bench", NULL};
+	static const char *const not_yet[] = {"top", "capture", "fault", "bench", NULL};
 	static const struct commands commands = {.name = "weft",
 		.doc = "Soft RDMA in user space: runs unmodified RDMA programs on any machine.\v",
 		.see = "weft(1) and weft(7)",

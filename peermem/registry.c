@@ -25,6 +25,7 @@ static struct {
 	struct peer_region *bucket[BUCKETS];
 	uint32_t last;
 	bool begun; /* a ticket was given */
+	peer_watch_fn watch;
 } registry;
 
 /* Whose acquire this thread is in. */
@@ -56,6 +57,11 @@ static bool append(struct peer_client *c)
 	return true;
 }
 
+void peer_registry_watch(peer_watch_fn watch)
+{
+	registry.watch = watch;
+}
+
 EXPORT void *ib_register_peer_memory_client(
 	const struct peer_memory_client *peer_client, invalidate_peer_memory *invalidate_callback)
 {
@@ -68,10 +74,12 @@ EXPORT void *ib_register_peer_memory_client(
 		return NULL;
 	}
 	c = peer_client_copy(peer_client, invalidate_callback);
+	if (c && invalidate_callback) /* before anybody can ask the client */
+		*invalidate_callback = peer_invalidate;
+	if (registry.watch)
+		registry.watch(c, peer_client, invalidate_callback);
 	if (!c)
 		return NULL;
-	if (invalidate_callback) /* before anybody can ask the client */
-		*invalidate_callback = peer_invalidate;
 	lock_take(&registry.asking);
 	added = append(c);
 	lock_drop(&registry.asking);

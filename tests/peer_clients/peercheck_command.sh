@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# weft peercheck as a command: what it answers to whom, and with which exit code.
+# usage: peercheck_command.sh BUILD SOURCES
+sources=$(cd "$2" && pwd)
+. "$(dirname "$0")/../prog/lib.sh"
+
+weft=$BUILD/weft
+# shellcheck disable=SC2046
+cc -O1 $("$weft" peercheck --cflags D) -o "$T/nv.so" "$sources/nv.c" || exit 1
+echo 'int x;' >"$T/none.c"
+cc -shared -fPIC -o "$T/none.so" "$T/none.c" || exit 1
+
+rc "no client" 2 "$weft" peercheck
+rc "a client that is not there" 2 "$weft" peercheck "$T/gone.so"
+ok "says why" grep -q 'cannot open .*gone.so: No such file' "$T/err"
+rc "no client's device" 2 "$weft" peercheck "$T/none.so"
+ok "says what to do" grep -q -- --device "$T/err"
+rc "a device that is not there" 2 "$weft" peercheck --device "$T/none.so" "$T/nv.so"
+ok "says why" grep -q 'no device' "$T/err"
+rc "no library" 2 "$weft" peercheck --device nvidia "$T/none.c"
+rc "a wrong generation" 2 "$weft" peercheck --generation F "$T/nv.so"
+rc "an unknown scenario" 2 "$weft" peercheck --only D:nothing "$T/nv.so"
+ok "says where they are" grep -q -- --list "$T/err"
+rc "no jobs" 2 "$weft" peercheck --jobs 0 "$T/nv.so"
+
+rc "the list" 0 "$weft" peercheck --list "$T/nv.so"
+ok "has scenarios" grep -q '^D:take.live ' "$T/out"
+ok "tells the point" grep -q '^D:point.other.[0-9]* .*: after nvidia_p2p_dma_map_pages' "$T/out"
+rc "one scenario" 0 "$weft" peercheck --only D:region.whole "$T/nv.so"
+rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live "$T/nv.so"
+
+# shellcheck disable=SC2046
+cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || exit 1
+export WEFT_PARAM_fault=15
+rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
+ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
+ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
+ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
+ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
+finish
