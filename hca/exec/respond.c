@@ -4,6 +4,7 @@
 #include "hca/exec/carry.h"
 #include "hca/exec/fail.h"
 #include "hca/exec/flush.h"
+#include "hca/exec/op_atomic.h"
 #include "hca/exec/op_flush.h"
 #include "hca/exec/range.h"
 #include "hca/exec/receive.h"
@@ -420,41 +421,48 @@ struct verdict respond_read(struct exec *x, const struct end *e, const struct re
 	return leave(&w, read_piece(&w, &r, offset, to, n));
 }
 
-static enum move_result change_word(
-	struct work *w, struct payload *target, const struct held *held, uint64_t *before)
+static struct verdict flush(struct work *w, struct respond *r)
 {
-	if (way_is_later(w, target))
-		return MOVE_LATER;
-	if (held->what & HELD_CHANGES)
-		return carry_busy(w);
-	if (w->op->kind == OP_ATOMIC_WRITE)
-		return target->way->store(w, target, held, w->asked->word);
-	return target->way->update(w, target, held, before);
+	struct payload range;
+	enum move_result moved;
+	struct held held;
+
+	held_reset(&held);
+	if (!flush_range(w, &range, &held))
+		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+	moved = flush_carry_out(w, &range, &held);
+	return moved == MOVE_OK ? ok : not_moved(w, r, moved);
+}
+
+/* *word: the answer of an atomic, what an ATOMIC WRITE writes. */
+static struct verdict change_word(struct work *w, struct respond *r, uint64_t *word)
+{
+	struct payload target;
+	enum move_result moved = MOVE_LATER;
+	struct held held;
+
+	if (w->raddr % sizeof *word)
+		return refused(w, r, IBV_WC_REM_INV_REQ_ERR);
+	held_reset(&held);
+	if (!range_remote(w, sizeof *word, w->op->remote_access, &target, &held))
+		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+	if (!way_is_later(w, &target))
+		moved = atomic_carry_out(w, &target, &held, word);
+	return moved == MOVE_OK ? ok : not_moved(w, r, moved);
 }
 
 static struct verdict once(struct work *w, struct respond *r, uint64_t *before)
 {
-	bool flush = w->op->kind == OP_FLUSH;
-	bool word = w->op->kind == OP_ATOMIC || w->op->kind == OP_ATOMIC_WRITE;
-	struct verdict v = allowed(w, r, flush || word);
-	struct payload target;
-	enum move_result moved;
-	struct held held;
+	enum op_kind kind = w->op->kind;
+	struct verdict v =
+		allowed(w, r, kind == OP_FLUSH || kind == OP_ATOMIC || kind == OP_ATOMIC_WRITE);
+	uint64_t word = r->rq.word;
 
 	if (v.answer != ANSWER_OK)
 		return v;
-	if (word && w->raddr % sizeof *before)
-		return refused(w, r, IBV_WC_REM_INV_REQ_ERR);
-	held_reset(&held);
-	if (flush ? !flush_range(w, &target, &held)
-		  : !range_remote(w, sizeof *before, w->op->remote_access, &target, &held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
-	moved = flush ? flush_carry_out(w, &target, &held) : change_word(w, &target, &held, before);
-	if (moved != MOVE_OK)
-		return not_moved(w, r, moved);
-	if (w->op->kind == OP_ATOMIC)
-		count_add(w->x, CTR_ATOMICS, 1);
-	return ok;
+	if (kind == OP_FLUSH)
+		return flush(w, r);
+	return change_word(w, r, kind == OP_ATOMIC ? before : &word);
 }
 
 struct verdict respond_at_once(
