@@ -162,6 +162,12 @@ static void error_between(void)
 	expect(respond_end(&r, x, &last), ANSWER_NOT_READY, 0);
 	CHECK_EQ(ibv_poll_cq(b.rcq, 1, &wc), 0);
 	vp_reconnect(&a, &b);
+	check_case("a message from before a RESET");
+	CHECK_EQ(vp_post_recv(&b, 7, 0, BYTES), 0);
+	expect(respond_place(&r, x, 0, bytes, PIECE), ANSWER_NOT_READY, 0);
+	CHECK_EQ(vp_state(&b, IBV_QPS_ERR), 0);
+	vp_want(b.rcq, &wc, IBV_WC_WR_FLUSH_ERR, 7);
+	vp_reconnect(&a, &b);
 }
 
 /* ---- from a shared queue ---- */
