@@ -390,6 +390,22 @@ static void nowhere(int own, int shared)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* In SQD the path may change, but not to another host. */
+static void moved_away(struct vp_end *e)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
+	struct ibv_qp_init_attr init;
+
+	check_case("a near pair whose path would lead elsewhere");
+	CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), 0);
+	CHECK_EQ(ibv_query_qp(e->qp, &attr, IBV_QP_AV, &init), 0);
+	attr.qp_state = IBV_QPS_SQD;
+	attr.ah_attr.grh.hop_limit = 7;
+	CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV), 0);
+	memcpy(attr.ah_attr.grh.dgid.raw, toy_gid, sizeof toy_gid);
+	CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV), EINVAL);
+}
+
 static void with_end(struct side *s, uint8_t rnr_retry, void (*fn)(struct side *s))
 {
 	open_end(s, rnr_retry);
@@ -426,6 +442,7 @@ static void run_side(struct side *s)
 		with_end(s, 7, errors[i]);
 	CHECK(!s->asks || toy_count(TOY_PIECES) > STREAM * 3);
 	near_pair(&a, &b);
+	moved_away(&a);
 	vp_pair_free(&a, &b);
 	toy_close();
 }
