@@ -51,6 +51,12 @@ static int refuse(const struct hca_qp *qp, const char *why)
 	return -EINVAL;
 }
 
+/* Who serves it is chosen on the way to RTR; in SQD its path may change, but not whither. */
+static bool stays_where_it_is(const struct hca_qp *qp, const struct seg_path *path)
+{
+	return state_of(qp) != IBV_QPS_SQD || !path->interface == !qp->me.qp->path.interface;
+}
+
 static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 {
 	struct seg_path path;
@@ -63,6 +69,8 @@ static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 		rc = -EHOSTUNREACH;
 		why = "a multicast group is no other end of a connection";
 	}
+	if (rc >= 0 && !stays_where_it_is(qp, &path))
+		return refuse(qp, "its path led to this host and would lead to another, or back");
 	if (rc >= 0)
 		return 0;
 	log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
