@@ -51,7 +51,8 @@ void ep_mark(struct scif_ep *ep)
 	ep->marked = send(ep->sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-bool ready_is_fd(const struct scif_ep *ep, int fd)
+/* Is fd still the endpoint's, and not what the program put in its place? */
+static bool is_ours(const struct scif_ep *ep, int fd)
 {
 	struct stat st;
 
@@ -62,7 +63,7 @@ void ep_unmark(struct scif_ep *ep, int fd)
 {
 	char byte;
 
-	if (!ep->marked || ep->hung_up || !ready_is_fd(ep, fd))
+	if (!ep->marked || ep->hung_up || !is_ours(ep, fd))
 		return;
 	ep->marked = recv(fd, &byte, 1, MSG_DONTWAIT) != 1;
 }
@@ -71,7 +72,7 @@ void ep_fill(struct scif_ep *ep, int fd)
 {
 	static const char filler[FILLER];
 
-	if (ep->filled || ep->hung_up || !ready_is_fd(ep, fd))
+	if (ep->filled || ep->hung_up || !is_ours(ep, fd))
 		return;
 	ep->filled = send(fd, filler, sizeof(filler), MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }

@@ -10,8 +10,6 @@ struct scif_ep;
 int ready_open(struct scif_ep *ep, int *fd);
 /* As before ready_open(); the program's end is closed.  Under the lock. */
 void ready_undo(struct scif_ep *ep);
-/* Is fd still the endpoint's, and not what the program put in its place? */
-bool ready_is_fd(const struct scif_ep *ep, int fd);
 /* Are all duplicates of the program's end closed? */
 bool ready_closed(struct scif_ep *ep);
 
