@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "face/poll_many.h"
-#include "scif/ep/ready.h"
 #include "scif/link/bell.h"
 #include "scif/link/link.h"
 
@@ -28,13 +27,13 @@ static short connected(struct scif_ep *ep, int fd, bool sleeps)
 	if (link_rx_avail(ep))
 		is |= POLLIN;
 	else
-		ep_unmark(ep, fd);
+		standin_unmark(&ep->standin, fd);
 	if (ep->state != EP_CONNECTED)
 		return is | POLLHUP;
 	if (link_has_tx_room(ep))
 		is |= POLLOUT;
 	else
-		ep_fill(ep, fd);
+		standin_fill(&ep->standin, fd);
 	link_ready(ep);
 	return is;
 }
@@ -44,7 +43,7 @@ static short state_of(struct scif_ep *ep, int fd, bool sleeps)
 	switch (ep->state) {
 	case EP_LISTENING:
 		if (!ep->requests)
-			ep_unmark(ep, fd);
+			standin_unmark(&ep->standin, fd);
 		return ep->requests ? POLLIN : 0;
 	case EP_CONNECTED:
 		return connected(ep, fd, sleeps);
