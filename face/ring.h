@@ -10,28 +10,26 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of the n bytes from that total on, how many lie in one piece; the rest is at the beginning. */
-static inline size_t ring_piece(size_t size, uint64_t from, size_t n)
+/* Of n bytes from that place in the ring on, how many lie in one piece; the rest begins it. */
+static inline size_t ring_piece(size_t size, size_t at, size_t n)
 {
-	size_t left = size - from % size;
-
-	return n < left ? n : left;
+	return n < size - at ? n : size - at;
 }
 
 /* Copies n bytes, at most size, into the ring. */
 static inline void ring_put(uint8_t *ring, size_t size, uint64_t from, const void *p, size_t n)
 {
-	size_t first = ring_piece(size, from, n);
+	size_t at = from % size, first = ring_piece(size, at, n);
 
-	memcpy(ring + from % size, p, first);
+	memcpy(ring + at, p, first);
 	memcpy(ring, (const uint8_t *)p + first, n - first);
 }
 
 /* The same out of it; they stay there. */
 static inline void ring_get(const uint8_t *ring, size_t size, uint64_t from, void *p, size_t n)
 {
-	size_t first = ring_piece(size, from, n);
+	size_t at = from % size, first = ring_piece(size, at, n);
 
-	memcpy(p, ring + from % size, first);
+	memcpy(p, ring + at, first);
 	memcpy((uint8_t *)p + first, ring, n - first);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/spin.h"
 
 static struct {
 	struct rs_options opt;
@@ -40,8 +41,8 @@ static void read_config(void)
 	o->rqsize = setting("rqsize_default", 384, RS_MIN_RQ, RS_MAX_WR);
 	o->inline_size = setting("inline_default", 64, 0, RS_MAX_INLINE);
 	o->iomap_size = setting("iomap_size", 0, 0, RS_MAX_IOMAP);
-	config.look = setting("polling_time", LOOK_NS / NSEC_PER_USEC, 0, 1000000) *
-		      (uint64_t)NSEC_PER_USEC;
+	config.look =
+		spin_limit_ns(setting("polling_time", 10, 0, 1000000) * (uint64_t)NSEC_PER_USEC);
 	config.wake = setting("wake_up_interval", 5000, 100, 3600000) * (uint64_t)NSEC_PER_MSEC;
 }
 

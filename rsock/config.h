@@ -7,7 +7,7 @@
 /* The defaults of this machine. */
 void rs_default_options(struct rs_options *opt);
 
-/* How long to look before sleeping, ns, unless the program's environment says (face/look.h). */
+/* How long to look before sleeping, ns: polling_time, or what WEFT_SPIN_US says (base/spin.h). */
 uint64_t rs_look_ns(void);
 
 /*

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/spin.h"
 #include "face/poll_many.h"
 #include "rsock/config.h"
 #include "rsock/table.h"
@@ -87,7 +86,7 @@ static int poll_rs(struct pollfd *fds, nfds_t n, int64_t ns)
 		.look = look,
 		.before = before,
 		.after = after,
-		.look_ns = spin_limit_ns(rs_look_ns()),
+		.look_ns = rs_look_ns(),
 		.nap_ns = rs_nap_ns(),
 	};
 	int ret = poll_many(&face, fds, n, ns);

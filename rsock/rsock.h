@@ -23,7 +23,6 @@
 
 #include "base/lock.h"
 #include "face/credit.h"
-#include "face/look.h"
 #include "face/sleeper.h"
 
 enum rs_state {
@@ -152,7 +151,6 @@ struct rsocket {
 	struct stream st;
 	struct dgram *dg;
 	struct sleeper *sleepers;
-	struct look look;
 };
 
 static inline bool is_dgram(const struct rsocket *s)

@@ -145,7 +145,6 @@ static int sleep_once(struct rsocket *s, uint64_t deadline)
 	lock_drop(&s->lock);
 	n = poll_ns(fds, 3, sleep_ns(deadline, since));
 	lock_take(&s->lock);
-	look_slept(&s->look, clock_ns() - since);
 	sleeper_leave(&me);
 	sleeper_drain(me.fd);
 	if (n < 0)
@@ -162,10 +161,13 @@ static bool holds(struct rsocket *s, bool (*done)(struct rsocket *s), short even
 	return done ? done(s) : rs_ready(s) & (events | POLLERR | POLLHUP);
 }
 
-/* Looks for a moment; others get the lock between the looks. */
+/*
+ * Looks for a moment, and never for longer than that: a receiver that looks takes each message by
+ * itself, and slows down a sender that has more to say.
+ */
 static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short events)
 {
-	uint64_t ns = look_begins(&s->look, rs_look_ns()), until = clock_ns() + ns;
+	uint64_t ns = rs_look_ns(), until = clock_ns() + ns;
 
 	if (!ns)
 		return false;
@@ -173,11 +175,8 @@ static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short event
 		rs_progress(s, false);
 		if (holds(s, done, events))
 			return true;
-		lock_drop(&s->lock);
 		cpu_relax();
-		lock_take(&s->lock);
 	}
-	look_failed(&s->look);
 	return false;
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "scif/ep/ready.h"
 
 enum { BUCKETS = 256, VISITS = 16 };
 
@@ -36,7 +35,7 @@ struct scif_ep *ep_new(void)
 	if (!ep)
 		return NULL;
 	ep->refs = 1;
-	ep->sock = ep->maker = -1;
+	ep->standin.sock = ep->maker = -1;
 	ep->connect_result = 1;
 	ep->requests_end = &ep->requests;
 	ep->link.after_end = &ep->link.after;
@@ -48,7 +47,7 @@ void ep_enter(struct scif_ep *ep)
 	struct scif_ep **head;
 
 	lock_take(&table.lock);
-	head = bucket_of(ep->ino);
+	head = bucket_of(ep->standin.ino);
 	ep->next = *head;
 	*head = ep;
 	ep->visited = table.round;
@@ -70,7 +69,7 @@ int ep_inherit(int fd, int maker)
 	ep->state = EP_INHERITED;
 	ep->inherited = true;
 	ep->maker = maker;
-	ep->ino = st.st_ino;
+	ep->standin.ino = st.st_ino;
 	ep_enter(ep);
 	ep_put(ep);
 	return 0;
@@ -85,8 +84,7 @@ void ep_put(struct scif_ep *ep)
 {
 	if (atomic_fetch_sub_explicit(&ep->refs, 1, memory_order_acq_rel) > 1)
 		return;
-	if (ep->sock >= 0)
-		close(ep->sock);
+	standin_close(&ep->standin);
 	port_put(ep->port);
 	free(ep->remains);
 	free(ep);
@@ -97,7 +95,7 @@ struct scif_ep *ep_find_ino(uint64_t ino)
 	struct scif_ep *ep;
 
 	lock_take(&table.lock);
-	for (ep = *bucket_of(ino); ep && ep->ino != ino;)
+	for (ep = *bucket_of(ino); ep && ep->standin.ino != ino;)
 		ep = ep->next;
 	if (ep)
 		ep_get(ep);
@@ -141,12 +139,12 @@ static struct scif_ep *recall(int fd, uint64_t now)
 
 static void remember(int fd, const struct scif_ep *ep, uint64_t now)
 {
-	if (known.fd != fd || known.ino != ep->ino || now > known.until + TRUST_NS)
+	if (known.fd != fd || known.ino != ep->standin.ino || now > known.until + TRUST_NS)
 		known.hits = 0;
 	else
 		known.hits = known.hits < FAMILIAR ? known.hits + 1 : FAMILIAR;
 	known.fd = fd;
-	known.ino = ep->ino;
+	known.ino = ep->standin.ino;
 	known.until = now + TRUST_NS;
 	known.epoch = atomic_load_explicit(&table.epoch, memory_order_relaxed);
 }
@@ -178,7 +176,7 @@ bool ep_remove(struct scif_ep *ep)
 	bool found;
 
 	lock_take(&table.lock);
-	for (at = bucket_of(ep->ino); *at && *at != ep;)
+	for (at = bucket_of(ep->standin.ino); *at && *at != ep;)
 		at = &(*at)->next;
 	found = *at != NULL;
 	if (found)
@@ -259,7 +257,7 @@ bool ep_is_open(int fd)
 			return false;
 		sched_yield();
 	}
-	for (ep = *bucket_of(st.st_ino); ep && ep->ino != st.st_ino;)
+	for (ep = *bucket_of(st.st_ino); ep && ep->standin.ino != st.st_ino;)
 		ep = ep->next;
 	lock_drop(&table.lock);
 	return ep;
@@ -293,9 +291,7 @@ void ep_child_forked(int maker)
 			ep->state = EP_INHERITED;
 			ep->inherited = true;
 			ep->pollers = NULL;
-			if (ep->sock >= 0)
-				close(ep->sock);
-			ep->sock = -1;
+			standin_close(&ep->standin);
 			port_forked(ep->port);
 		}
 	}
@@ -323,5 +319,5 @@ int ep_connected(const struct scif_ep *ep)
 
 bool ep_fd_closed(struct scif_ep *ep)
 {
-	return ep->state == EP_INHERITED || ready_closed(ep);
+	return ep->state == EP_INHERITED || standin_closed(&ep->standin);
 }

@@ -2,9 +2,7 @@
 /*
  * Endpoints.  All functions here and beside return 0 or a negative errno unless they say else.
  *
- * An endpoint's fd is one end of a socket pair.  The library keeps the other end (sock) and no
- * duplicate of the fd, so that the end of the last duplicate shows there.  Bytes that we send make
- * the fd readable; bytes of its own that we do not take make it not writable.
+ * An endpoint's fd is a stand-in (face/standin.h), by whose inode it is found.
  *
  * Locks: an endpoint's lock guards all of it; `sending` and `receiving` keep blocking callers of
  * one direction apart and come before it.  Nothing of another endpoint is touched under a lock.
@@ -23,6 +21,7 @@
 #include "face/credit.h"
 #include "face/look.h"
 #include "face/sleeper.h"
+#include "face/standin.h"
 #include "scif/ep/check.h"
 #include "scif/ep/node.h"
 #include "scif/ep/window.h"
@@ -138,12 +137,8 @@ struct scif_ep {
 	bool listed, forgotten;
 	struct scif_ep *busy_next; /* in the list of bell.c, whose lock guards the three */
 
-	/* the fd, see above */
-	uint64_t ino;
-	int sock;
-	bool marked; /* the fd is readable */
-	bool filled; /* the fd is not writable */
-	bool hung_up;
+	/* the fd */
+	struct standin standin;
 	bool inherited; /* EP_INHERITED: since the fork, whatever the state */
 	int maker;      /* ... the socket to the process that made it, -1: none (heir.h) */
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/spin.h"
 #include "face/poll_many.h"
-#include "scif/ep/ready.h"
 #include "scif/link/bell.h"
 #include "scif/link/link.h"
 
@@ -28,13 +27,13 @@ static short connected(struct scif_ep *ep, int fd, bool sleeps)
 	if (link_rx_avail(ep))
 		is |= POLLIN;
 	else
-		ep_unmark(ep, fd);
+		standin_unmark(&ep->standin, fd);
 	if (ep->state != EP_CONNECTED)
 		return is | POLLHUP;
 	if (link_has_tx_room(ep))
 		is |= POLLOUT;
 	else
-		ep_fill(ep, fd);
+		standin_fill(&ep->standin, fd);
 	link_ready(ep);
 	return is;
 }
@@ -44,7 +43,7 @@ static short state_of(struct scif_ep *ep, int fd, bool sleeps)
 	switch (ep->state) {
 	case EP_LISTENING:
 		if (!ep->requests)
-			ep_unmark(ep, fd);
+			standin_unmark(&ep->standin, fd);
 		return ep->requests ? POLLIN : 0;
 	case EP_CONNECTED:
 		return connected(ep, fd, sleeps);
@@ -89,35 +88,59 @@ static int look(void *ours, const struct pollfd *asked)
 	return is;
 }
 
+/* Is fd still the endpoint's?  Without its lock. */
+static bool still(const struct scif_ep *ep, int fd)
+{
+	struct scif_ep *now;
+
+	if (ep_find(fd, &now))
+		return false;
+	ep_put(now);
+	return now == ep;
+}
+
+/* Its conditions, or that fd is something else by now. */
+static int current(struct scif_ep *ep, int fd, bool sleeps)
+{
+	int is;
+
+	if (!still(ep, fd))
+		return POLL_NOT_OURS;
+	lock_take(&ep->lock);
+	is = state_of(ep, fd, sleeps);
+	lock_drop(&ep->lock);
+	return is;
+}
+
+static void leave(struct scif_ep *ep, struct sleeper *me)
+{
+	lock_take(&ep->lock);
+	sleeper_leave(me);
+	lock_drop(&ep->lock);
+}
+
 static int before(
 	void *ours, const struct pollfd *asked, struct sleeper *me, struct pollfd on[POLL_ON])
 {
 	struct scif_ep *ep = ours;
-	int is = POLL_NOT_OURS;
+	int is;
 
 	lock_take(&ep->lock);
-	if (ready_is_fd(ep, asked->fd)) { /* who closes it from now on finds us in the list */
-		sleeper_enter(&ep->pollers, me);
-		is = state_of(ep, asked->fd, true);
-		on[0] = *asked;
-	}
+	sleeper_enter(&ep->pollers, me); /* who closes the fd from now on finds us here */
 	lock_drop(&ep->lock);
+	is = current(ep, asked->fd, true);
+	if (is == POLL_NOT_OURS)
+		leave(ep, me);
+	on[0] = *asked;
 	return is;
 }
 
 static int after(
 	void *ours, const struct pollfd *asked, struct sleeper *me, const struct pollfd on[POLL_ON])
 {
-	struct scif_ep *ep = ours;
-	int is = POLL_NOT_OURS;
-
 	(void)on;
-	lock_take(&ep->lock);
-	sleeper_leave(me);
-	if (ready_is_fd(ep, asked->fd))
-		is = state_of(ep, asked->fd, false);
-	lock_drop(&ep->lock);
-	return is;
+	leave(ours, me);
+	return current(ours, asked->fd, false);
 }
 
 int poll_check(const void *entries, unsigned n)

@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "face/poll_many.h"
 #include "scif.h"
 #include "scif/ep/copy.h"
 #include "scif/ep/ep.h"
 #include "scif/ep/hold.h"
-#include "scif/ep/sys.h"
 #include "scif/heir/heir_msg.h"
 #include "scif/win/reg.h"
 
@@ -91,8 +91,10 @@ static int move(struct scif_ep *ep, int fd, const uint8_t *out, uint8_t *in, int
 		done += ret;
 		if (done == len || (!block && ret < n))
 			break;
-		if (!ret && sys_poll(&p, 1, -1) < 0)
-			return done ? done : -errno;
+		if (!ret)
+			ret = poll_ns(&p, 1, -1);
+		if (ret < 0)
+			return done ? done : ret;
 	}
 	return done;
 }
@@ -157,8 +159,9 @@ int heir_accept(struct scif_ep *ep, int fd, bool block, struct scif_id *peer)
 			return take_accepted(ep, &c, peer);
 		if (ret != -EAGAIN || !block)
 			return ret;
-		if (sys_poll(&p, 1, -1) < 0)
-			return -errno;
+		ret = poll_ns(&p, 1, -1);
+		if (ret < 0)
+			return ret;
 		errno = err;
 	}
 }

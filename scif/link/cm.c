@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
-#include "scif/ep/ready.h"
 #include "scif/link/close.h"
 #include "scif/link/link.h"
 #include "scif/link/open.h"
@@ -172,7 +171,7 @@ static struct remains *fail(struct scif_ep *ep, int result)
 	ep->remains = NULL;
 	ep->state = EP_BOUND;
 	stop_connecting(ep, result);
-	ep_unfill(ep); /* POLLOUT: it is over */
+	standin_unfill(&ep->standin); /* POLLOUT: it is over */
 	r->link = ep->link;
 	r->id = ep->id;
 	ep->link = (struct link){.after_end = &ep->link.after};
@@ -207,7 +206,7 @@ static struct remains *begin(struct scif_ep *ep, int fd, struct scif_id dst)
 
 	ep->peer = dst;
 	ep->state = EP_CONNECTING;
-	ep_fill(ep, fd);
+	standin_fill(&ep->standin, fd);
 	ep->collect = true;
 	ep->connect_result = 1;
 	ep->connect_until = clock_ns() + CONNECT_S * (uint64_t)NSEC_PER_SEC;
@@ -358,7 +357,7 @@ static int request(struct scif_ep *listener, struct rdma_cm_event *ev)
 		*listener->requests_end = ep;
 		listener->requests_end = &ep->next_request;
 		listener->waiting++;
-		ep_mark(listener);
+		standin_mark(&listener->standin);
 		ep_changed(listener);
 	}
 	lock_drop(&listener->lock);
@@ -379,7 +378,7 @@ static struct scif_ep *next_request(struct scif_ep *ep, int fd)
 		ep->waiting--;
 	}
 	if (!ep->requests)
-		ep_unmark(ep, fd);
+		standin_unmark(&ep->standin, fd);
 	return r;
 }
 
@@ -426,7 +425,7 @@ static void put_back(struct scif_ep *listener, struct scif_ep *r)
 		if (!r->next_request)
 			listener->requests_end = &r->next_request;
 		listener->waiting++;
-		ep_mark(listener);
+		standin_mark(&listener->standin);
 		ep_changed(listener);
 	}
 	lock_drop(&listener->lock);

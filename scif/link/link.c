@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "face/ring.h"
-#include "scif/ep/ready.h"
 #include "scif/link/fence.h"
 #include "scif/link/parts.h"
 #include "scif/link/service.h"
@@ -135,8 +134,8 @@ void ep_reset(struct scif_ep *ep)
 		return;
 	ep->state = EP_DISCONNECTED;
 	link_fail(ep);
-	if (ep->sock >= 0)
-		ep_hang_up(ep);
+	if (ep->standin.sock >= 0)
+		standin_hang_up(&ep->standin);
 	ep_changed(ep);
 }
 
@@ -663,9 +662,9 @@ void link_ready(struct scif_ep *ep)
 	if (ep->state != EP_CONNECTED)
 		return;
 	if (link_rx_avail(ep))
-		ep_mark(ep);
-	if (ep->filled && link_tx_room(ep))
-		ep_unfill(ep);
+		standin_mark(&ep->standin);
+	if (ep->standin.filled && link_tx_room(ep))
+		standin_unfill(&ep->standin);
 }
 
 void link_arm(struct scif_ep *ep)
@@ -715,7 +714,7 @@ void link_await_room(struct scif_ep *ep, uint32_t n)
 
 bool link_has_tx_room(struct scif_ep *ep)
 {
-	if (!link_tx_room(ep) && !ep->filled)
+	if (!link_tx_room(ep) && !ep->standin.filled)
 		ask_room(ep);
 	return link_tx_room(ep);
 }

@@ -4,12 +4,11 @@
 #include <unistd.h>
 
 #include "scif/ep/ep.h"
-#include "scif/ep/ready.h"
 #include "scif/link/service.h"
 
 int ep_open(struct scif_ep *ep)
 {
-	int fd, ret = ready_open(ep, &fd);
+	int fd, ret = standin_open(&ep->standin, &fd);
 
 	if (ret)
 		return ret;
@@ -21,7 +20,7 @@ int ep_open(struct scif_ep *ep)
 		ep_put(ep);
 	close(fd);
 	lock_take(&ep->lock);
-	ready_undo(ep);
+	standin_undo(&ep->standin);
 	lock_drop(&ep->lock);
 	return ret;
 }

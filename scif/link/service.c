@@ -238,7 +238,7 @@ struct ibv_comp_channel *service_channel(struct ibv_context *verbs)
 
 int service_watch(struct scif_ep *ep)
 {
-	return watch(ep->sock, EPOLLRDHUP | EPOLLET, ep->ino);
+	return watch(ep->standin.sock, EPOLLRDHUP | EPOLLET, ep->standin.ino);
 }
 
 void service_kick(void)

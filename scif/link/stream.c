@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "scif/ep/ready.h"
 #include "scif/link/link.h"
 #include "scif/link/wait.h"
 
@@ -30,7 +29,7 @@ static uint32_t send_some(struct scif_ep *ep, int fd, const uint8_t *msg, uint32
 	if (n)
 		link_put(ep, msg, n);
 	if (ep->state == EP_CONNECTED && !link_has_tx_room(ep))
-		ep_fill(ep, fd);
+		standin_fill(&ep->standin, fd);
 	return n;
 }
 
@@ -75,7 +74,7 @@ static uint32_t recv_some(struct scif_ep *ep, int fd, uint8_t *msg, uint32_t len
 	if (n)
 		link_take(ep, msg, n);
 	if (!link_rx_avail(ep))
-		ep_unmark(ep, fd);
+		standin_unmark(&ep->standin, fd);
 	return n;
 }
 
