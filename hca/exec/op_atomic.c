@@ -35,10 +35,10 @@ enum step op_atomic(struct work *w)
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w) || way_is_later(w, &result) || way_is_later(w, &target))
 		return STEP_LATER;
-	if (!result.way->here && carry_by_call(w, &held) != MOVE_OK)
-		return work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
-	moved = held.what & HELD_CHANGES ? carry_busy(w)
-					 : target.way->update(w, &target, &held, &before);
+	moved = result.way->here ? MOVE_OK : carry_by_call(w, &held);
+	if (moved == MOVE_OK)
+		moved = held.what & HELD_CHANGES ? MOVE_ANEW
+						 : target.way->update(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	payload_of_bytes(&old, &before, sizeof(uint64_t));
@@ -73,7 +73,7 @@ enum step op_atomic_write(struct work *w)
 	if (agent_due(w))
 		return STEP_LATER;
 	moved = fetch_word(w, &held, &word);
-	if (moved == MOVE_LATER || (moved == MOVE_STOPPED && w->busy))
+	if (moved == MOVE_LATER || moved == MOVE_ANEW)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
@@ -83,8 +83,7 @@ enum step op_atomic_write(struct work *w)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof word, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	moved = held.what & HELD_CHANGES ? carry_busy(w)
-					 : target.way->store(w, &target, &held, word);
+	moved = held.what & HELD_CHANGES ? MOVE_ANEW : target.way->store(w, &target, &held, word);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return work_succeed(w);

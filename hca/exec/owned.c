@@ -102,8 +102,8 @@ static enum move_result step(struct work *w, struct payload *p, const struct hel
 	return (p->way == &way_functions ? pieces : by_its_way)(w, p, held, buf, n, in);
 }
 
-/* Between two steps: may it go on? */
-static bool goes_on(struct work *w, const struct held *held)
+/* Between two steps. */
+static enum move_result goes_on(struct work *w, const struct held *held)
 {
 	if (!w->shared)
 		work_step(w);
@@ -125,8 +125,9 @@ enum move_result owned_move(
 			r = step(w, dst, held, buf, n, false);
 		if (r != MOVE_OK)
 			return r;
-		if (src->l.left && !goes_on(w, held))
-			return MOVE_STOPPED;
+		r = src->l.left ? goes_on(w, held) : MOVE_OK;
+		if (r != MOVE_OK)
+			return r;
 	}
 	return MOVE_OK;
 }

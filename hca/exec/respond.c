@@ -199,7 +199,7 @@ static struct verdict not_moved(struct work *w, const struct respond *r, enum mo
 {
 	if (moved == MOVE_LATER)
 		return (struct verdict){.answer = ANSWER_LATER};
-	if (moved == MOVE_BUSY || (moved == MOVE_STOPPED && w->busy))
+	if (moved == MOVE_BUSY || moved == MOVE_ANEW)
 		return of_step(STEP_BUSY);
 	if (!end_receives(w->resp))
 		return of_step(STEP_NO_PEER);
