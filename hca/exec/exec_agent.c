@@ -96,6 +96,12 @@ bool exec_agent_later(const struct work *w)
 	return w->req->view.pid || !w->x->may_wait;
 }
 
+/* A lane is a QP's peer's: there is none for what only an SRQ of XRC has in a third process. */
+static bool has_lane(const struct work *w)
+{
+	return !end_is_here(w->req) || !end_is_here(w->resp);
+}
+
 enum move_result exec_agent_lane(const struct work *w)
 {
 	const struct view *other = end_is_here(w->req) ? &w->resp->view : &w->req->view;
@@ -140,7 +146,7 @@ enum move_result exec_agent_move(
 	struct agent_call c;
 
 	if (exec_agent_later(w))
-		return MOVE_LATER;
+		return has_lane(w) ? MOVE_LATER : MOVE_REFUSED;
 	for (unsigned i = 0; i < m->remote->n; i++)
 		key[i] = held->mr[first + i].key;
 	c = call_of(w, op, key);
