@@ -43,10 +43,13 @@ static void ring(struct run *r)
 		futex_wake_shared(&r->c->bell->rings);
 }
 
-/* May the request be given up, of which h (not NULL) is posted?  Then it is not served later. */
-static bool may_stop(struct run *r, struct agent_half *h)
+/*
+ * May the request, of which h (not NULL) is posted, end so?  One that begins anew is not served
+ * later.
+ */
+static bool may_end(enum move_result rc, struct agent_half *h)
 {
-	return !h || !r->c->again(r->c->arg) || agent_cancel(h);
+	return rc != MOVE_OK && (!h || rc != MOVE_ANEW || agent_cancel(h));
 }
 
 /* Sleeps a little while h is seen in that phase, or without one; MOVE_OK: look again. */
@@ -54,14 +57,16 @@ static enum move_result nap(struct run *r, struct agent_half *h, uint32_t seen)
 {
 	_Atomic uint32_t never = seen;
 	bool disk = r->c->op == AGENT_PERSIST && seen == AGENT_SERVING;
+	enum move_result rc;
 	uint64_t waited;
 
 	r->c->rest(r->c->arg);
 	futex_wait_shared(h ? &h->phase : &never, seen, r->nap_ns);
 	if (r->nap_ns < NAP_MAX_NS)
 		r->nap_ns *= 2;
-	if (!r->m->still_valid(r->m->arg) && may_stop(r, h))
-		return MOVE_STOPPED;
+	rc = r->m->may_go_on(r->m->arg);
+	if (may_end(rc, h))
+		return rc;
 	if (r->c->gone(r->c->arg))
 		return MOVE_GONE;
 	waited = clock_ns() - r->since;
@@ -231,8 +236,9 @@ static enum move_result carry(struct run *r)
 			copy_bounce(m->local, r->area->bounce[r->index][i], len[i], true);
 		m->moved += len[i];
 		finished++;
-		if (m->remote->left && !m->still_valid(m->arg))
-			return MOVE_STOPPED;
+		rc = m->remote->left ? m->may_go_on(m->arg) : MOVE_OK;
+		if (rc != MOVE_OK)
+			return rc;
 	}
 }
 
@@ -262,8 +268,9 @@ static enum move_result persist(struct run *r)
 		if (rc != MOVE_OK)
 			return rc;
 		r->posted++;
-		if (m->remote->left && !m->still_valid(m->arg))
-			return MOVE_STOPPED;
+		rc = m->remote->left ? m->may_go_on(m->arg) : MOVE_OK;
+		if (rc != MOVE_OK)
+			return rc;
 	}
 	return MOVE_OK;
 }
@@ -281,20 +288,19 @@ static enum move_result perform(struct run *r)
 	}
 }
 
-/* The request was stopped; if it begins anew, nothing of it may arrive behind that. */
+/* The request begins anew: nothing of it may arrive behind that. */
 static enum move_result settle(struct run *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct agent_half *h = &r->slot->half[i];
 		enum move_result rc = MOVE_OK;
 
-		while (rc == MOVE_OK && r->c->again(r->c->arg) &&
-			agent_take_back(h) == AGENT_SERVING)
+		while (rc == MOVE_OK && agent_take_back(h) == AGENT_SERVING)
 			rc = doze(r, h, AGENT_SERVING);
-		if (rc != MOVE_OK && rc != MOVE_STOPPED)
+		if (rc != MOVE_OK && rc != MOVE_ANEW)
 			return rc;
 	}
-	return MOVE_STOPPED;
+	return MOVE_ANEW;
 }
 
 enum move_result agent_run(struct move *m)
@@ -305,7 +311,7 @@ enum move_result agent_run(struct move *m)
 	if (rc != MOVE_OK)
 		return rc;
 	rc = perform(&r);
-	if (rc == MOVE_STOPPED)
+	if (rc == MOVE_ANEW)
 		rc = settle(&r);
 	end(&r);
 	return rc;

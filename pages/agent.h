@@ -27,16 +27,14 @@ struct agent_call {
 	/* Past the patience, with an agent: does it only want a CPU?  It is given 5 s in all, a
 	 * flush that it has begun 10 s for each step. */
 	bool (*slow)(void *arg);
-	/* After move.still_valid said no: will the same be asked for again? */
-	bool (*again)(void *arg);
-	/* Before each sleep: lets those go on who take memory away.  move.still_valid ends it. */
+	/* Before each sleep: lets those go on who take memory away.  move.may_go_on ends it. */
 	void (*rest)(void *arg);
 	void *arg;
 };
 
 /*
- * Carries out m by m->agent.  Sleeps, in pieces after each of which m->still_valid (not NULL) is
- * asked.  MOVE_STOPPED where it will be asked for again: the agent does nothing of it any more, and
+ * Carries out m by m->agent.  Sleeps, in pieces after each of which m->may_go_on (not NULL) is
+ * asked.  After MOVE_ANEW the agent does nothing of it any more, and
  * has not carried out an atomic; what it is at is waited for first, and an atomic ends well.  An
  * atomic has 8 bytes in m->remote and moves nothing in m->local.
  */

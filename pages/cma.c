@@ -114,6 +114,7 @@ enum move_result cma_run(struct move *m)
 		uint64_t left = m->local->left;
 		uint64_t step = left > MOVE_STEP ? MOVE_STEP : left;
 		ssize_t n = step_once(m, step, step == left);
+		enum move_result rc;
 
 		if (n <= 0) {
 			int err = n < 0 ? errno : EFAULT;
@@ -124,8 +125,9 @@ enum move_result cma_run(struct move *m)
 		sgl_consume(m->local, n);
 		sgl_consume(m->remote, n);
 		m->moved += n;
-		if (m->local->left && m->still_valid && !m->still_valid(m->arg))
-			return MOVE_STOPPED;
+		rc = m->local->left && m->may_go_on ? m->may_go_on(m->arg) : MOVE_OK;
+		if (rc != MOVE_OK)
+			return rc;
 	}
 	return MOVE_OK;
 }

@@ -13,6 +13,7 @@ static enum move_result self_run(struct move *m)
 	while (src->left) {
 		struct iovec *s = &src->v[src->at], *d = &dst->v[dst->at];
 		uint64_t step = s->iov_len < d->iov_len ? s->iov_len : d->iov_len;
+		enum move_result rc;
 
 		if (step > MOVE_STEP)
 			step = MOVE_STEP;
@@ -20,8 +21,9 @@ static enum move_result self_run(struct move *m)
 		sgl_consume(src, step);
 		sgl_consume(dst, step);
 		m->moved += step;
-		if (src->left && m->still_valid && !m->still_valid(m->arg))
-			return MOVE_STOPPED;
+		rc = src->left && m->may_go_on ? m->may_go_on(m->arg) : MOVE_OK;
+		if (rc != MOVE_OK)
+			return rc;
 	}
 	return MOVE_OK;
 }

@@ -19,10 +19,12 @@ enum move_result {
 	MOVE_FAULT_REMOTE, /* memory of the peer is not there */
 	MOVE_GONE,         /* the peer process is dead */
 	MOVE_REFUSED, /* the kernel does not let us (Yama, seccomp, other uid, pid namespace) */
-	MOVE_STOPPED, /* still_valid() said no between two steps */
+	MOVE_DENIED,  /* the peer's agent knows no such memory or QP, or gives no right to it */
 	MOVE_BUSY,    /* an atomic was held up: nothing was done, try again soon */
 	MOVE_LATE,    /* the peer's agent did not answer in time */
 	MOVE_LATER,   /* nothing was done: only a thread that may sleep can do this */
+	MOVE_TAKEN,   /* a region or a QP was taken away between two steps */
+	MOVE_ANEW,    /* a region is changing over: the request begins anew when that is through */
 };
 
 enum { MOVE_STEP = 256 * 1024 };
@@ -34,8 +36,8 @@ struct move {
 	bool push; /* true: local to remote; false: remote to local */
 	struct sgl *local;
 	struct sgl *remote;
-	/* Asked between steps of MOVE_STEP bytes: may the copy go on?  NULL: always. */
-	bool (*still_valid)(void *arg);
+	/* Asked between steps of MOVE_STEP bytes: MOVE_OK, or with what it ends.  NULL: always. */
+	enum move_result (*may_go_on)(void *arg);
 	void *arg;
 	struct agent_call *agent; /* not NULL: by the peer's agent, which may sleep */
 	/* result */

@@ -28,28 +28,27 @@ bool work_connected(const struct work *w)
 	       (w->mem == w->resp || rxq_live(&w->mem->rx));
 }
 
-bool carry_goes_on(struct work *w, const struct held *held)
+enum move_result carry_goes_on(const struct work *w, const struct held *held)
 {
 	/* Looked at once: a region that is through with changing now was not a moment ago. */
 	switch (held_check(held)) {
 	case HELD_BUSY:
-		if (w->shared)
-			break;
-		w->busy = true;
-		return false;
+		if (work_connected(w) && !w->shared)
+			return MOVE_ANEW;
+		break;
 	case HELD_GONE:
-		return false;
+		return MOVE_TAKEN;
 	case HELD_VALID:
 		break;
 	}
-	return work_connected(w);
+	return work_connected(w) ? MOVE_OK : MOVE_TAKEN;
 }
 
 /*
  * A receive of a shared queue, once begun, is filled by no other message: so the copy does not
  * begin anew.  Who changes a region waits for it, since the step does not end.
  */
-static bool still_valid(void *arg)
+static enum move_result may_go_on(void *arg)
 {
 	const struct guard *g = arg;
 
@@ -89,7 +88,7 @@ static enum move_result change_way(struct work *w, enum slot_way way, const stru
 	struct guard g = {.w = w, .held = held};
 
 	w->way = way;
-	return still_valid(&g) ? MOVE_OK : MOVE_STOPPED;
+	return may_go_on(&g);
 }
 
 enum move_result carry_by_call(struct work *w, const struct held *held)
@@ -101,13 +100,7 @@ enum move_result carry_by_call(struct work *w, const struct held *held)
 enum move_result carry_arrived(const struct work *w, const struct held *held)
 {
 	w->x->copies = false;
-	return slot_passed(w->x->slot) && held_check(held) == HELD_GONE ? MOVE_STOPPED : MOVE_OK;
-}
-
-enum move_result carry_busy(struct work *w)
-{
-	w->busy = true;
-	return MOVE_STOPPED;
+	return slot_passed(w->x->slot) && held_check(held) == HELD_GONE ? MOVE_TAKEN : MOVE_OK;
 }
 
 enum move_result carry(
@@ -115,7 +108,7 @@ enum move_result carry(
 {
 	const struct way *way = src->way->rank > dst->way->rank ? src->way : dst->way;
 
-	return held->what & HELD_CHANGES ? carry_busy(w) : way->move(w, src, dst, held);
+	return held->what & HELD_CHANGES ? MOVE_ANEW : way->move(w, src, dst, held);
 }
 
 /* What a way does with a move, one of whose lists is of far. */
@@ -132,7 +125,7 @@ static enum move_result carry_by(run_fn run, struct work *w, struct payload *src
 	struct payload *dst, const struct held *held)
 {
 	struct guard g = {.w = w, .held = held};
-	struct move m = {.still_valid = still_valid, .arg = &g, .push = src->way->here};
+	struct move m = {.may_go_on = may_go_on, .arg = &g, .push = src->way->here};
 	const struct payload *far = m.push ? dst : src;
 	enum move_result r;
 

@@ -51,7 +51,7 @@ bool work_pid_valid(struct work *w, const struct view *v);
 
 /*
  * Moves all of src to dst; each list is consumed.  Between the steps of a long move, w's exec slot
- * moves, and regions and QPs are looked at again: MOVE_STOPPED, and w->busy if a region is changing
+ * moves, and regions and QPs are looked at again: MOVE_TAKEN, or MOVE_ANEW if a region is changing
  * over.  MOVE_REFUSED also if neither is reached by loads and stores.
  */
 enum move_result carry(
@@ -69,25 +69,22 @@ enum move_result carry_agent(
 
 /*
  * Memory of another process is about to be reached by a system call: the exec slot says so, and
- * the regions were looked at again since, or MOVE_STOPPED.
+ * the regions were looked at again since: MOVE_TAKEN or MOVE_ANEW.
  */
 enum move_result carry_by_call(struct work *w, const struct held *held);
 
 /*
- * Memory of another process was used through its arena: MOVE_STOPPED if it may have gone before
+ * Memory of another process was used through its arena: MOVE_TAKEN if it may have gone before
  * that was done, so that nobody will see it.
  */
 enum move_result carry_arrived(const struct work *w, const struct held *held);
 
 /*
- * Between two steps, when the exec slot has moved: may the request go on?  If not, w->busy tells
- * that a region is changing over.  A request that fills a receive of a shared queue goes on then:
- * its slot has not moved, or names none of the memory.
+ * Between two steps, when the exec slot has moved: may the request go on?  MOVE_OK, MOVE_TAKEN, or
+ * MOVE_ANEW as a region is changing over.  A request that fills a receive of a shared queue goes on
+ * then: its slot has not moved, or names none of the memory.
  */
-bool carry_goes_on(struct work *w, const struct held *held);
-
-/* Notes that a region is changing over, so that the request begins anew: MOVE_STOPPED. */
-enum move_result carry_busy(struct work *w);
+enum move_result carry_goes_on(const struct work *w, const struct held *held);
 
 /*
  * Is the process whose mapped memory is to be used alive?  The memory of a dead one takes bytes as

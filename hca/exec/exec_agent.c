@@ -42,14 +42,6 @@ static bool slow(void *arg)
 	return !view_stopped(&w->mem->view);
 }
 
-/* Does it only wait for a region that is changing over? */
-static bool again(void *arg)
-{
-	const struct work *w = arg;
-
-	return w->busy && work_connected(w);
-}
-
 static void rest(void *arg)
 {
 	const struct work *w = arg;
@@ -62,7 +54,7 @@ struct guard {
 	const struct held *held;
 };
 
-static bool still_valid(void *arg)
+static enum move_result may_go_on(void *arg)
 {
 	const struct guard *g = arg;
 	uint32_t own = g->w->x->attach;
@@ -94,7 +86,6 @@ static struct agent_call call_of(struct work *w, enum agent_op op, const uint32_
 		.area = find_area,
 		.gone = gone,
 		.slow = slow,
-		.again = again,
 		.rest = rest,
 		.arg = w,
 	};
@@ -103,6 +94,12 @@ static struct agent_call call_of(struct work *w, enum agent_op op, const uint32_
 bool exec_agent_later(const struct work *w)
 {
 	return w->req->view.pid || !w->x->may_wait;
+}
+
+/* A lane is a QP's peer's: there is none for what only an SRQ of XRC has in a third process. */
+static bool has_lane(const struct work *w)
+{
+	return !end_is_here(w->req) || !end_is_here(w->resp);
 }
 
 enum move_result exec_agent_lane(const struct work *w)
@@ -118,19 +115,18 @@ static enum move_result run(
 	struct work *w, struct move *m, struct agent_call *c, const struct held *held)
 {
 	struct guard g = {.w = w, .held = held};
-	enum move_result r = MOVE_STOPPED;
+	enum move_result r;
 
 	m->agent = c;
-	m->still_valid = still_valid;
+	m->may_go_on = may_go_on;
 	m->arg = &g;
-	if (still_valid(&g))
+	r = may_go_on(&g);
+	if (r == MOVE_OK)
 		r = mover_run(m);
 	/* Now the responder's queues again. */
 	work_step(w);
 	if (!work_connected(w))
-		r = MOVE_STOPPED;
-	if (r == MOVE_OK || !work_connected(w))
-		w->busy = false;
+		r = MOVE_TAKEN;
 	count_add(w->x, CTR_AGENT_OPS, m->calls);
 	count_add(w->x, CTR_AGENT_BYTES, m->moved);
 	if (r == MOVE_LATE) {
@@ -150,7 +146,7 @@ enum move_result exec_agent_move(
 	struct agent_call c;
 
 	if (exec_agent_later(w))
-		return MOVE_LATER;
+		return has_lane(w) ? MOVE_LATER : MOVE_REFUSED;
 	for (unsigned i = 0; i < m->remote->n; i++)
 		key[i] = held->mr[first + i].key;
 	c = call_of(w, op, key);

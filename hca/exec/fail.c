@@ -79,7 +79,6 @@ static enum step busy(struct work *w)
 {
 	const struct view *v = w->req->view.pid ? &w->req->view : &w->mem->view;
 
-	w->busy = false;
 	if (v->pid && !carry_alive(w, v))
 		return STEP_NO_PEER;
 	count_add(w->x, CTR_MAP_BUSY, 1);
@@ -98,7 +97,7 @@ static bool own_gone(const struct work *w)
 	return false;
 }
 
-/* A region or a QP was taken away in the middle. */
+/* A region or a QP was taken away in the middle, or its agent says that it is not there. */
 static enum step stopped(struct work *w, enum ibv_wc_status remote)
 {
 	if (end_state(w->req) != IBV_QPS_RTS) {
@@ -120,9 +119,9 @@ enum step work_move_failed(struct work *w, enum move_result r, enum ibv_wc_statu
 		return STEP_BUSY;
 	if (r == MOVE_LATE)
 		return work_failed(w, IBV_WC_RETRY_EXC_ERR);
-	if (r == MOVE_STOPPED && w->busy)
+	if (r == MOVE_ANEW)
 		return busy(w);
-	if (r == MOVE_STOPPED)
+	if (r == MOVE_TAKEN || r == MOVE_DENIED)
 		return stopped(w, remote);
 	if (r == MOVE_REFUSED)
 		return work_blame(w, IBV_WC_REM_OP_ERR);

@@ -20,7 +20,7 @@ enum move_result atomic_carry_out(
 	enum move_result moved;
 
 	if (held->what & HELD_CHANGES)
-		return carry_busy(w);
+		return MOVE_ANEW;
 	if (w->op->kind == OP_ATOMIC_WRITE)
 		return target->way->store(w, target, held, *word);
 	moved = target->way->update(w, target, held, word);
@@ -50,9 +50,9 @@ enum step op_atomic(struct work *w)
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w) || way_is_later(w, &result) || way_is_later(w, &target))
 		return STEP_LATER;
-	if (!result.way->here && carry_by_call(w, &held) != MOVE_OK)
-		return work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
-	moved = atomic_carry_out(w, &target, &held, &before);
+	moved = result.way->here ? MOVE_OK : carry_by_call(w, &held);
+	if (moved == MOVE_OK)
+		moved = atomic_carry_out(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	payload_of_bytes(&old, &before, sizeof(uint64_t));
@@ -86,7 +86,7 @@ enum step op_atomic_write(struct work *w)
 	if (agent_due(w))
 		return STEP_LATER;
 	moved = fetch_word(w, &held, &word);
-	if (moved == MOVE_LATER || (moved == MOVE_STOPPED && w->busy))
+	if (moved == MOVE_LATER || moved == MOVE_ANEW)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);

@@ -54,6 +54,7 @@ static bool is_plain(const struct work *w)
 bool op_rdma_plain(struct work *w, enum step *s)
 {
 	bool read = w->op->kind == OP_READ;
+	enum move_result moved;
 	void *here, *there;
 	struct held held;
 
@@ -71,8 +72,7 @@ bool op_rdma_plain(struct work *w, enum step *s)
 		copy_ordered(there, here, w->length);
 	w->moved += w->length;
 	count_add(w->x, CTR_MAP_BYTES, w->length);
-	*s = carry_arrived(w, &held) == MOVE_OK
-		     ? work_succeed(w)
-		     : work_move_failed(w, MOVE_STOPPED, IBV_WC_REM_ACCESS_ERR);
+	moved = carry_arrived(w, &held);
+	*s = moved == MOVE_OK ? work_succeed(w) : work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return true;
 }

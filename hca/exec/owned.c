@@ -107,8 +107,8 @@ static enum move_result step(struct work *w, struct payload *p, const struct hel
 	return (p->way == &way_functions ? pieces : by_its_way)(w, p, held, buf, n, in);
 }
 
-/* Between two steps: may it go on? */
-static bool goes_on(struct work *w, const struct held *held)
+/* Between two steps. */
+static enum move_result goes_on(struct work *w, const struct held *held)
 {
 	if (!w->shared)
 		work_step(w);
@@ -141,8 +141,8 @@ static enum move_result to_and_from_here(
 		w->moved += n;
 		sgl_consume(&p->l, n);
 		sgl_consume(&here->l, n);
-		if (r == MOVE_OK && p->l.left && !goes_on(w, held))
-			r = MOVE_STOPPED;
+		if (r == MOVE_OK && p->l.left)
+			r = goes_on(w, held);
 	}
 	return r;
 }
@@ -202,8 +202,9 @@ static enum move_result move_by_steps(
 		if (r != MOVE_OK)
 			return r;
 		w->moved += n;
-		if (src->l.left && !goes_on(w, held))
-			return MOVE_STOPPED;
+		r = src->l.left ? goes_on(w, held) : MOVE_OK;
+		if (r != MOVE_OK)
+			return r;
 	}
 	return MOVE_OK;
 }

@@ -32,8 +32,8 @@ enum move_result persist_own(enum durability kind, uint64_t addr, uint64_t len)
 	return rc ? MOVE_REFUSED : MOVE_OK;
 }
 
-/* Between two steps: may it go on? */
-static bool goes_on(struct work *w, const struct held *held)
+/* Between two steps. */
+static enum move_result goes_on(struct work *w, const struct held *held)
 {
 	work_step(w);
 	return carry_goes_on(w, held);
@@ -54,8 +54,9 @@ static enum move_result write_back_here(
 		if (r != MOVE_OK)
 			return r;
 		sgl_consume(l, step);
-		if (l->left && !goes_on(w, held))
-			return MOVE_STOPPED;
+		r = l->left ? goes_on(w, held) : MOVE_OK;
+		if (r != MOVE_OK)
+			return r;
 	}
 	return MOVE_OK;
 }
@@ -89,7 +90,7 @@ enum move_result persist_range(struct work *w, struct payload *range, const stru
 	enum move_result r = MOVE_OK;
 
 	if (held->what & HELD_CHANGES)
-		return carry_busy(w);
+		return MOVE_ANEW;
 	if (!range->l.left)
 		return MOVE_OK;
 	if (kind != DURABLE_NEVER)

@@ -17,7 +17,7 @@
  * stands in weft status).  MOVE_LATER: nothing was done, for it would block; a worker of the
  * memory's own process or a lane of the requester must do it.  Other results as of carry():
  * MOVE_FAULT_* a page is not mapped, MOVE_REFUSED it could not be written, MOVE_GONE, MOVE_LATE,
- * MOVE_STOPPED (w->busy: begin anew).  After any of them a part may be durable.
+ * MOVE_TAKEN, MOVE_ANEW.  After any of them a part may be durable.
  *
  * Only a worker may block here: for the disk (its own process's memory), or for the agent of the
  * memory's process.

@@ -268,7 +268,7 @@ static struct verdict not_moved(struct work *w, struct respond *r, enum move_res
 {
 	if (moved == MOVE_LATER)
 		return (struct verdict){.answer = ANSWER_LATER};
-	if (moved == MOVE_BUSY || (moved == MOVE_STOPPED && w->busy))
+	if (moved == MOVE_BUSY || moved == MOVE_ANEW)
 		return of_step(STEP_BUSY);
 	if (!end_receives(w->resp)) {
 		give_back(w, r);

@@ -160,10 +160,13 @@ static enum move_result word_move(struct work *w, uint64_t va, uint64_t *here, b
 /* To be called before the token is taken. */
 static enum move_result begin_cma(struct work *w, const struct held *held)
 {
+	enum move_result r;
+
 	if (is_mapped(held))
 		return unreached(w, held);
-	if (carry_by_call(w, held) != MOVE_OK)
-		return MOVE_STOPPED;
+	r = carry_by_call(w, held);
+	if (r != MOVE_OK)
+		return r;
 	return word_lock(w->x, w->mem->view.seg) ? MOVE_OK : MOVE_BUSY;
 }
 

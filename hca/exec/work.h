@@ -60,7 +60,6 @@ struct work {
 	uint64_t moved;
 	uint64_t tm_seen;  /* word of the list of tags in which none matched: hca/seg/tm_list.h */
 	bool plain;        /* from us to another process's own receive queue: op_send_plain() */
-	bool busy;         /* a move stopped because a region is changing over */
 	bool for_worker;   /* what is left to another thread, a worker of this process can do */
 	bool for_owner;    /* ... the agent of the responder's process can do */
 	bool hand_over;    /* it is to be asked to, once the token is free */

@@ -255,7 +255,7 @@ static enum move_result persist_pieces(const struct request *r)
 		const struct hca_mr *mr = table_mr(r->piece[i].key >> KEY_VARIANT_BITS);
 
 		rc = mr ? persist_own(mr->durability, r->piece[i].addr, r->piece[i].len)
-			: MOVE_STOPPED;
+			: MOVE_DENIED;
 	}
 	return rc;
 }
@@ -267,11 +267,11 @@ static enum move_result perform(
 	uint32_t pd;
 
 	if (!qp_allows(r, attach, &pd))
-		return MOVE_STOPPED;
+		return MOVE_DENIED;
 	for (unsigned i = 0; i < r->n; i++) {
 		mr[i] = mr_allows(&r->piece[i], pd, right_of(r->op));
 		if (!mr[i])
-			return MOVE_STOPPED;
+			return MOVE_DENIED;
 	}
 	if (r->op == AGENT_PERSIST)
 		return persist_pieces(r);
@@ -313,7 +313,7 @@ static enum move_result try_once(
 static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t *bounce)
 {
 	const struct timespec nap = {.tv_nsec = FAULT_NAP_NS};
-	enum move_result result = MOVE_STOPPED;
+	enum move_result result = MOVE_DENIED;
 	struct request r;
 	uint64_t before = 0;
 	bool again = read_request(h, &r);
@@ -325,7 +325,7 @@ static void serve(struct exec *x, struct agent_half *h, uint32_t attach, uint8_t
 		if (again)
 			nanosleep(&nap, NULL);
 	}
-	count_add(x, result == MOVE_STOPPED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
+	count_add(x, result == MOVE_DENIED ? CTR_AGENT_DENIED : CTR_AGENT_SERVED, 1);
 	/* (What functions refused was not tried again, and is a fault of the peer's all the same.)
 	 */
 	h->result = result == MOVE_FAULT_LOCAL ? MOVE_FAULT_REMOTE : result;

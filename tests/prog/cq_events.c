@@ -86,7 +86,15 @@ static void basics(void)
 	take(b.channel, b.rcq);
 	CHECK(!readable(b.channel, 20));
 	drain();
+	vp_pair_free(&a, &b);
+}
 
+static void solicited(void)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.channel = true;
+	vp_pair(&a, &b, &o);
 	check_case("solicited only");
 	CHECK_EQ(ibv_req_notify_cq(b.rcq, 1), 0);
 	message(0);
@@ -684,6 +692,7 @@ int main(void)
 {
 	two_processes();
 	basics();
+	solicited();
 	nonblocking();
 	acks();
 	armed_late();

@@ -496,9 +496,9 @@ static void requests(struct rpma_peer *peer, struct rpma_mr_local *mr)
 
 /* ---- connections ---- */
 
-static void operations(struct rpma_conn *conn, struct rpma_mr_local *mr, struct rpma_mr_remote *rmr)
+static void copies(struct rpma_conn *conn, struct rpma_mr_local *mr, struct rpma_mr_remote *rmr)
 {
-	const int always = RPMA_F_COMPLETION_ALWAYS, vis = RPMA_FLUSH_TYPE_VISIBILITY;
+	const int always = RPMA_F_COMPLETION_ALWAYS;
 	/* A range has a NULL region, or begins or ends outside. */
 	static const struct {
 		bool local, remote;
@@ -535,6 +535,13 @@ static void operations(struct rpma_conn *conn, struct rpma_mr_local *mr, struct 
 		INVAL(rpma_write(conn, r, ro, l, lo, len, always, NULL));
 		INVAL(rpma_write_with_imm(conn, r, ro, l, lo, len, always, 1, NULL));
 	}
+}
+
+static void operations(struct rpma_conn *conn, struct rpma_mr_local *mr, struct rpma_mr_remote *rmr)
+{
+	const int always = RPMA_F_COMPLETION_ALWAYS, vis = RPMA_FLUSH_TYPE_VISIBILITY;
+
+	copies(conn, mr, rmr);
 	check_case("other operations");
 	INVAL(rpma_atomic_write(NULL, rmr, 0, buf, always, NULL));
 	INVAL(rpma_atomic_write(conn, NULL, 0, buf, always, NULL));
@@ -604,12 +611,10 @@ static void connection_calls(struct rpma_conn *conn)
 	struct rpma_conn_private_data pdata = {buf, 1};
 	enum rpma_conn_event event;
 	struct rpma_conn *none = NULL;
-	struct rpma_completion cmpl;
-	struct ibv_wc wc[2];
 	struct rpma_cq *cq;
 	uint32_t qpn = 0;
 	bool is_rcq;
-	int fd, n;
+	int fd;
 
 	check_case("connections");
 	INVAL(rpma_conn_get_event_fd(NULL, &fd));
@@ -640,8 +645,16 @@ static void connection_calls(struct rpma_conn *conn)
 	INVAL(rpma_conn_wait(NULL, 0, &cq, &is_rcq));
 	INVAL(rpma_conn_wait(conn, 0, NULL, &is_rcq));
 	CHECK_EQ(rpma_conn_wait(conn, 0, &cq, &is_rcq), RPMA_E_NOT_SHARED_CHNL);
+}
 
-	cq = rp_cq(conn);
+static void completion_calls(struct rpma_conn *conn)
+{
+	struct rpma_cq *cq = rp_cq(conn);
+	struct rpma_completion cmpl;
+	struct ibv_wc wc[2];
+	int fd, n;
+
+	check_case("completions");
 	INVAL(rpma_cq_get_fd(NULL, &fd));
 	INVAL(rpma_cq_get_fd(cq, NULL));
 	INVAL(rpma_cq_wait(NULL));
@@ -701,6 +714,7 @@ static void connections(struct rpma_peer *peer, struct rpma_mr_local *mr)
 
 	rp_pair(peer, NULL, &pair);
 	connection_calls(pair.active);
+	completion_calls(pair.active);
 	operations(pair.active, mr, remote);
 	flush_usage(peer, pair.active);
 	check_case("full queues");

@@ -291,10 +291,9 @@ static int dial(uint16_t port)
 static void accepting(void)
 {
 	struct raw_accept a = {.flags = 0}, first, second;
-	struct raw_id peer = {0};
 	uint64_t wrong = 12345678;
 	uint16_t port;
-	int l = raw_listener(gen, 4, &port), c, d, s, t, plain;
+	int l = raw_listener(gen, 4, &port), c, d, s, t;
 	char byte = 0;
 
 	check_case("%s: accepting", raw_path[gen]);
@@ -338,12 +337,20 @@ static void accepting(void)
 	close(d);
 	close(s);
 	close(t);
+}
 
-	/* An fd that is something else already becomes the connection as well. */
+/* An fd that is something else already becomes the connection as well. */
+static void accepting_by_another(void)
+{
+	struct raw_accept first = {.flags = SYNC};
+	struct raw_id peer = {0};
+	uint16_t port;
+	int l, plain, c, d;
+	char byte = 0;
+
 	l = raw_listener(gen, 4, &port);
 	plain = raw_listener(gen, 4, &peer.port);
 	c = dial(port);
-	first = (struct raw_accept){.flags = SYNC};
 	CHECK_EQ(raw_do(l, gen, RAW_ACCEPTREQ, &first), 0);
 	CHECK_EQ(raw_do(plain, gen, RAW_ACCEPTREG, &first.endpt), 0);
 	CHECK_EQ(raw_send(plain, gen, "p", 1, BLOCK), 1);
@@ -400,6 +407,7 @@ int main(void)
 		copies();
 		mapped();
 		accepting();
+		accepting_by_another();
 		closing_wakes();
 	}
 	return check_result();

@@ -101,11 +101,42 @@ static void got(struct vp_end *b, uint64_t n)
 	}
 }
 
+static void smaller(struct vp_end *a, struct vp_end *b)
+{
+	struct ibv_srq_attr both = {.max_wr = 200, .srq_limit = 201};
+
+	check_case("a smaller one, and its limit");
+	CHECK_EQ(set_max_wr(2), 0);
+	CHECK_EQ(post(0), 0);
+	CHECK_EQ(post(1), 0);
+	CHECK_EQ(post(2), ENOMEM);
+	send_one(a, 0);
+	got(b, 0);
+	CHECK_EQ(ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	CHECK_EQ(max_wr(), 2);
+	both.srq_limit = 0;
+	CHECK_EQ(ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	CHECK(max_wr() >= 200);
+	send_one(a, 1);
+	got(b, 1);
+}
+
+static void goes_round(struct vp_end *a, struct vp_end *b)
+{
+	check_case("a queue whose positions went round");
+	for (uint64_t n = 0; n < 3000; n++) {
+		if (n % 600 == 0)
+			CHECK_EQ(set_max_wr(300 + 600 * (uint32_t)(n / 600)), 0);
+		CHECK_EQ(post(n), 0);
+		send_one(a, n);
+		got(b, n);
+	}
+}
+
 static void sizes(void)
 {
 	struct vp_opts o = vp_defaults();
 	struct ibv_context *ctx = vp_open();
-	struct ibv_srq_attr both = {.max_wr = 200, .srq_limit = 201};
 	struct ibv_device_attr dev;
 	struct vp_end a, b;
 
@@ -141,28 +172,8 @@ static void sizes(void)
 		send_one(&a, n);
 	for (uint64_t n = 0; n < ROOM; n++)
 		got(&b, n);
-	check_case("a smaller one, and its limit");
-	CHECK_EQ(set_max_wr(2), 0);
-	CHECK_EQ(post(0), 0);
-	CHECK_EQ(post(1), 0);
-	CHECK_EQ(post(2), ENOMEM);
-	send_one(&a, 0);
-	got(&b, 0);
-	CHECK_EQ(ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
-	CHECK_EQ(max_wr(), 2);
-	both.srq_limit = 0;
-	CHECK_EQ(ibv_modify_srq(srq, &both, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
-	CHECK(max_wr() >= 200);
-	send_one(&a, 1);
-	got(&b, 1);
-	check_case("a queue whose positions went round");
-	for (uint64_t n = 0; n < 3000; n++) {
-		if (n % 600 == 0)
-			CHECK_EQ(set_max_wr(300 + 600 * (uint32_t)(n / 600)), 0);
-		CHECK_EQ(post(n), 0);
-		send_one(&a, n);
-		got(&b, n);
-	}
+	smaller(&a, &b);
+	goes_round(&a, &b);
 	vp_free(&a);
 	vp_free(&b);
 	free_srq();

@@ -402,11 +402,65 @@ static void two_processes(void)
 	ibv_close_device(ctx);
 }
 
+static void holder(int fd, void *arg)
+{
+	struct ibv_context *ctx = vp_open();
+	struct address mine;
+	struct side s;
+
+	make(&s, ctx, *(int *)arg);
+	mine = address_of(&s);
+	CHECK_EQ(post_recv(&s, 0, 1, 0, RECV), 0);
+	if (write(fd, &mine, sizeof mine) != sizeof mine)
+		die("exchange");
+	vp_sync(fd);
+	unmake(&s);
+	ibv_close_device(ctx);
+}
+
+/* Can only its process reach the memory, by a thread of its own?  (tests/prog/owned_claim.c) */
+static bool by_agent(void)
+{
+	const char *mover = getenv("WEFT_MOVER"), *share = getenv("WEFT_SHARE");
+
+	if (strncmp(program_invocation_short_name, "owned_", strlen("owned_")) == 0)
+		return true;
+	return mover && share && strcmp(mover, "agent") == 0 && strcmp(share, "never") == 0;
+}
+
+/* Both ends are here, the SRQ is not: no thread of ours may sleep for its agent. */
+static void third_process(void)
+{
+	char path[] = "/tmp/weft-xrcd-XXXXXX";
+	int fd = mkstemp(path);
+	struct vp_child c = vp_fork(holder, &fd);
+	struct ibv_context *ctx = vp_open();
+	struct address mine, srqs;
+	struct side s;
+	struct ibv_wc wc;
+
+	check_case("an SRQ of a third process");
+	make(&s, ctx, fd);
+	mine = address_of(&s);
+	if (read(c.fd, &srqs, sizeof srqs) != sizeof srqs)
+		die("exchange");
+	connect_to(&s, &mine);
+	CHECK_EQ(post(&s, &mine, srqs.srqn[0], IBV_WR_SEND, 1, 0, 5000), 0);
+	vp_want(s.scq, &wc, by_agent() ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS, 1);
+	vp_sync(c.fd);
+	unmake(&s);
+	vp_join(&c);
+	ibv_close_device(ctx);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	struct ibv_context *ctx;
 
 	two_processes();
+	third_process();
 	ctx = vp_open(); /* keeps the process attached */
 	domains(ctx);
 	one_process(ctx);

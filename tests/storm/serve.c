@@ -110,6 +110,13 @@ static int check_canaries(const struct side *s)
 	return 0;
 }
 
+/* Where one-sided requests go. */
+static void aim(struct side_qp *q, const struct agent_addr *at)
+{
+	q->peer.rkey = at->rkey;
+	q->peer.va = at->va;
+}
+
 static int serve(struct side *s, const struct agent_req *r, struct agent_rep *rep)
 {
 	struct side_qp *q = &s->qp[r->qp];
@@ -147,8 +154,7 @@ static int serve(struct side *s, const struct agent_req *r, struct agent_rep *re
 	case CMD_LEND:
 		return side_lend(s, &rep->addr);
 	case CMD_TARGET:
-		q->peer.rkey = r->addr.rkey;
-		q->peer.va = r->addr.va;
+		aim(q, &r->addr);
 		return 0;
 	case CMD_TAKE_BACK:
 		return side_take_back(s);

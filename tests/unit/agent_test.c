@@ -104,22 +104,18 @@ static bool is_slow(void *arg)
 	return !atomic_load(&deaf) || (excused && excused--);
 }
 
-static bool asks_again(void *arg)
-{
-	(void)arg;
-	return atomic_load(&begins_anew);
-}
-
 static void rest(void *arg)
 {
 	(void)arg;
 	rests++;
 }
 
-static bool still_valid(void *arg)
+static enum move_result may_go_on(void *arg)
 {
 	(void)arg;
-	return atomic_load(&valid);
+	if (atomic_load(&valid))
+		return MOVE_OK;
+	return atomic_load(&begins_anew) ? MOVE_ANEW : MOVE_TAKEN;
 }
 
 static int set_up(void **state)
@@ -152,7 +148,6 @@ static enum move_result run(bool push, void *mine, void *theirs, uint64_t len, v
 		.area = get_area,
 		.gone = is_gone,
 		.slow = is_slow,
-		.again = asks_again,
 		.rest = rest,
 		.arg = no_area};
 	struct sgl local, remote;
@@ -160,7 +155,7 @@ static enum move_result run(bool push, void *mine, void *theirs, uint64_t len, v
 		.push = push,
 		.local = &local,
 		.remote = &remote,
-		.still_valid = still_valid,
+		.may_go_on = may_go_on,
 		.agent = &c};
 	enum move_result r;
 
@@ -226,10 +221,9 @@ static enum move_result add(uint64_t *word, uint64_t *before)
 		.area = get_area,
 		.gone = is_gone,
 		.slow = is_slow,
-		.again = asks_again,
 		.rest = rest};
 	struct sgl remote;
-	struct move m = {.pid = 1, .remote = &remote, .still_valid = still_valid, .agent = &c};
+	struct move m = {.pid = 1, .remote = &remote, .may_go_on = may_go_on, .agent = &c};
 
 	sgl_reset(&remote);
 	sgl_add(&remote, (uintptr_t)word, 8);
@@ -272,7 +266,7 @@ static void what_begins_anew(void **state)
 	assert_int_equal(before, 40);
 	assert_int_equal(word, 42);
 	set_slow(3);
-	assert_int_equal(run(true, a, b, THREE, NULL), MOVE_STOPPED);
+	assert_int_equal(run(true, a, b, THREE, NULL), MOVE_ANEW);
 	assert_false(atomic_load(&serving));
 	atomic_store(&left, true);
 	/* What the agent did not begin is taken back, and is not served later. */
@@ -281,7 +275,7 @@ static void what_begins_anew(void **state)
 	atomic_store(&valid, false);
 	atomic_store(&deaf, true);
 	n = served;
-	assert_int_equal(add(&word, &before), MOVE_STOPPED);
+	assert_int_equal(add(&word, &before), MOVE_ANEW);
 	atomic_store(&deaf, false);
 	set_slow(0);
 	check_given_back();
@@ -300,6 +294,9 @@ static void refusals(void **state)
 	(void)state;
 	answer = MOVE_FAULT_REMOTE;
 	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_FAULT_REMOTE);
+	check_given_back();
+	answer = MOVE_ANEW; /* only we say so */
+	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_REFUSED);
 	check_given_back();
 	answer = 12345;
 	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_REFUSED);
@@ -321,7 +318,7 @@ static void an_agent_that_does_not_answer(void **state)
 	assert_true(rests > 0);
 	check_given_back();
 	atomic_store(&valid, false);
-	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_STOPPED);
+	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_TAKEN);
 	atomic_store(&valid, true);
 	atomic_store(&dead, true);
 	assert_int_equal(run(true, a, b, sizeof a, NULL), MOVE_GONE);

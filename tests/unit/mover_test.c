@@ -124,10 +124,10 @@ static void blames_the_right_side(void **state)
 	munmap(hole, PAGE);
 }
 
-static bool never(void *arg)
+static enum move_result never(void *arg)
 {
 	++*(int *)arg;
-	return false;
+	return MOVE_TAKEN;
 }
 
 static void stops_between_steps(void **state)
@@ -139,11 +139,11 @@ static void stops_between_steps(void **state)
 		.push = true,
 		.local = &local,
 		.remote = &remote,
-		.still_valid = never,
+		.may_go_on = never,
 		.arg = &asked};
 
 	lists(&local, &remote, f->mine, f->shared, LEN);
-	assert_int_equal(mover_run(&m), MOVE_STOPPED);
+	assert_int_equal(mover_run(&m), MOVE_TAKEN);
 	assert_int_equal(m.moved, MOVE_STEP);
 	assert_int_equal(asked, 1);
 	lists(&local, &remote, f->mine, f->shared, MOVE_STEP); /* nothing follows: not asked */
