@@ -33,12 +33,10 @@ static struct thing things[THINGS];
 
 static void *find(int fd)
 {
-	struct thing *t = &things[fd - FIRST];
-
 	if (fd < FIRST || fd >= FIRST + THINGS)
 		return NULL;
-	t->refs++;
-	return t;
+	things[fd - FIRST].refs++;
+	return &things[fd - FIRST];
 }
 
 static void put(void *ours)
