@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,7 +19,10 @@
 #include "mad/agents.h"
 #include "rdv/file_name.h"
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum {
+	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+	MANY = 8, /* MADs in one turn */
+};
 
 int ufile_memory(const char *name, size_t size, int *fd, void **base)
 {
@@ -59,6 +61,20 @@ static void name_socket(int end)
 }
 
 /*
+ * More is likely to come at once: somebody waits for the answers and does nothing else, or has sent
+ * many.  Others, such as a subnet manager of several threads, need the CPU more than we do.
+ */
+static bool is_brisk(const struct ufile *f, uint32_t sent)
+{
+	if (sent >= MANY)
+		return true;
+	for (const struct ulane *l = f->lanes; l; l = l->next)
+		if (atomic_load_explicit(&l->mem->prompt, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/*
  * Sends what programs write and answers it at once, until nothing comes for a moment, or others
  * have to have their turn.  The byte stays in the socket and the bells stay rung: who writes or
  * waits meanwhile needs no system call.  How many it sent.
@@ -66,25 +82,21 @@ static void name_socket(int end)
 static uint32_t linger(struct ufile *f)
 {
 	struct umads *all = f->all;
-	uint64_t until = 0;
 	uint32_t sent = 0, n;
+	uint64_t until = 0;
 
 	do {
 		n = usend_some(f, UMAD_TURN - sent);
 		sent += n;
 		if (n) {
 			all->server->deliver(all->server);
-			until = all->spin_ns ? clock_ns() + all->spin_ns : 0;
-		} else if (until) {
-			sched_yield();
+			until = 0;
+		} else if (!until && all->spin_ns && is_brisk(f, sent)) {
+			until = clock_ns() + all->spin_ns;
 		}
+		cpu_relax();
 	} while (all->served == f && sent < UMAD_TURN && (n || (until && clock_ns() < until)));
 	return sent;
-}
-
-static void set_awake(struct ufile *f, bool awake)
-{
-	atomic_store_explicit(&f->page->awake, awake, memory_order_relaxed);
 }
 
 static void on_socket(struct server *s, struct watch *w, uint32_t events)
@@ -95,12 +107,10 @@ static void on_socket(struct server *s, struct watch *w, uint32_t events)
 
 	(void)events;
 	all->served = f;
-	set_awake(f, true);
 	sent = linger(f);
 	if (all->served != f)
 		return;
 	all->served = NULL;
-	set_awake(f, false);
 	if (!usend_turn(f, UMAD_TURN - sent))
 		ufile_end(f);
 	s->deliver(s);

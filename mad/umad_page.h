@@ -20,7 +20,6 @@ enum umad_page_state {
 struct umad_page {
 	_Atomic uint32_t state; /* enum umad_page_state */
 	_Atomic uint32_t held;  /* weftd keeps received MADs back: mad/ring.h */
-	_Atomic uint32_t awake; /* weftd is at this file: what was sent is answered in a moment */
 	_Alignas(CACHE_LINE) _Atomic uint64_t agent[UMAD_AGENTS]; /* umad_agent_word() */
 	_Alignas(CACHE_LINE) _Atomic uint64_t bell;               /* of the receive ring */
 	struct ring_ends recv;
@@ -33,6 +32,7 @@ struct umad_lane {
 	_Alignas(CACHE_LINE) _Atomic uint64_t bell; /* of the send ring */
 	_Atomic uint32_t settled; /* claims on the page's bell that were overridden: mad/bell.h */
 	_Atomic uint32_t ended;   /* weftd looks at it no more: join the file again */
+	_Atomic uint32_t prompt;  /* who writes is who reads, and so waits for the answer */
 	struct ring_ends send;
 	struct ring_slot send_slot[1 << UMAD_SEND_LOG_SIZE];
 };

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/spin.h"
 #include "fabric/page.h"
 #include "mad/packet.h"
 #include "rdv/umad_line.h"
@@ -25,7 +24,6 @@ enum {
 	YIELDS = 10,      /* then a reader naps */
 	STILL_MS = 100,   /* a reader that does not read for so long is not waited for */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
-	SPIN_NS = 10 * NSEC_PER_USEC,
 };
 
 /* From enter() to leave() no thread is cancelled. */
@@ -387,6 +385,16 @@ static void let_read(struct part *p)
 		atomic_store_explicit(&p->tired, head + 1, memory_order_relaxed);
 }
 
+/* Tells weftd whether this thread has nothing to do but to wait for its answer. */
+static void say_prompt(const struct part *p)
+{
+	uint32_t prompt =
+		atomic_load_explicit(&p->reader, memory_order_relaxed) == (uint64_t)pthread_self();
+
+	if (atomic_load_explicit(&p->lane->prompt, memory_order_relaxed) != prompt)
+		atomic_store_explicit(&p->lane->prompt, prompt, memory_order_relaxed);
+}
+
 ssize_t umad_file_write(int fd, const void *msg, size_t len)
 {
 	const uint64_t until = clock_ns() + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
@@ -401,6 +409,7 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 		if (ret)
 			return ret;
 		let_read(w.p);
+		say_prompt(w.p);
 		ret = write_once(&w, &m);
 		leave(cancel, w.p);
 	} while (ret == -EAGAIN && !(ret = wait_room(fd, until)));
@@ -575,23 +584,19 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	}
 }
 
-/*
- * For a moment, while weftd is awake for this file: true if something comes.  Others of this CPU
- * run meanwhile.
- */
+/* A thread that has just sent, and waits: true if the answer comes in a moment. */
 static bool comes_soon(const struct way *w)
 {
 	uint64_t until;
 
-	if (!atomic_load_explicit(&w->p->page->awake, memory_order_relaxed))
+	if (!w->p->spin_ns || !atomic_load_explicit(&w->p->lane->prompt, memory_order_relaxed))
 		return false;
-	until = clock_ns() + spin_limit_ns(SPIN_NS);
+	until = clock_ns() + w->p->spin_ns;
 	do {
-		sched_yield();
+		cpu_relax();
 		if (more((void *)w))
 			return true;
-	} while (atomic_load_explicit(&w->p->page->awake, memory_order_relaxed) &&
-		 clock_ns() < until);
+	} while (clock_ns() < until);
 	return false;
 }
 

@@ -10,15 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "fabric/page.h"
 #include "rdv/file_name.h"
 #include "rdv/paths.h"
 #include "rdv/umad_line.h"
 #include "umad/shared.h"
 
-enum { BUCKETS = 256 };
+enum { BUCKETS = 256, SPIN_NS = 10 * NSEC_PER_USEC };
 
 static struct part *parts[BUCKETS]; /* by file */
 static struct lock lock;            /* of them, their lists and users */
@@ -89,6 +91,7 @@ static int make(const struct proto_umad_opened *reply, const int *fds, struct pa
 	p->file = reply->file;
 	p->number = reply->lane;
 	p->port = reply->port;
+	p->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? spin_limit_ns(SPIN_NS) : 0;
 	lock_take(&lock);
 	ret = map_all(p, fds);
 	if (!ret && !fabric_port(p->fabric, p->port))

@@ -19,6 +19,7 @@ struct part {
 	struct umad_lane *lane;
 	const struct fabric_page *fabric;
 	_Atomic bool dead;       /* weftd has died */
+	uint64_t spin_ns;        /* how long a reader looks for an answer before it sleeps */
 	_Atomic uint64_t reader; /* the thread of this process that read last; 0: none did */
 	_Atomic uint64_t tired;  /* head of the receive ring + 1 when a writer waited in vain */
 	struct lock writing;
