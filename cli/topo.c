@@ -20,6 +20,7 @@ enum {
 	KEY_DOT,
 	KEY_SVG,
 	KEY_DO,
+	KEY_ROUTE,
 	COLUMNS = 9,
 	CELL = TOPO_TEXT_MAX + 1,
 	COMMANDS = 256
@@ -29,6 +30,7 @@ struct topo_options {
 	const char *what;
 	int form; /* a KEY_, 0: the table */
 	const char *fabric;
+	const char *from; /* of a route, to what */
 	const char *commands[COMMANDS];
 	unsigned n_commands;
 };
@@ -51,16 +53,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			cli_usage(state, "more than %d commands; use --do -", COMMANDS);
 		o->commands[o->n_commands++] = arg;
 		return 0;
+	case KEY_ROUTE:
+		o->from = arg;
+		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->fabric;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->what)
-			cli_usage(state, "one FILE or SPEC; '%s' is another", arg);
+			cli_usage(state, "one FILE, SPEC or destination; '%s' is another", arg);
 		o->what = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->what && (o->fabric || o->n_commands))
+		if (o->from && (!o->what || o->form || o->n_commands))
+			cli_usage(state, "a route is --route FROM TO, and nothing else");
+		if (o->what && !o->from && (o->fabric || o->n_commands))
 			cli_usage(state, "a FILE or SPEC is no fabric that runs");
 		if (o->n_commands && o->form)
 			cli_usage(state, "--do prints what the command does");
@@ -248,10 +255,12 @@ int cmd_topo(int argc, char **argv)
 		{"svg", KEY_SVG, NULL, 0, "print a picture", 0},
 		{"do", KEY_DO, "COMMAND", 0,
 			"carry out a command in a running fabric; '-': those of standard input", 0},
+		{"route", KEY_ROUTE, "FROM", 0,
+			"print the way from node FROM to node TO of a running fabric, and back", 0},
 		{0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse,
-		.args_doc = "[FILE|SPEC]",
+		.args_doc = "[FILE|SPEC|TO]",
 		.doc = "Shows a topology: its nodes, their ports, and how they are wired; without "
 		       "FILE and SPEC that of a running fabric, with LIDs and states.\v"
 		       "FILE is a netlist of ibsim or the output of ibnetdiscover, '-' standard "
@@ -263,7 +272,9 @@ int cmd_topo(int argc, char **argv)
 	int rc = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
-	if (o.n_commands)
+	if (o.from)
+		rc = topo_live_route(o.fabric, o.from, o.what);
+	else if (o.n_commands)
 		for (unsigned i = 0; !rc && i < o.n_commands; i++)
 			rc = topo_live_do(o.fabric, o.commands[i]);
 	else

@@ -11,6 +11,7 @@
 #include "cli/common/fabric.h"
 #include "cli/common/say.h"
 #include "rdv/topology.h"
+#include "topo/build.h"
 
 /* The exit code; what is not said here was logged. */
 static int failed(const char *fabric, int rc)
@@ -159,4 +160,68 @@ void topo_live_lids(const json_t *live, uint32_t node, char *out, size_t size)
 void topo_live_states(const json_t *live, uint32_t node, char *out, size_t size)
 {
 	join(live, node, "state", out, size);
+}
+
+/* ---- routes ---- */
+
+/* That of the first port that is ACTIVE, else the first one; 0: there is none. */
+static unsigned choose_lid(const json_t *live, uint32_t number)
+{
+	const json_t *node = json_array_get(json_object_get(live, "nodes"), number);
+	const json_t *ports = json_object_get(node, "ports");
+	unsigned first = 0;
+
+	for (size_t i = 0; i < n_managed(node, ports); i++) {
+		const json_t *port = json_array_get(ports, i);
+		unsigned lid = (unsigned)json_integer_value(json_object_get(port, "lid"));
+		const char *state = json_string_value(json_object_get(port, "state"));
+
+		if (lid && state && !strcmp(state, "ACTIVE"))
+			return lid;
+		first = first ? first : lid;
+	}
+	return first;
+}
+
+/* A LID of a node; 0 after printing why. */
+static unsigned lid_of(
+	const char *fabric, const struct netlist *n, const json_t *live, const char *name)
+{
+	uint32_t node = topo_find(&n->topo, name);
+	unsigned lid = node == TOPO_NONE ? 0 : choose_lid(live, node);
+
+	if (node == TOPO_NONE)
+		cli_fail("fabric '%s' has no node '%s'; 'weft topo -F %s' lists them",
+			cli_fabric_name(fabric), name, cli_fabric_name(fabric));
+	else if (!lid)
+		cli_fail("node '%s' has no LID: no subnet manager has brought it up", name);
+	return lid;
+}
+
+static int one_way(const char *fabric, unsigned from, unsigned to)
+{
+	char line[40];
+
+	snprintf(line, sizeof line, "Route %u %u", from, to);
+	return do_one(fabric, line);
+}
+
+int topo_live_route(const char *fabric, const char *from, const char *to)
+{
+	unsigned from_lid, to_lid;
+	struct netlist n;
+	json_t *live;
+	int rc = topo_live_load(fabric, &n, &live), back;
+
+	if (rc)
+		return rc;
+	from_lid = lid_of(fabric, &n, live, from);
+	to_lid = from_lid ? lid_of(fabric, &n, live, to) : 0;
+	json_decref(live);
+	netlist_free(&n);
+	if (!to_lid)
+		return EXIT_FAILED;
+	rc = one_way(fabric, from_lid, to_lid);
+	back = one_way(fabric, to_lid, from_lid);
+	return rc ? rc : back;
 }

@@ -2,8 +2,12 @@
 #include "fabric/tables.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* SL n to VL n mod 8. */
 #define DEFAULT_SL2VL 0x0123456701234567ull
@@ -38,10 +42,10 @@ static size_t take(size_t *size, uint64_t n, size_t each)
 	return at;
 }
 
-/* Places the arrays in the mapping. */
-static void lay_out(struct tables *t, uint32_t n_nodes, const struct sums *sum)
+/* Places the arrays in the mapping; how long that is. */
+static size_t lay_out(struct tables *t, uint32_t n_nodes, const struct sums *sum)
 {
-	char *base = t->base;
+	uintptr_t base = (uintptr_t)t->base; /* 0: not mapped yet */
 	size_t size = 0;
 
 #define PLACE(member, n) t->member = (void *)(base + take(&size, n, sizeof *t->member))
@@ -53,6 +57,7 @@ static void lay_out(struct tables *t, uint32_t n_nodes, const struct sums *sum)
 	PLACE(lft, sum->lft);
 	PLACE(mft, sum->mft);
 #undef PLACE
+	return size;
 }
 
 static void number_ports(struct tables *t, uint32_t i, uint64_t first)
@@ -82,35 +87,85 @@ static void fill(struct tables *t, const struct tables_shape *nodes, uint32_t n)
 	}
 	t->head->n_nodes = n;
 	t->head->n_ports = sum.ports;
+	t->head->n_sl2vl = sum.sl2vl;
+	t->head->n_lft = sum.lft;
+	t->head->n_mft = sum.mft;
+}
+
+/* A memfd that nobody can write but by the mapping of it that there is now. */
+static int make_memory(struct tables *t)
+{
+	t->fd = memfd_create("weft-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (t->fd < 0 || ftruncate(t->fd, (off_t)t->size) < 0)
+		return -errno;
+	t->base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, t->fd, 0);
+	if (t->base == MAP_FAILED) {
+		t->base = NULL;
+		return -errno;
+	}
+	if (fcntl(t->fd, F_ADD_SEALS,
+		    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0)
+		return -errno;
+	return 0;
 }
 
 int tables_create(struct tables *t, const struct tables_shape *nodes, uint32_t n)
 {
 	struct sums sum = {.ports = 1};
-	size_t size;
+	int ret;
 
 	memset(t, 0, sizeof *t);
 	for (uint32_t i = 0; i < n; i++)
 		add(&sum, &nodes[i]);
-	size = sum.ports * (sizeof *t->ports + TABLES_PKEYS * sizeof *t->pkeys) +
-	       n * sizeof *t->nodes + sum.sl2vl * sizeof *t->sl2vl + sum.lft * sizeof *t->lft +
-	       sum.mft * sizeof *t->mft + 8 * CACHE_LINE;
-	t->base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (t->base == MAP_FAILED) {
-		t->base = NULL;
-		return -ENOMEM;
+	t->size = lay_out(t, n, &sum);
+	ret = make_memory(t);
+	if (ret) {
+		tables_free(t);
+		return ret;
 	}
-	lay_out(t, n, &sum);
-	t->size = size;
+	(void)lay_out(t, n, &sum);
 	fill(t, nodes, n);
 	return 0;
+}
+
+/* Do the arrays that its head tells of fit into it? */
+static bool is_whole(struct tables *t)
+{
+	const struct tables_head *h = t->base;
+	const struct sums sum = {h->n_ports, h->n_sl2vl, h->n_lft, h->n_mft};
+
+	return (sum.ports | sum.sl2vl | sum.lft | sum.mft) >> 40 == 0 &&
+	       lay_out(t, h->n_nodes, &sum) == t->size;
+}
+
+int tables_map(struct tables *t, int fd)
+{
+	struct stat st;
+
+	memset(t, 0, sizeof *t);
+	t->fd = -1;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < (off_t)sizeof *t->head)
+		return -EINVAL;
+	t->size = (size_t)st.st_size;
+	t->base = mmap(NULL, t->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (t->base == MAP_FAILED) {
+		t->base = NULL;
+		return -errno;
+	}
+	if (is_whole(t))
+		return 0;
+	tables_free(t);
+	return -EINVAL;
 }
 
 void tables_free(struct tables *t)
 {
 	if (t->base)
 		munmap(t->base, t->size);
+	if (t->size && t->fd >= 0)
+		close(t->fd);
 	memset(t, 0, sizeof *t);
 }
 

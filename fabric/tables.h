@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What forwarding reads of an InfiniBand subnet: links, port states, LIDs, P_Keys, SL to VL and
- * forwarding tables.  One mapping without pointers in it, so that it can be a memfd that one
- * process writes and others read.  A reader may see entries of two moments, as a packet on a wire
- * does; a change of the epoch says that what was found before may be old.
+ * forwarding tables.  One mapping without pointers in it, of a memfd that the process which made it
+ * writes, and nobody else can: others map it to read (tables_map(), fabric/walk.h).  A reader may
+ * see entries of two moments, as a packet on a wire does; a change of the epoch says that what was
+ * found before may be old.
  *
  * Ports are numbered through, from 1; port p of a node is port0 + p.  Only switches have a port 0.
  * Memory that was never written is zero, and zero means the default everywhere: no page of it
@@ -28,6 +29,9 @@ enum tables_kind { TABLES_CA = 1, TABLES_SWITCH = 2, TABLES_ROUTER = 3 };
 
 enum tables_enforce { ENFORCE_IN = 1, ENFORCE_OUT = 2 }; /* P_Keys, at a switch's port */
 
+/* Of a port's states those that let data through: ARMED comes in only. */
+enum { TABLES_ARMED = 3, TABLES_ACTIVE = 4 };
+
 struct tables_port {
 	uint32_t node;         /* fixed */
 	_Atomic uint32_t peer; /* at the other end of a link that is up; 0: there is none */
@@ -50,13 +54,15 @@ struct tables_node {
 
 struct tables_head {
 	_Atomic uint64_t epoch;
-	uint32_t n_nodes, n_ports; /* ports with the unused one at 0 */
+	uint32_t n_nodes, n_ports;      /* ports with the unused one at 0 */
+	uint64_t n_sl2vl, n_lft, n_mft; /* entries of all nodes */
 };
 
 /* The mapping as this process sees it. */
 struct tables {
 	void *base;
 	size_t size;
+	int fd; /* the memfd, of who made them; -1: of others */
 	struct tables_head *head;
 	struct tables_node *nodes;
 	struct tables_port *ports;
@@ -73,12 +79,37 @@ struct tables_shape {
 #define tables_load(p)     atomic_load_explicit(p, memory_order_relaxed)
 #define tables_store(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
 
-/* Makes tables of n nodes, all at their defaults; tables_free() ends it.  -ENOMEM. */
+/* Makes tables of n nodes, all at their defaults; tables_free() ends it.  -ENOMEM, or -errno. */
 int tables_create(struct tables *t, const struct tables_shape *nodes, uint32_t n);
 void tables_free(struct tables *t);
 
+/*
+ * Maps what another process has made, to be read; fd stays the caller's.  tables_free() ends it.
+ * -EINVAL: they are not tables.
+ */
+int tables_map(struct tables *t, int fd);
+
 /* Something that forwarding reads has changed: for the writer, after the change. */
 void tables_changed(struct tables *t);
+
+static inline bool tables_is_switch(const struct tables *t, uint32_t port)
+{
+	return t->nodes[t->ports[port].node].kind == TABLES_SWITCH;
+}
+
+/* The port whose LID and keys count at a port: a switch has one for all. */
+static inline uint32_t tables_managed(const struct tables *t, uint32_t port)
+{
+	return tables_is_switch(t, port) ? t->nodes[t->ports[port].node].port0 : port;
+}
+
+static inline bool tables_owns_lid(const struct tables_port *p, uint16_t lid)
+{
+	uint16_t own = tables_load(&p->lid);
+	uint8_t lmc = tables_load(&p->lmc);
+
+	return own && lid >> lmc == own >> lmc;
+}
 
 /* Entry i < TABLES_PKEYS of a port's P_Key table; 0: none. */
 uint16_t tables_pkey(const struct tables *t, uint32_t port, unsigned i);

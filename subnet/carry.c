@@ -5,11 +5,16 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fabric/walk.h"
 #include "subnet/link.h"
 #include "subnet/pma.h"
 #include "subnet/sma.h"
 #include "subnet/smi.h"
 #include "subnet/trap.h"
+
+_Static_assert((int)TABLES_ARMED == PORT_ARMED && (int)TABLES_ACTIVE == PORT_ACTIVE,
+	"states of ports are those of PortInfo");
+_Static_assert((int)CARRY_HOPS == WALK_HOPS, "a MAD goes as far as data");
 
 /* What a step says besides a subnet_drop. */
 enum { ON_ITS_WAY = -1, ARRIVED = -2 };
@@ -160,7 +165,7 @@ static bool is_mine(const struct subnet *s, const struct flight *f)
 {
 	if (f->dlid == LID_PERMISSIVE)
 		return !f->own;
-	return owns_lid(hot_at(s, managed_by(s, f->at)), f->dlid);
+	return tables_owns_lid(hot_at(s, managed_by(s, f->at)), f->dlid);
 }
 
 static int step_directed(struct subnet *s, struct flight *f)
@@ -182,7 +187,7 @@ static int step_directed(struct subnet *s, struct flight *f)
 		f->at = n->port0;
 		f->slid = tables_load(&hot_at(s, n->port0)->lid);
 		f->dlid = to.lid;
-		return owns_lid(hot_at(s, n->port0), to.lid) ? ARRIVED : forward(s, f);
+		return tables_owns_lid(hot_at(s, n->port0), to.lid) ? ARRIVED : forward(s, f);
 	default:
 		return SUBNET_DROP_ROUTE;
 	}

@@ -5,9 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "subnet/carry.h"
+#include "fabric/walk.h"
 #include "subnet/console_counter.h"
 #include "subnet/console_say.h"
+#include "subnet/state.h"
 
 /* ---- Dump: what programs read stands where it stands in ibsim's ---- */
 
@@ -136,86 +137,93 @@ int console_dump(struct console *c, const struct console_command *cmd)
 static int find_lid(struct console *c, uint16_t lid, uint32_t *port)
 {
 	for (*port = 1; *port < c->subnet->t.head->n_ports; ++*port)
-		if (owns_lid(hot_at(c->subnet, *port), lid))
+		if (tables_owns_lid(hot_at(c->subnet, *port), lid))
 			return 0;
 	return console_fail(c, -ENOENT, "no port has LID %u", lid);
 }
 
-/* A link that datagrams may cross. */
-static int check_link(struct console *c, uint32_t port)
+static unsigned num_at(const struct console *c, uint32_t port)
 {
-	const struct tables_port *h = hot_at(c->subnet, port);
-	uint8_t state = tables_load(&h->state);
-
-	if (state == PORT_ACTIVE)
-		return 0;
-	return console_fail(c, -ENOTCONN, "port %u of \"%s\" is %s, not Active",
-		port_at(c->subnet, port)->num, console_id(c, h->node), NAMED(states, state));
+	return port_at(c->subnet, port)->num;
 }
 
-/* The port by which a packet leaves the node where it has come in, or begins. */
-static int way_out(struct console *c, uint32_t at, uint16_t lid, uint32_t *out)
+static const char *id_at(const struct console *c, uint32_t port)
 {
-	const struct subnet *s = c->subnet;
-	uint32_t node = hot_at(s, at)->node;
-	const struct tables_node *n = &s->t.nodes[node];
-	uint8_t p;
+	return console_id(c, hot_at(c->subnet, port)->node);
+}
 
-	*out = at;
-	if (!is_switch(s, node))
+/* What ends the way at a switch's or an adapter's port, in words. */
+static const char *reason(enum walk_verdict why)
+{
+	switch (why) {
+	case WALK_NO_VL:
+		return "its SL has no lane";
+	case WALK_MTU:
+		return "it is too long";
+	case WALK_PKEY_OUT:
+		return "the P_Keys that are let out do not have its own";
+	case WALK_PKEY_IN:
+		return "the P_Keys that are let in do not have its own";
+	default:
+		return "the P_Key table does not have its own";
+	}
+}
+
+static int not_there(struct console *c, const struct walk *w, uint16_t lid)
+{
+	unsigned p = num_at(c, w->at);
+	const char *id = id_at(c, w->at);
+
+	switch (w->verdict) {
+	case WALK_ARRIVES:
 		return 0;
-	p = tables_route(&s->t, n, lid);
-	if (!p || p > n->n_ports)
-		return console_fail(
-			c, -ENOTCONN, "\"%s\" has no way to LID %u", console_id(c, node), lid);
-	*out = n->port0 + p;
-	if (*out == at)
+	case WALK_NO_LINK:
+	case WALK_NOT_READY:
+		return console_fail(c, -ENOTCONN, "port %u of \"%s\" is %s, not Active", p, id,
+			NAMED(states, tables_load(&hot_at(c->subnet, w->at)->state)));
+	case WALK_NO_ROUTE:
+		return console_fail(c, -ENOTCONN, "\"%s\" has no way to LID %u", id, lid);
+	case WALK_BACK:
 		return console_fail(c, -ENOTCONN,
-			"\"%s\" sends LID %u back by port %u, by which it came",
-			console_id(c, node), lid, p);
-	return 0;
+			"\"%s\" sends LID %u back by port %u, by which it came", id, lid, p);
+	case WALK_STRAY:
+		return console_fail(c, -ENOTCONN, "\"%s\"[%u] has not LID %u", id, p, lid);
+	case WALK_LOOP:
+		return console_fail(c, -ENOTCONN, "no end after %d hops: a loop", WALK_HOPS);
+	default:
+		return console_fail(
+			c, -ENOTCONN, "port %u of \"%s\" drops it: %s", p, id, reason(w->verdict));
+	}
 }
 
-/* Over one link; an adapter on the way lets nothing through. */
-static int hop(struct console *c, uint32_t *at, bool first, uint16_t lid)
+/* Where it came in last, or began. */
+static uint32_t last_port(const struct walk *w, uint32_t from)
 {
-	const struct subnet *s = c->subnet;
-	uint32_t out, node = hot_at(s, *at)->node;
-	int rc;
-
-	if (!first && !is_switch(s, node))
-		return console_fail(c, -ENOTCONN, "\"%s\"[%u] has not LID %u", console_id(c, node),
-			port_at(s, *at)->num, lid);
-	rc = way_out(c, *at, lid, &out);
-	rc = rc ? rc : check_link(c, out);
-	if (rc)
-		return rc;
-	*at = tables_load(&hot_at(s, out)->peer);
-	console_print(c, "[%u] -> \"%s\"[%u]\n", port_at(s, out)->num,
-		console_id(c, hot_at(s, *at)->node), port_at(s, *at)->num);
-	return 0;
+	return w->hops ? w->hop[w->hops - 1].in : from;
 }
 
 int console_route(struct console *c, const struct console_command *cmd)
 {
-	uint16_t from = cmd->number[0], to = cmd->number[1];
-	const struct subnet *s = c->subnet;
-	uint32_t at, end;
-	int rc = find_lid(c, from, &at);
+	struct walk_packet p = {.dlid = cmd->number[1]};
+	uint16_t from = cmd->number[0];
+	struct walk w;
+	uint32_t end;
+	int rc = find_lid(c, from, &p.port);
 
-	rc = rc ? rc : find_lid(c, to, &end);
+	rc = rc ? rc : find_lid(c, p.dlid, &end);
 	if (rc)
 		return rc;
-	console_print(c, "From node \"%s\" port %u lid %u\n", console_id(c, hot_at(s, at)->node),
-		port_at(s, at)->num, from);
-	for (int hops = 0; !owns_lid(hot_at(s, managed_by(s, at)), to); hops++) {
-		rc = hops < CARRY_HOPS ? hop(c, &at, !hops, to)
-				       : console_fail(c, -ENOTCONN, "no end after %d hops: a loop",
-						 CARRY_HOPS);
-		if (rc)
-			return rc;
-	}
-	console_print(c, "To node \"%s\" port %u lid %u\n", console_id(c, hot_at(s, at)->node),
-		port_at(s, at)->num, to);
+	p.sl = cmd->n_numbers > 2 ? cmd->number[2] : 0;
+	p.pkey = cmd->n_numbers > 3 ? cmd->number[3] : 0;
+	walk(&c->subnet->t, &p, &w);
+	console_print(
+		c, "From node \"%s\" port %u lid %u\n", id_at(c, p.port), num_at(c, p.port), from);
+	for (unsigned i = 0; i < w.hops; i++)
+		console_print(c, "[%u] -> \"%s\"[%u]\n", num_at(c, w.hop[i].out),
+			id_at(c, w.hop[i].in), num_at(c, w.hop[i].in));
+	if (w.verdict != WALK_ARRIVES)
+		return not_there(c, &w, p.dlid);
+	end = last_port(&w, p.port);
+	console_print(c, "To node \"%s\" port %u lid %u\n", id_at(c, end), num_at(c, end), p.dlid);
 	return 0;
 }

@@ -26,7 +26,7 @@ struct argument {
 	const char *name;
 };
 
-enum { ARGUMENTS = 3 };
+enum { ARGUMENTS = 4 };
 
 struct syntax {
 	const char *word, *usage, *help;
@@ -52,14 +52,16 @@ struct syntax {
 		ARG_NUMBER, true, false, least, most, name                                         \
 	}
 
-enum { LID_LAST = TOPO_UNICAST_LIDS, LMC_LAST = 7, SECONDS = 86400 };
+enum { LID_LAST = TOPO_UNICAST_LIDS, LMC_LAST = 7, SL_LAST = 15, SECONDS = 86400 };
 
 /* A word may be cut short; then it is the first one here that begins so. */
 static const struct syntax commands[] = {
 	{"Dump", "[\"id\"]", "shows all nodes, or one with its tables and counters", CONSOLE_DUMP,
 		false, {{ARG_NODE, true, false, 0, 0, NULL}}},
-	{"Route", "from-LID to-LID", "shows the way by the forwarding tables", CONSOLE_ROUTE, false,
-		{NUMBER("from-LID", 1, LID_LAST), NUMBER("to-LID", 1, LID_LAST)}},
+	{"Route", "from-LID to-LID [sl [P_Key]]", "shows the way by the forwarding tables",
+		CONSOLE_ROUTE, false,
+		{NUMBER("from-LID", 1, LID_LAST), NUMBER("to-LID", 1, LID_LAST),
+			OPTIONAL("sl", 0, SL_LAST), OPTIONAL("P_Key", 1, UINT16_MAX)}},
 	{"Link", "\"id\"[port] \"id\"[port]", "wires two ports", CONSOLE_LINK, true,
 		{PORT_FROM(1), PORT_FROM(1)}},
 	{"Unlink", "\"id\"[[port]]", "pulls a port's cable, or all of a node", CONSOLE_UNLINK, true,

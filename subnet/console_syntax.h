@@ -22,7 +22,7 @@ enum console_what {
 	CONSOLE_NOTHING, /* a comment, or an empty line */
 };
 
-enum { CONSOLE_NUMBERS = 2 };
+enum { CONSOLE_NUMBERS = 4 };
 
 /* "id", or "id"[port] */
 struct console_place {

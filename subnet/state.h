@@ -155,22 +155,13 @@ static inline uint32_t port_of(const struct subnet *s, uint32_t node, uint8_t p)
 /* The port whose LID, keys and SM count for management at port p: a switch has one for all. */
 static inline uint32_t managed_by(const struct subnet *s, uint32_t port)
 {
-	uint32_t node = s->t.ports[port].node;
-
-	return is_switch(s, node) ? s->t.nodes[node].port0 : port;
+	return tables_managed(&s->t, port);
 }
 
 /* An external port of a switch. */
 static inline bool is_external(const struct subnet *s, uint32_t port)
 {
 	return managed_by(s, port) != port;
-}
-
-static inline bool owns_lid(const struct tables_port *h, uint16_t lid)
-{
-	uint16_t own = tables_load(&h->lid);
-
-	return own && lid >> tables_load(&h->lmc) == own >> tables_load(&h->lmc);
 }
 
 static inline void count(struct subnet *s, uint32_t port, enum counter which, uint32_t n)

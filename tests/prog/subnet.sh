@@ -167,6 +167,19 @@ same 'in one line' 1 "$(wc -l <"$T/err")"
 rc 'one with a file' 2 "$WEFT" topo --do 'Start' "$T/net"
 rc 'in a fabric without topology' 1 "$WEFT" topo -F none --do Start
 
+rc 'the way between two nodes' 0 "$WEFT" topo -F lab --route 'node a' b
+same 'and back' '[2] -> "leaf"[2]
+[3] -> "b"[1]
+[1] -> "leaf"[3]
+[2] -> "a"[2]' "$(grep '^\[' "$T/out")"
+rc 'to nobody' 1 "$WEFT" topo -F lab --route a c
+same 'is said' "weft: fabric 'lab' has no node 'c'; 'weft topo -F lab' lists them" "$(err)"
+rc 'a route is two nodes' 2 "$WEFT" topo -F lab --route a
+rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'
+rc 'no way' 1 "$WEFT" topo -F lab --route a b
+ok 'and why' grep -q 'port 3 of "leaf" is Down, not Active\|"leaf" has no way to LID 3' "$T/err"
+rc 'it is plugged in' 0 "$WEFT" topo -F lab --do 'ReLink "b"[1]'
+until_ok 'and works' sh -c "'$WEFT' topo -F lab --route a b >/dev/null"
 rc 'it waits' 0 "$WEFT" topo -F lab --do 'Wait 1'
 rc 'how much is logged' 0 "$WEFT" topo -F lab --do 'Verbose'
 same 'is said' 'verbose level 1: weftd logs up to warn' "$(cat "$T/out")"

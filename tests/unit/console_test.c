@@ -182,7 +182,7 @@ static const struct {
 		"a counter's value is a number of 64 bits"},
 	{"Dump \"nobody\"", -ENOENT, "there is no node \"nobody\""},
 	{"Dump \"S0\"[1]", -EINVAL, "it is: Dump [\"id\"]"},
-	{"Route 1", -EINVAL, "it is: Route from-LID to-LID"},
+	{"Route 1", -EINVAL, "it is: Route from-LID to-LID [sl [P_Key]]"},
 	{"Route 1 77", -ENOENT, "no port has LID 77"},
 	{"Route 77 1", -ENOENT, "no port has LID 77"},
 	{"Start now", -EINVAL, "it is: Start"},
