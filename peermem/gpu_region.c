@@ -27,7 +27,8 @@ struct gpu_region {
 	struct gpu_ranges ranges;
 	struct gpu_lane *lane;
 	u64 core_context;
-	uint64_t bus; /* of the window */
+	_Atomic bool taken; /* the callback was called */
+	uint64_t bus;       /* of the window */
 	struct scatterlist *table;
 };
 
@@ -173,10 +174,16 @@ static int copy(const struct gpu_region *g, uint64_t at, void *to, const void *f
 	return rc;
 }
 
-/* The region is taken away; it is looked at no more afterwards. */
-static int gone(const struct gpu_region *g)
+/*
+ * The region is taken away; it is looked at no more afterwards.  The first that finds it gone does
+ * so, which waits for the others that are in a copy: so they must not call back, too.
+ */
+static int gone(struct gpu_region *g)
 {
 	void *handle;
+
+	if (atomic_exchange_explicit(&g->taken, true, memory_order_relaxed))
+		return -ENOENT;
 
 	log_line(LOG_LVL_INFO, "%s: memory at %#" PRIx64 " was freed while it is registered",
 		client.api->client, g->ranges.v[0].start);
@@ -187,7 +194,7 @@ static int gone(const struct gpu_region *g)
 	return -ENOENT;
 }
 
-static int move(const struct gpu_region *g, uint64_t off, void *to, const void *from, uint64_t n)
+static int move(struct gpu_region *g, uint64_t off, void *to, const void *from, uint64_t n)
 {
 	struct gpu_inside was;
 	int rc = -ENOENT;
@@ -211,7 +218,7 @@ static int copy_from(void *priv, uint64_t off, void *dst, size_t n)
 
 static int flush(void *priv)
 {
-	const struct gpu_region *g = priv;
+	struct gpu_region *g = priv;
 	struct gpu_inside was;
 	int rc = gpu_lane_enter(g->lane, &was);
 

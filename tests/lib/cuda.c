@@ -57,6 +57,7 @@ static const struct {
 	FUNCTION(fake_cuda_report),
 	FUNCTION(fake_cuda_calls),
 	FUNCTION(fake_cuda_fail),
+	FUNCTION(fake_cuda_slow),
 	FUNCTION(fake_cuda_fail_all),
 };
 

@@ -48,6 +48,7 @@ struct cuda_api {
 	CUDA_FUNCTION(fake_cuda_report);
 	CUDA_FUNCTION(fake_cuda_calls);
 	CUDA_FUNCTION(fake_cuda_fail);
+	CUDA_FUNCTION(fake_cuda_slow);
 	CUDA_FUNCTION(fake_cuda_fail_all);
 };
 

@@ -259,6 +259,65 @@ static void freed(void)
 	tear_down();
 }
 
+static void write_from_far(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end e;
+	struct vp_addr to;
+
+	(void)arg;
+	o.len = 64;
+	vp_make(&e, vp_open(), &o);
+	to = vp_meet(&e, fd);
+	to.addr = vp_hear(fd);
+	to.rkey = vp_hear(fd);
+	CHECK_EQ(vp_post_send(&e, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to, 0), 0);
+	vp_want(e.scq, &(struct ibv_wc){0}, IBV_WC_REM_ACCESS_ERR, 1);
+	vp_sync(fd);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
+/* Our worker, for a queue pair connected to itself, and our agent are both asking whose it is. */
+static void two_find_it_gone(void)
+{
+	struct vp_child far = vp_fork(write_from_far, NULL);
+	struct vp_opts o = vp_defaults();
+	struct vp_end e, self;
+	struct vp_addr to;
+	struct ibv_mr *mr;
+	uint64_t gpu;
+
+	check_case("two threads find a buffer freed");
+	cuda_start();
+	vp_make(&e, vp_open(), &o);
+	vp_meet(&e, far.fd);
+	self = e;
+	self.qp = vp_extra_qp(&e);
+	to = vp_addr(&self);
+	vp_connect(&self, &to);
+	gpu = cuda_alloc(CUDA_PLAIN, LEN);
+	mr = ibv_reg_mr(e.pd, (void *)(uintptr_t)gpu, LEN, ACCESS);
+	CHECK(mr != NULL);
+	cuda_need(cuda.cuMemFree_v2(gpu), "cuMemFree");
+	if (cuda.fake_cuda_slow)
+		cuda.fake_cuda_slow("cuPointerGetAttributes", 200000);
+	vp_tell(far.fd, gpu);
+	vp_tell(far.fd, mr->rkey);
+	to.addr = gpu;
+	to.rkey = mr->rkey;
+	CHECK_EQ(vp_post_send(&self, 2, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &to, 0), 0);
+	vp_want(self.scq, &(struct ibv_wc){0}, IBV_WC_REM_ACCESS_ERR, 2);
+	vp_sync(far.fd);
+	vp_join(&far);
+	if (cuda.fake_cuda_slow)
+		cuda.fake_cuda_slow("cuPointerGetAttributes", 0);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(ibv_destroy_qp(self.qp), 0);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
 /* One's memory goes with it, and our stream and buffers there. */
 static void context_goes(void)
 {
@@ -563,8 +622,8 @@ static void look_for_device(int fd, void *arg)
 
 int main(int argc, char **argv)
 {
-	static void (*const cases[])(void) = {off, whose, large, dmabuf, freed, context_goes,
-		other_device, forked, captured, spinning, flushed, failures, failing};
+	static void (*const cases[])(void) = {off, whose, large, dmabuf, freed, two_find_it_gone,
+		context_goes, other_device, forked, captured, spinning, flushed, failures, failing};
 	struct vp_child c;
 
 	driver = argc > 1 ? argv[1] : "libcuda.so.1";

@@ -17,6 +17,7 @@ struct function {
 	unsigned long calls; /* of libibverbs.so.1 */
 	unsigned fail_in;
 	int error;
+	unsigned us; /* that a call takes */
 };
 
 static struct {
@@ -98,6 +99,7 @@ int call_begin(const char *function, const void *caller, unsigned needs, bool *w
 {
 	struct function *f;
 	bool ours;
+	unsigned us = 0;
 	int rc = 0;
 
 	pthread_mutex_lock(&calls.lock);
@@ -107,10 +109,13 @@ int call_begin(const char *function, const void *caller, unsigned needs, bool *w
 	if (ours) {
 		count(f, needs);
 		rc = injected(f);
+		us = f->us;
 	}
 	if (!rc)
 		rc = refused(needs, ours);
 	pthread_mutex_unlock(&calls.lock);
+	if (us)
+		usleep(us);
 	if (weft)
 		*weft = ours;
 	return rc;
@@ -155,6 +160,13 @@ EXPORT void fake_cuda_fail(const char *function, unsigned nth, int error)
 	f = function_of(function);
 	f->fail_in = nth;
 	f->error = error;
+	pthread_mutex_unlock(&calls.lock);
+}
+
+EXPORT void fake_cuda_slow(const char *function, unsigned us)
+{
+	pthread_mutex_lock(&calls.lock);
+	function_of(function)->us = us;
 	pthread_mutex_unlock(&calls.lock);
 }
 

@@ -26,5 +26,8 @@ unsigned long fake_cuda_calls(const char *function);
 /* The nth call from now on of that function answers error; 0: none does. */
 void fake_cuda_fail(const char *function, unsigned nth, int error);
 
+/* Each call of that function from now on takes so long. */
+void fake_cuda_slow(const char *function, unsigned us);
+
 /* All do that come from libibverbs.so.1, of all functions; 0: none does. */
 void fake_cuda_fail_all(int error);
