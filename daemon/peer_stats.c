@@ -11,7 +11,7 @@
 #include "fabric/tree.h"
 #include "peermem/stats.h"
 
-/* A process could name more and more: those beyond are not shown. */
+/* A process could name more and more: of those that ended the last ones are kept. */
 enum { NAMES_MAX = 256, NAME_ROOM = 64, VERSION_ROOM = 16 };
 
 /* What all clients of a name counted. */
@@ -25,16 +25,30 @@ struct peer_total {
 
 /* ---- gathering ---- */
 
-/* A copy that is terminated and printable; false: it is no name of a file. */
+/* A copy that is terminated, with a ? for what is not printable; false: it is no name of a file. */
 static bool read_text(char *to, const char *from, size_t room)
 {
-	size_t n = 0;
-
 	memcpy(to, from, room - 1); /* what is checked can change there no more */
-	while (n < room - 1 && to[n] > ' ' && to[n] < 127 && to[n] != '/')
-		n++;
-	to[n] = '\0';
-	return n && strcmp(to, ".") && strcmp(to, "..");
+	to[room - 1] = '\0';
+	for (char *c = to; *c; c++)
+		if (*c < ' ' || *c > '~' || *c == '/')
+			*c = '?';
+	return *to && strcmp(to, ".") && strcmp(to, "..");
+}
+
+/* Of so many names one goes that no living process has, the oldest.  False: there is none. */
+static bool make_room(struct peer_total **list)
+{
+	struct peer_total **at = list, *gone;
+
+	while (*at && (*at)->processes)
+		at = &(*at)->next;
+	gone = *at;
+	if (!gone)
+		return false;
+	*at = gone->next;
+	free(gone);
+	return true;
 }
 
 static struct peer_total *find(struct peer_total **list, const char *name)
@@ -45,8 +59,12 @@ static struct peer_total *find(struct peer_total **list, const char *name)
 	for (; *at; at = &(*at)->next, n++)
 		if (!strcmp((*at)->name, name))
 			return *at;
-	if (n == NAMES_MAX)
-		return NULL;
+	if (n >= NAMES_MAX) {
+		if (!make_room(list))
+			return NULL;
+		for (at = list; *at; at = &(*at)->next)
+			;
+	}
 	*at = calloc(1, sizeof **at);
 	if (*at)
 		strcpy((*at)->name, name);

@@ -37,14 +37,17 @@ void peer_count(struct peer_stats *s, enum peer_stat which, uint64_t n)
 	_Atomic uint64_t *mirror = atomic_load_explicit(&s->mirror, memory_order_seq_cst);
 
 	if (mirror)
-		raise_to(&mirror[which], now);
+		raise_to(&mirror[which], s->before[which] + now);
 }
 
 void peer_stats_mirror(struct peer_stats *s, _Atomic uint64_t *to)
 {
+	for (unsigned i = 0; i < PEER_STATS; i++)
+		s->before[i] = atomic_load_explicit(&to[i], memory_order_relaxed);
 	atomic_store_explicit(&s->mirror, to, memory_order_seq_cst);
 	for (unsigned i = 0; i < PEER_STATS; i++)
-		raise_to(&to[i], atomic_load_explicit(&s->count[i], memory_order_seq_cst));
+		raise_to(&to[i],
+			s->before[i] + atomic_load_explicit(&s->count[i], memory_order_seq_cst));
 }
 
 void peer_stats_reset(struct peer_stats *s)

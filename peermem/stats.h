@@ -31,9 +31,10 @@ struct peer_client;
 struct peer_stats {
 	_Atomic uint64_t count[PEER_STATS];
 	_Atomic uint64_t *_Atomic mirror; /* the same, for others to read; NULL: none */
+	uint64_t before[PEER_STATS];      /* what stood there: of one of that name who left */
 };
 
-/* From now on the counters stand in to as well, which has PEER_STATS and was all 0. */
+/* From now on the counters stand in to as well, which has PEER_STATS, beyond what is there. */
 void peer_stats_mirror(struct peer_stats *s, _Atomic uint64_t *to);
 
 /* Adds n.  From any thread. */

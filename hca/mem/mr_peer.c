@@ -125,8 +125,11 @@ int mr_peer_live(struct hca_mr *mr)
 
 	region->request.of = mr;
 	rc = peer_region_live(region);
-	if (rc)
+	if (rc) {
+		lock_take(&mr->lock);
 		mr->of = NULL;
+		lock_drop(&mr->lock);
+	}
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "hca/mem/peer_show.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "hca/proc/proc.h"
@@ -11,13 +12,21 @@ _Static_assert((int)PEER_STATS <= (int)SEG_PEER_COUNTS, "all are shown");
 
 static struct lock lock;
 
-/* The counters of a new entry; NULL: there is no room. */
+/* Of a client that left, for names are unique: one that comes again counts on. */
+static bool is_of(const struct seg_peer *p, const char *name, const char *version)
+{
+	return !strncmp(p->name, name, sizeof p->name) &&
+	       !strncmp(p->version, version, sizeof p->version);
+}
+
+/* The counters of an entry; NULL: there is no room. */
 static _Atomic uint64_t *place(const char *name, const char *version)
 {
 	struct seg_peer *p = proc_seg()->peer, *end = p + SEG_PEERS;
 
-	while (p < end && atomic_load_explicit(&p->shown, memory_order_relaxed))
-		p++;
+	for (; p < end && atomic_load_explicit(&p->shown, memory_order_relaxed); p++)
+		if (is_of(p, name, version))
+			return p->count;
 	if (p == end) {
 		log_line(LOG_LVL_WARN, "peer client %s is not shown: there is no room", name);
 		return NULL;

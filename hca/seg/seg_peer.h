@@ -10,7 +10,7 @@
 /* Clients that one process has shown, those that left among them; counters of each. */
 enum { SEG_PEERS = 64, SEG_PEER_COUNTS = 16 };
 
-/* One client.  The owner writes it; one that comes again under its name gets another entry. */
+/* One client.  The owner writes it; one that comes again counts on. */
 struct seg_peer {
 	_Atomic uint32_t shown; /* 1 once the names are there */
 	uint32_t pad;

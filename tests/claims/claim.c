@@ -53,8 +53,7 @@ static int atomic64(void *priv, uint64_t off, int op, uint64_t a, uint64_t b, ui
 	if (op == WEFT_DMA_FETCH_ADD)
 		*old = __atomic_fetch_add(word, a, __ATOMIC_SEQ_CST);
 	else
-		__atomic_compare_exchange_n(
-			word, old, b, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(word, old, b, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return 0;
 }
 

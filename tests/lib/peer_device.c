@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define PEER_MEM_GENERATION E
 #include "include/rdma/peer_mem.h"
+#include "include/weft/peer.h"
 
 #include "tests/lib/peer_device.h"
 
@@ -20,7 +21,11 @@ struct context {
 	uint64_t at, size; /* whole pages of the device, from its beginning */
 	enum peer_fault fault;
 	uint64_t core;
+	uint64_t bus; /* of its window */
+	bool unmapped;
 };
+
+static bool windows;
 
 static void once(void (**fn)(void))
 {
@@ -76,6 +81,47 @@ static int get_pages(unsigned long addr, size_t size, int write, int force, stru
 	return 0;
 }
 
+/* ---- the functions of a window ---- */
+
+static void enter(const struct context *c)
+{
+	__atomic_fetch_add(&peer_device.inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&peer_device.copies, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&c->unmapped, __ATOMIC_SEQ_CST))
+		__atomic_fetch_add(&peer_device.late, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&peer_device.take_in_copy, false, __ATOMIC_SEQ_CST))
+		peer_device.inside_answer = peer_device_take(c->core);
+}
+
+static int leave(void)
+{
+	__atomic_fetch_sub(&peer_device.inside, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int copy_to(void *priv, uint64_t off, const void *src, size_t n)
+{
+	const struct context *c = priv;
+
+	enter(c);
+	memcpy(peer_device.store + c->at + off, src, n);
+	return leave();
+}
+
+static int copy_from(void *priv, uint64_t off, void *dst, size_t n)
+{
+	const struct context *c = priv;
+
+	enter(c);
+	memcpy(dst, peer_device.store + c->at + off, n);
+	return leave();
+}
+
+static const struct weft_dma_ops ops = {
+	.size = sizeof ops, .copy_to = copy_to, .copy_from = copy_from};
+
+/* ---- mapping ---- */
+
 static void *take_early(void *arg)
 {
 	(void)arg;
@@ -97,14 +143,16 @@ static void take_while_mapping(const struct context *c)
 }
 
 /* Two entries, which adjoin unless they are to lie in pieces. */
-static int fill(struct sg_table *table, const struct context *c)
+static int fill(struct sg_table *table, struct context *c)
 {
 	uint64_t half = c->size / 2, store = (uint64_t)(uintptr_t)peer_device.store + c->at;
 	struct scatterlist *s = calloc(2, sizeof *s);
 	const bool turned = c->fault == PEER_PIECES;
 
-	if (!s)
+	if (!s || (windows && weft_dma_window_add(&c->bus, c->size, 0, &ops, c)))
 		return -ENOMEM;
+	if (windows)
+		store = c->bus;
 	if (c->fault == PEER_NOWHERE)
 		store = (uint64_t)(uintptr_t)peer_device.addr + c->at;
 	s[turned].dma_address = store;
@@ -143,8 +191,12 @@ static int dma_map(
 
 static int dma_unmap(struct sg_table *table, void *context, struct device *device)
 {
-	(void)context;
+	struct context *c = context;
+
 	(void)device;
+	__atomic_store_n(&c->unmapped, true, __ATOMIC_SEQ_CST);
+	if (c->bus && weft_dma_window_del(c->bus))
+		abort();
 	once(&peer_device.in_unmap);
 	free(table->sgl);
 	table->sgl = NULL;
@@ -199,6 +251,7 @@ bool peer_device_open(const char *name, size_t size, unsigned flags)
 	if (!addr || !store)
 		return false;
 	peer_device = (struct peer_device){.addr = addr, .store = store, .size = size};
+	windows = flags & PEER_DEVICE_WINDOW;
 	snprintf(ex.client.name, sizeof ex.client.name, "%s", name);
 	ex.client.version[IB_PEER_MEMORY_VER_MAX - 1] = 1;
 	ex.flags = flags & PEER_DEVICE_UNMAPS ? PEER_MEM_INVALIDATE_UNMAPS : 0;

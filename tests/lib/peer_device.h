@@ -40,8 +40,11 @@ struct peer_device {
 	void (*in_unmap)(void);
 	/* Calls so far. */
 	unsigned acquires, gets, maps, unmaps, puts, releases;
-	int inside_answer; /* what the callback answered to PEER_TAKEN_INSIDE */
-	uint64_t last;     /* the context of get_pages */
+	int inside_answer; /* what the callback answered to PEER_TAKEN_INSIDE, or in a copy */
+	/* PEER_DEVICE_WINDOW: */
+	unsigned copies, inside, late; /* calls; that run just now; after dma_unmap */
+	bool take_in_copy;             /* the next copy takes its own region away */
+	uint64_t last;                 /* the context of get_pages */
 	void *handle;
 };
 
@@ -50,6 +53,7 @@ extern struct peer_device peer_device;
 enum peer_device_flags {
 	PEER_DEVICE_KEEPS = 1,  /* never takes memory away: no callback */
 	PEER_DEVICE_UNMAPS = 2, /* PEER_MEM_INVALIDATE_UNMAPS */
+	PEER_DEVICE_WINDOW = 4, /* functions alone reach the bytes */
 };
 
 /* Makes size bytes and registers the client; false: refused. */

@@ -17,7 +17,7 @@
 
 #define DIRECTORY "/sys/kernel/mm/memory_peers/"
 
-enum { SIZE = 1 << 20, LENGTH = 300000, PIECES = 2, REGIONS = 3 };
+enum { SIZE = 1 << 20, LENGTH = 300000, PIECES = 2, REGIONS = 3, TIMES = 70 };
 
 /* The content of a file, without its newline; "" if it cannot be read. */
 static const char *content(const char *path)
@@ -120,6 +120,27 @@ static void check_status(void)
 	json_decref(status);
 }
 
+/* More often than a process has room for clients; and a name with a space is a whole one. */
+static void comes_again(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(vp_open());
+
+	for (int i = 0; i < TIMES; i++) {
+		struct ibv_mr *mr;
+
+		peer_device_close();
+		if (!peer_device_open("my device", SIZE, 0))
+			die("the client was refused");
+		mr = ibv_reg_mr(pd, peer_device.addr, LENGTH, 0);
+		CHECK(mr != NULL);
+		CHECK_EQ(ibv_dereg_mr(mr), 0);
+	}
+	check_case("a client that comes again");
+	CHECK_EQ(atol(content(DIRECTORY "my device/num_alloc_mrs")), TIMES);
+	CHECK_EQ(atol(content(DIRECTORY "my device/num_dealloc_mrs")), TIMES);
+	CHECK_FAILS(access(DIRECTORY "my/version", F_OK), ENOENT);
+}
+
 int main(void)
 {
 	struct ibv_mr *mr[REGIONS];
@@ -144,5 +165,6 @@ int main(void)
 	CHECK_EQ(peer_device_take(12345), 0);
 	check_counts(2 * REGIONS, 2 + REGIONS, 2);
 	check_status();
+	comes_again();
 	return check_result();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A client takes memory away that is registered: idle, under load, from another thread, while the
- * other process is stopped or killed.  Once its callback has returned nobody touches the bytes, and
- * requests end as documented.
+ * peer_take [ROUNDS]: a client takes memory away that is registered: idle, under load, from another
+ * thread, while the other process is stopped or killed.  Once its callback has returned nobody
+ * touches the bytes, and requests end as documented.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,13 +20,14 @@
 enum {
 	SIZE = 4 << 20,
 	ROUNDS = 10000,
-	LOADED = 40,
+	LOADED = 40, /* unless ROUNDS are given */
 	STOPS = 10,
 	MARK = 0x5a,
-	STOP_MS = 20,
 	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 	      IBV_ACCESS_REMOTE_ATOMIC
 };
+
+static int rounds = LOADED;
 
 static void use_device(struct vp_end *e)
 {
@@ -43,6 +44,7 @@ static void drop_device(struct vp_end *e)
 	e->buf = NULL;
 	CHECK_EQ(peer_device.puts, peer_device.gets);
 	CHECK_EQ(peer_device.releases, peer_device.acquires);
+	CHECK_EQ(peer_device.late, 0);
 }
 
 static void *take(void *arg)
@@ -331,7 +333,7 @@ static void under_load(void)
 
 	check_case("taken away under load");
 	make_owner(&e);
-	for (int i = 0; i < LOADED; i++) {
+	for (int i = 0; i < rounds && !check_failures(); i++) {
 		begin(&e, c.fd);
 		if (i % 2)
 			take_in_thread();
@@ -347,32 +349,20 @@ static void under_load(void)
 	vp_free(&e);
 }
 
-static void *go_on_later(void *arg)
-{
-	const struct vp_child *c = arg;
-
-	usleep(STOP_MS * 1000);
-	kill(c->pid, SIGCONT);
-	return NULL;
-}
-
-/* A process that is stopped in the middle of a copy is waited for (docs/limits.md). */
+/* ... for which nobody waits, wherever it was stopped. */
 static void while_stopped(void)
 {
 	struct vp_child c = vp_fork(write_on, NULL);
 	struct vp_end e;
-	pthread_t t;
 
 	check_case("taken away while the other process is stopped");
 	make_owner(&e);
 	for (int i = 0; i < STOPS; i++) {
 		begin(&e, c.fd);
 		vp_stop(&c);
-		if (pthread_create(&t, NULL, go_on_later, &c))
-			die("pthread_create");
 		CHECK_EQ(peer_device_take(peer_device.last), 0);
 		memset(peer_device.store, MARK, SIZE);
-		pthread_join(t, NULL);
+		kill(c.pid, SIGCONT);
 		CHECK_EQ(vp_hear(c.fd), IBV_WC_REM_ACCESS_ERR);
 		CHECK(pattern_all(peer_device.store, SIZE, MARK));
 		drop_device(&e);
@@ -402,6 +392,94 @@ static void while_killed(void)
 		drop_device(&e);
 	}
 	vp_free(&e);
+}
+
+/* ---- the owner is stopped or killed, under load ---- */
+
+static void own_on(int fd, void *arg)
+{
+	struct vp_end e;
+
+	(void)arg;
+	make_owner(&e);
+	use_device(&e);
+	vp_meet(&e, fd);
+	vp_hear(fd);
+	drop_device(&e);
+	vp_free(&e);
+}
+
+static enum ibv_wc_status write_until(struct vp_end *e, const struct vp_addr *to, int count)
+{
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+
+	for (int i = 0; i < count && wc.status == IBV_WC_SUCCESS; i++) {
+		CHECK_EQ(vp_post_send(e, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, e->len, to, 0),
+			0);
+		if (!vp_poll(e->scq, &wc, 2 * VP_DEADLINE_MS))
+			die("a request never ended");
+	}
+	return wc.status;
+}
+
+/* stopped: it goes on later, and what was under way does, or the ACK timeout ends it. */
+static void owner_goes(bool stopped)
+{
+	struct vp_child c = vp_fork(own_on, NULL);
+	struct vp_opts o = vp_defaults();
+	enum ibv_wc_status status;
+	struct vp_addr to;
+	struct vp_end e;
+
+	check_case("the owner is %s under load", stopped ? "stopped" : "killed");
+	o.len = SIZE;
+	o.timeout = 14;
+	o.retry_cnt = 1;
+	vp_make(&e, vp_open(), &o);
+	to = vp_meet(&e, c.fd);
+	CHECK_EQ(write_until(&e, &to, 3), IBV_WC_SUCCESS);
+	CHECK_EQ(vp_post_send(&e, 9, IBV_WR_RDMA_WRITE, 0, 0, SIZE, &to, 0), 0);
+	if (stopped) {
+		vp_stop(&c);
+		usleep(1000);
+		kill(c.pid, SIGCONT);
+		status = write_until(&e, &to, 3);
+		CHECK(status == IBV_WC_SUCCESS || status == IBV_WC_RETRY_EXC_ERR);
+		vp_tell(c.fd, 1);
+		vp_join(&c);
+	} else {
+		vp_kill_join(&c);
+		CHECK_EQ(write_until(&e, &to, 3), IBV_WC_RETRY_EXC_ERR);
+	}
+	vp_free(&e);
+}
+
+/* ---- inside a copy ---- */
+
+/* Taken away by the very function that is to reach it: that does not wait for itself. */
+static void in_copy(void)
+{
+	struct vp_addr to;
+	struct vp_end a, b;
+	const size_t lengths[] = {8, 200000};
+
+	check_case("taken away inside a copy");
+	make_pair(&a, &b);
+	for (int i = 0; i < 4; i++) {
+		use_device(&b);
+		vp_reconnect(&a, &b);
+		to = vp_addr(&b);
+		peer_device.inside_answer = -1;
+		peer_device.take_in_copy = true;
+		CHECK_EQ(vp_post_send(&a, 1, i / 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+				 IBV_SEND_SIGNALED, 0, lengths[i % 2], &to, 0),
+			0);
+		want_error(a.scq, IBV_WC_REM_ACCESS_ERR);
+		CHECK_EQ(peer_device.inside_answer, 0);
+		drop_device(&b);
+	}
+	b.buf = NULL;
+	vp_pair_free(&a, &b);
 }
 
 /* ---- a forked child ---- */
@@ -483,12 +561,20 @@ static void all_of(unsigned flags)
 	under_load();
 	while_stopped();
 	while_killed();
+	owner_goes(true);
+	owner_goes(false);
+	if (flags & PEER_DEVICE_WINDOW)
+		in_copy();
 	fork_with_region();
 	peer_device_close();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		rounds = atoi(argv[1]);
+	signal(SIGPIPE, SIG_IGN);
 	all_of(0);
+	all_of(PEER_DEVICE_WINDOW);
 	return check_result();
 }
