@@ -85,12 +85,18 @@ static const char *wrong_table(const struct sg_table *t, int nmap)
 	return NULL;
 }
 
+/* Where a call failed the answer was wrong, if the table is. */
+static bool is_not_judged(void)
+{
+	return record_family() == FAMILY_NTH;
+}
+
 void entries_judge_cover(const struct watched_region *r)
 {
 	const uint64_t page = r->page_size ? r->page_size : PAGE, from = r->addr & ~(page - 1);
 	const uint64_t need = (r->addr + r->size - from + page - 1) & ~(page - 1);
 
-	if (r->covered < need)
+	if (!is_not_judged() && r->covered < need)
 		record_broken(8, "cover",
 			"the entries have %" PRIu64 " bytes; the range needs %" PRIu64, r->covered,
 			need);
@@ -100,8 +106,9 @@ void entries_judge(struct watched_region *r, int nmap)
 {
 	const char *wrong = wrong_table(r->table, nmap);
 
-	if (record_family() == FAMILY_NTH)
-		return; /* the answer was wrong, if the table is */
+	if (is_not_judged())
+		return;
+
 	if (subject.kshim && subject.kshim->about(r->table->sgl)) {
 		record_broken(11, "table freed", "dma_map leaves a table whose entries are %s",
 			subject.kshim->about(r->table->sgl));

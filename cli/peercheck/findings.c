@@ -64,8 +64,7 @@ enum verdict findings_verdict(
 unsigned findings_generation(const struct report *r, char letter)
 {
 	for (size_t i = 0; i < r->plan->count; i++)
-		if (r->plan->list[i].letter == letter && r->plan->list[i].kind->anywhere &&
-			!r->plan->list[i].old_freeing && r->result[i].outcome == OUTCOME_BROKEN)
+		if (r->plan->list[i].letter == letter && r->result[i].outcome == OUTCOME_BROKEN)
 			return r->result[i].rule;
 	return 0;
 }

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -17,39 +16,38 @@ void patience_begin(struct patience *p, pid_t pid)
 	*p = (struct patience){.pid = pid, .since = clock_ns(), .begun = clock_ns()};
 }
 
-/* The state of a thread, 'R' and the like; 0: it has ended. */
-static char state_of(pid_t pid, const char *tid)
+/* How long a thread has waited for a CPU, ns; 0: the kernel does not count it. */
+static uint64_t waited_by(pid_t pid, const char *tid)
 {
-	char path[64], line[128] = "";
-	const char *end;
+	unsigned long long waited = 0;
+	char path[64];
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
+	snprintf(path, sizeof path, "/proc/%d/task/%.16s/schedstat", (int)pid, tid);
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	if (!fgets(line, sizeof line, f))
-		line[0] = '\0';
+	if (fscanf(f, "%*u %llu", &waited) != 1)
+		waited = 0;
 	fclose(f);
-	end = strrchr(line, ')');
-	return end && end[1] == ' ' ? end[2] : 0;
+	return waited;
 }
 
-static bool all_sleep(pid_t pid)
+static uint64_t waited_by_all(pid_t pid)
 {
-	char path[32];
-	bool sleep = true;
+	uint64_t waited = 0;
 	struct dirent *e;
+	char path[32];
 	DIR *d;
 
 	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
 	d = opendir(path);
-	while (d && sleep && (e = readdir(d)))
+	while (d && (e = readdir(d)))
 		if (isdigit((unsigned char)e->d_name[0]))
-			sleep = state_of(pid, e->d_name) == 'S';
+			waited += waited_by(pid, e->d_name);
 	if (d)
 		closedir(d);
-	return d && sleep;
+	return waited;
 }
 
 static uint64_t cpu_ns(pid_t pid)
@@ -64,11 +62,13 @@ static uint64_t cpu_ns(pid_t pid)
 
 bool patience_ends(struct patience *p, unsigned calls)
 {
-	const uint64_t now = clock_ns();
+	const uint64_t now = clock_ns(), waited = waited_by_all(p->pid);
 
-	if (calls != p->calls || !all_sleep(p->pid)) {
+	if (calls != p->calls || waited < p->waited) { /* a thread has ended */
 		p->calls = calls;
+		p->waited = waited;
 		p->since = now;
 	}
-	return now - p->since > LIMIT_NS || now - p->begun > END_NS || cpu_ns(p->pid) > LIMIT_NS;
+	return now - p->since > LIMIT_NS + (waited - p->waited) || now - p->begun > END_NS ||
+	       cpu_ns(p->pid) > LIMIT_NS;
 }

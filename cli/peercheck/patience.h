@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a scenario may take: 2 s of its own.  A machine with other things to do is not held
- * against it: what counts is the time in which it computes, or in which all its threads sleep
- * and no call is made.
+ * How long a scenario may take: 2 s of its own without a call, or 2 s of computing.  A machine with
+ * other things to do is not held against it: the time in which its threads could run, and waited
+ * for a CPU, does not count.
  */
 #pragma once
 
@@ -12,8 +12,9 @@
 
 struct patience {
 	pid_t pid;
-	uint64_t since; /* when something last happened */
 	uint64_t begun;
+	uint64_t since,
+		waited; /* when a call was last made, and what its threads had waited then */
 	unsigned calls; /* by then */
 };
 

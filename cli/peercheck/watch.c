@@ -87,6 +87,19 @@ static void add_region(struct watched_region *r)
 	pthread_mutex_unlock(&seen.lock);
 }
 
+/* The call that was to fail has failed. */
+static bool has_failed(void)
+{
+	return record_family() == FAMILY_NTH && subject.kshim && subject.kshim->failed();
+}
+
+static void judge_ignoring(const char *name, bool failed_before, int rc)
+{
+	if (!rc && !failed_before && has_failed())
+		record_broken(
+			14, "no error", "a call that %s makes failed, and it answered 0", name);
+}
+
 static const char *forbidden;
 
 void watch_forbid(const char *what)
@@ -98,6 +111,7 @@ static int ask(struct watched_client *c, unsigned long addr, size_t size, void *
 {
 	unsigned call = record_begin("acquire(%#lx, %zu)", addr, size);
 	const char *outer = enter("acquire");
+	const bool failed = has_failed();
 	int rc = c->ops.acquire(addr, size, NULL, NULL, context);
 
 	leave("acquire", outer);
@@ -105,6 +119,7 @@ static int ask(struct watched_client *c, unsigned long addr, size_t size, void *
 	if (rc != 0 && rc != 1)
 		record_broken(3, "answer of acquire",
 			"acquire answered %d, which is neither 0 nor 1", rc);
+	judge_ignoring("acquire", failed, rc != 1);
 	if (rc > 0 && forbidden)
 		record_broken(3, "acquire", "acquire claims %s, %#lx+%zu", forbidden, addr, size);
 	return rc;
@@ -150,19 +165,6 @@ ACQUIRE(7)
 static int (*const acquires[WATCHED_CLIENTS])(
 	unsigned long addr, size_t size, void *data, char *name, void **client_context) = {
 	acquire_0, acquire_1, acquire_2, acquire_3, acquire_4, acquire_5, acquire_6, acquire_7};
-
-/* The call that was to fail has failed. */
-static bool has_failed(void)
-{
-	return record_family() == FAMILY_NTH && subject.kshim && subject.kshim->failed();
-}
-
-static void judge_ignoring(const char *name, bool failed_before, int rc)
-{
-	if (!rc && !failed_before && has_failed())
-		record_broken(
-			14, "no error", "a call that %s makes failed, and it answered 0", name);
-}
 
 static void judge_answer(const char *name, int rc)
 {

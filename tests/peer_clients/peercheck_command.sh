@@ -38,4 +38,12 @@ ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
 ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
 ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
 ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
+unset WEFT_PARAM_fault
+
+# A program's own client, without the shim, and its device.
+cc -O1 -shared -fPIC -I"$sources/../../include" -o "$T/own.so" "$sources/own.c" || exit 1
+rc "a client with its own device" 0 "$weft" peercheck "$T/own.so"
+ok "every rule that it can break is looked at" test "$(grep -c 'not run' "$T/out")" = 1
+ok "names it" grep -q 'own_sample 1.0' "$T/out"
+rc "its device, by its path" 0 "$weft" peercheck --quick --device "$T/own.so" "$T/own.so"
 finish
