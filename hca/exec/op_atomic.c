@@ -14,6 +14,21 @@ static bool agent_due(const struct work *w)
 	       exec_agent_later(w);
 }
 
+enum move_result atomic_carry_out(
+	struct work *w, struct payload *target, const struct held *held, uint64_t *word)
+{
+	enum move_result moved;
+
+	if (held->what & HELD_CHANGES)
+		return MOVE_ANEW;
+	if (w->op->kind == OP_ATOMIC_WRITE)
+		return target->way->store(w, target, held, *word);
+	moved = target->way->update(w, target, held, word);
+	if (moved == MOVE_OK)
+		count_add(w->x, CTR_ATOMICS, 1);
+	return moved;
+}
+
 enum step op_atomic(struct work *w)
 {
 	struct held held;
@@ -37,15 +52,13 @@ enum step op_atomic(struct work *w)
 		return STEP_LATER;
 	moved = result.way->here ? MOVE_OK : carry_by_call(w, &held);
 	if (moved == MOVE_OK)
-		moved = held.what & HELD_CHANGES ? MOVE_ANEW
-						 : target.way->update(w, &target, &held, &before);
+		moved = atomic_carry_out(w, &target, &held, &before);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	payload_of_bytes(&old, &before, sizeof(uint64_t));
 	moved = carry(w, &old, &result, &held);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	count_add(w->x, CTR_ATOMICS, 1);
 	return work_succeed(w);
 }
 
@@ -83,7 +96,7 @@ enum step op_atomic_write(struct work *w)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof word, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	moved = held.what & HELD_CHANGES ? MOVE_ANEW : target.way->store(w, &target, &held, word);
+	moved = atomic_carry_out(w, &target, &held, &word);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	return work_succeed(w);

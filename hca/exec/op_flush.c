@@ -7,9 +7,9 @@
 #include "hca/exec/range.h"
 #include "hca/exec/way_table.h"
 
-/* The range that a flush is about: the one given, or the whole region. */
-static bool flush_range(struct work *w, unsigned need, struct payload *p, struct held *held)
+bool flush_range(struct work *w, struct payload *p, struct held *held)
 {
+	unsigned need = op_rights(w->op, w->flush);
 	bool allowed;
 
 	if (!flush_is_whole(w->flush))
@@ -22,9 +22,20 @@ static bool flush_range(struct work *w, unsigned need, struct payload *p, struct
 	return allowed;
 }
 
+enum move_result flush_carry_out(struct work *w, struct payload *range, const struct held *held)
+{
+	enum move_result r = MOVE_OK;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (flush_types(w->flush) & IBV_FLUSH_PERSISTENT)
+		r = persist_range(w, range, held);
+	if (r == MOVE_OK && range->way->pushed)
+		range->way->pushed(w);
+	return r;
+}
+
 enum step op_flush(struct work *w)
 {
-	uint8_t types = flush_types(w->flush);
 	struct held held = {.n = 0};
 	struct payload range;
 	enum move_result r;
@@ -32,15 +43,8 @@ enum step op_flush(struct work *w)
 
 	if (op_no_rd_atomic(w, &s))
 		return s;
-	if (!flush_range(w, op_rights(w->op, w->flush), &range, &held))
+	if (!flush_range(w, &range, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (types & IBV_FLUSH_PERSISTENT) {
-		r = persist_range(w, &range, &held);
-		if (r != MOVE_OK)
-			return work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
-	}
-	if (range.way->pushed)
-		range.way->pushed(w);
-	return work_succeed(w);
+	r = flush_carry_out(w, &range, &held);
+	return r == MOVE_OK ? work_succeed(w) : work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
 }

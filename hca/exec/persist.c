@@ -49,7 +49,7 @@ static enum move_result write_back_here(
 		enum move_result r = persist_own(kind, (uintptr_t)v->iov_base, step);
 
 		/* The list is the responder's memory, whoever we are. */
-		if (r == MOVE_FAULT_REMOTE && !end_is_here(w->req))
+		if (r == MOVE_FAULT_REMOTE && (!w->req || !end_is_here(w->req)))
 			r = MOVE_FAULT_LOCAL;
 		if (r != MOVE_OK)
 			return r;
@@ -65,7 +65,7 @@ enum move_result persist_here(
 	struct work *w, struct payload *range, const struct held *held, enum durability kind)
 {
 	if (kind != DURABLE_PMEM && !w->x->is_worker)
-		return exec_agent_lane(w);
+		return w->req ? exec_agent_lane(w) : MOVE_LATER;
 	return write_back_here(w, &range->l, kind, held);
 }
 

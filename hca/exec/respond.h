@@ -60,9 +60,12 @@ struct request {
 	enum ibv_wr_opcode opcode;
 	uint32_t from_qpn;
 	uint32_t psn; /* of its first packet */
-	/* RDMA: the range that it names; of a SEND the length is known when it has come */
+	/* the range that it names; of a SEND the length is known when it has come */
 	uint32_t rkey;
 	uint64_t raddr, length;
+	uint64_t compare_add, swap; /* atomics */
+	uint64_t word;              /* ATOMIC WRITE, as it lies in memory */
+	uint64_t flush;             /* FLUSH: flush_operand() */
 };
 
 /* What its last piece says. */
@@ -72,14 +75,16 @@ struct last_piece {
 };
 
 /*
- * A SEND or RDMA WRITE on its way into an end of this process.  It may be given up at any time
- * between two calls: until respond_end() no receive is consumed.
+ * A SEND or RDMA WRITE on its way into an end of this process.  Between two calls no token is held,
+ * and no receive is consumed before respond_end().
  */
 struct respond {
 	const struct end *e;
 	struct request rq;
-	uint64_t came;   /* the end of what was placed */
-	uint32_t rq_pos; /* SEND: the receive that it goes into */
+	uint64_t came;     /* the end of what was placed */
+	uint32_t rq_pos;   /* SEND: the receive that it goes into */
+	bool taken;        /* ... which no other message gets: it is of a shared queue, */
+	struct rxq_ref rx; /* this one */
 };
 
 /*
@@ -87,9 +92,8 @@ struct respond {
  * slot is free; x is that thread's.  They do not block.
  *
  * Begins rq, which is all that *r is made of.  The range of a WRITE is checked here, whole; a SEND
- * finds its receive.  e must have receives of its own, if any: -- ANSWER_NAK with
- * IBV_WC_REM_OP_ERR for one with a shared receive queue, -- and IBV_WC_REM_INV_REQ_ERR for any
- * other operation.
+ * finds its receive.  ANSWER_NAK with IBV_WC_REM_OP_ERR: e receives by tags, or is of XRC, which
+ * are for this machine alone; with IBV_WC_REM_INV_REQ_ERR: it is another operation.
  */
 struct verdict respond_begin(
 	struct respond *r, struct exec *x, const struct end *e, const struct request *rq);
@@ -103,3 +107,23 @@ struct verdict respond_place(
 
 /* All of it is there: completes the receive that it takes, if any. */
 struct verdict respond_end(struct respond *r, struct exec *x, const struct last_piece *last);
+
+/*
+ * The message will not go on: gives its receive back, if it has one of a shared queue.  To be
+ * called before the QP is no more, and also where the rest does not come for long: who changes the
+ * size of the queue waits for it.
+ */
+void respond_drop(struct respond *r, struct exec *x);
+
+/* ---- requests that come in one piece ---- */
+
+/* RDMA READ: n bytes at offset of what it names, to plain memory.  The same may be read again. */
+struct verdict respond_read(struct exec *x, const struct end *e, const struct request *rq,
+	uint64_t offset, void *to, uint32_t n);
+
+/*
+ * An atomic, whose answer is *before; an ATOMIC WRITE or FLUSH.  ANSWER_OK: it was carried out,
+ * and is not to be asked a second time.
+ */
+struct verdict respond_at_once(
+	struct exec *x, const struct end *e, const struct request *rq, uint64_t *before);

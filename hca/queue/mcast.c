@@ -7,7 +7,7 @@
 #include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
-#include "hca/run/ah.h"
+#include "hca/run/path.h"
 
 static int refuse(const struct hca_qp *qp, const char *why)
 {

@@ -16,8 +16,8 @@
 #include "hca/queue/qp.h"
 #include "hca/queue/qp_table.h"
 #include "hca/run/agent.h"
-#include "hca/run/ah.h"
 #include "hca/run/near.h"
+#include "hca/run/path.h"
 #include "hca/run/progress.h"
 #include "hca/seg/token.h"
 #include "include/weft/verbs_ext.h"
@@ -53,13 +53,19 @@ static int refuse(const struct hca_qp *qp, const char *why)
 
 static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 {
+	struct seg_path path;
 	const char *why;
-	int rc = path_check(ah, true, &why);
+	int rc = path_find(ah, &path, &why);
 
 	if (rc == -EINVAL)
 		return refuse(qp, why);
-	if (rc)
-		log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
+	if (rc == PATH_GROUP) {
+		rc = -EHOSTUNREACH;
+		why = "a multicast group is no other end of a connection";
+	}
+	if (rc >= 0)
+		return 0;
+	log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
 	return rc;
 }
 
@@ -132,9 +138,12 @@ static int check(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask,
 static void keep_path(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *k = &qp->attr;
+	const char *why;
 
-	if (mask & IBV_QP_AV)
+	if (mask & IBV_QP_AV) {
 		k->ah_attr = a->ah_attr;
+		path_find(&a->ah_attr, &qp->me.qp->path, &why);
+	}
 	if (mask & IBV_QP_ALT_PATH) {
 		k->alt_ah_attr = a->alt_ah_attr;
 		k->alt_pkey_index = a->alt_pkey_index;
@@ -222,6 +231,7 @@ static void to_reset(struct hca_qp *qp)
 	qp->me.rx.gen = qp->rx.ref.gen = qp->rx.ref.entry == s ? gen : qp->me.rx.gen;
 	s->dest_qpn = 0;
 	s->peer_attach = 0;
+	memset(&s->path, 0, sizeof s->path);
 	s->qkey = 0;
 	atomic_store_explicit(&s->last_wqe, 0, memory_order_relaxed);
 	if (qp->rx.ref.ring.slots)
@@ -283,7 +293,8 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	keep_path(qp, a, mask);
 	keep_protocol(qp, a, mask);
 	if (to == IBV_QPS_RTR) {
-		far_choose(qp);
+		if (far_choose(qp))
+			return -EHOSTUNREACH;
 		found = far_of(qp)->find(qp);
 	}
 	if (!move_state(qp, from, to))

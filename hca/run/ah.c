@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Address handles, and the checks that all paths have in common. */
+/* Address handles. */
 #include "hca/run/ah.h"
 
 #include <errno.h>
@@ -10,59 +10,27 @@
 #include "hca/api/hca.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
+#include "hca/run/path.h"
 
-bool gid_is_multicast(const uint8_t *gid)
+/* 0 if datagrams go there; other hosts are for connected queue pairs alone. */
+static int check_path(const struct ibv_ah_attr *attr)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct seg_path path;
+	const char *why;
+	int rc = path_find(attr, &path, &why);
 
-	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof mapped) && gid[12] >> 4 == 0xe);
-}
-
-int gid_find(const uint8_t *gid)
-{
-	const struct fabric_port *port = &proc_at()->fabric->port[0];
-
-	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < port->n_gids; i++)
-		if (!memcmp(port->gid[i].raw, gid, sizeof port->gid[i].raw))
-			return i;
-	return -ENOENT;
-}
-
-static bool is_zero_gid(const uint8_t *raw)
-{
-	static const uint8_t zero[16];
-
-	return !memcmp(raw, zero, sizeof zero);
-}
-
-int path_check(const struct ibv_ah_attr *attr, bool unicast, const char **why)
-{
-	const struct fabric_port *port = fabric_port(proc_at()->fabric, attr->port_num);
-
-	_Static_assert(FABRIC_MAX_GIDS > UINT8_MAX, "sgid_index has 8 bits");
-	*why = NULL;
-	if (!port)
-		*why = "the device has no port of the path's number";
-	else if (port->link_layer == IBV_LINK_LAYER_INFINIBAND) {
-		*why = "traffic between the nodes of a simulated subnet is not supported yet";
-		return -EHOSTUNREACH;
-	} else if (!attr->is_global)
-		*why = "a RoCE path needs a GRH (is_global and a destination GID)";
-	else if (is_zero_gid(port->gid[attr->grh.sgid_index].raw))
-		*why = "there is no GID at sgid_index";
-	else if (is_zero_gid(attr->grh.dgid.raw))
-		*why = "the destination GID is zero";
-	if (*why)
-		return -EINVAL;
-	if (gid_find(attr->grh.dgid.raw) >= 0 || (!unicast && gid_is_multicast(attr->grh.dgid.raw)))
+	if (rc == PATH_REMOTE) {
+		rc = -EHOSTUNREACH;
+		why = "datagrams to other hosts are not supported yet";
+	}
+	if (rc >= 0)
 		return 0;
-	*why = "the destination GID is not of this host; other hosts are not supported yet";
-	return -EHOSTUNREACH;
+	log_line(rc == -EHOSTUNREACH ? LOG_LVL_WARN : LOG_LVL_INFO, "create_ah: %s", why);
+	return rc;
 }
 
 int hca_ah_create(struct hca_pd *pd, const struct ibv_ah_attr *attr, struct hca_ah **out)
 {
-	const char *why;
 	struct hca_ah *ah;
 	int rc = proc_attach(NULL);
 
@@ -70,11 +38,9 @@ int hca_ah_create(struct hca_pd *pd, const struct ibv_ah_attr *attr, struct hca_
 		return rc;
 	if (pd->epoch != proc_epoch())
 		return -EINVAL; /* of the process we were forked from */
-	rc = path_check(attr, false, &why);
-	if (rc) {
-		log_line(rc == -EHOSTUNREACH ? LOG_LVL_WARN : LOG_LVL_INFO, "create_ah: %s", why);
+	rc = check_path(attr);
+	if (rc)
 		return rc;
-	}
 	ah = calloc(1, sizeof *ah);
 	if (!ah)
 		return -ENOMEM;

@@ -16,7 +16,7 @@
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
-#include "hca/run/ah.h"
+#include "hca/run/path.h"
 #include "hca/run/route.h"
 
 enum {
@@ -133,7 +133,7 @@ static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 {
 	const struct fabric_gid *gids = proc_at()->fabric->port[0].gid;
 	const uint8_t *sgid = gids[slot->av.qpn >> AV_SGID_SHIFT].raw;
-	int gid;
+	int kind;
 
 	if (__builtin_expect(same_path(m, gids, sgid, slot), 1))
 		return true;
@@ -141,10 +141,9 @@ static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 	memcpy(m->dgid, slot->av.dgid, sizeof m->dgid);
 	m->flow = slot->av.flow;
 	m->tclass = slot->tclass;
-	m->multicast = gid_is_multicast(m->dgid);
-	gid = m->multicast ? 0 : gid_find(m->dgid);
-	m->gid = gid;
-	m->known = gid >= 0;
+	kind = path_find_gid(m->dgid, &m->gid);
+	m->multicast = kind == PATH_GROUP;
+	m->known = kind >= 0;
 	make_grh(m);
 	return m->known;
 }

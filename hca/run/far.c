@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/lock.h"
+#include "base/log.h"
 #include "hca/run/near.h"
 
 static struct lock lock;
@@ -22,18 +23,36 @@ int far_register(const struct far_ops *ops)
 	return i < FAR_MAX ? 0 : -ENOSPC;
 }
 
-void far_choose(struct hca_qp *qp)
+static const struct far_ops *nth(unsigned i)
 {
-	const struct far_ops *ops, *far = &near_ops;
+	return i < FAR_MAX ? atomic_load_explicit(&registered[i], memory_order_acquire) : NULL;
+}
 
-	for (unsigned i = 0; i < FAR_MAX; i++) {
-		ops = atomic_load_explicit(&registered[i], memory_order_acquire);
-		if (!ops)
-			break;
+int far_route(struct seg_path *path)
+{
+	const struct far_ops *ops;
+
+	for (unsigned i = 0; (ops = nth(i)); i++)
+		if (!ops->route(path))
+			return 0;
+	return -EHOSTUNREACH;
+}
+
+int far_choose(struct hca_qp *qp)
+{
+	const struct far_ops *far = qp->me.qp->path.interface ? NULL : &near_ops, *ops;
+
+	for (unsigned i = 0; (ops = nth(i)); i++)
 		if (ops->reaches(qp)) {
 			far = ops;
 			break;
 		}
+	if (!far) {
+		log_line(LOG_LVL_WARN,
+			"QP %#x: its type, or what it receives from, is only for this host",
+			qp->me.qpn);
+		return -EHOSTUNREACH;
 	}
 	atomic_store_explicit(&qp->far, far, memory_order_release);
+	return 0;
 }

@@ -15,8 +15,13 @@ struct worker;
 struct far_ops {
 	const char *name; /* for the log */
 	/*
-	 * Does qp, which has the attributes of RTR, lead to where this one reaches?  Asked under
-	 * qp's modify_lock; must not block.
+	 * Does path, whose destination is not of this host, lead to where this one reaches?  Fills
+	 * its interface, which is not 0, udp_source and mtu.  0 or -EHOSTUNREACH; must not block.
+	 */
+	int (*route)(struct seg_path *path);
+	/*
+	 * Is qp, whose path and attributes of RTR stand in its entry, one that this one serves?
+	 * Asked under qp's modify_lock; must not block.
 	 */
 	bool (*reaches)(const struct hca_qp *qp);
 	/*
@@ -70,8 +75,14 @@ enum { FAR_MAX = 4 };
  */
 int far_register(const struct far_ops *ops);
 
-/* On the way to RTR, under modify_lock: who reaches the other end of qp. */
-void far_choose(struct hca_qp *qp);
+/* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
+int far_route(struct seg_path *path);
+
+/*
+ * On the way to RTR, under modify_lock: who reaches the other end of qp.  -EHOSTUNREACH: it is not
+ * on this host, and who reaches that serves no such QP.
+ */
+int far_choose(struct hca_qp *qp);
 
 static inline const struct far_ops *far_of(const struct hca_qp *qp)
 {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "hca/seg/seg_path.h"
 
 /* A scatter/gather element as the HCA keeps it. */
 struct seg_sge {
@@ -113,18 +114,19 @@ struct seg_qp {
 	uint8_t sq_sig_all;
 	uint8_t stamps;          /* enum seg_stamps */
 	uint32_t rq_base;        /* rq_head at the last RESET */
+	uint32_t no_self_mcast;  /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	_Atomic uint32_t events; /* async events waiting, bit = enum ibv_event_type; anybody */
 
 	/* the owner, in create and modify */
 	_Alignas(CACHE_LINE) uint64_t xrcd; /* XRC domain of a target QP or an XRC SRQ */
 	uint32_t srq;                       /* index of the shared receive queue, 0 = none */
 	uint32_t qkey;
-	uint32_t no_self_mcast;    /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	_Atomic uint32_t last_wqe; /* IBV_EVENT_QP_LAST_WQE_REACHED was raised; anybody */
+	struct seg_path path;      /* of a connected QP, from RTR on */
 
 	/* the holder of the token: direction from this QP to its peer */
 	_Alignas(CACHE_LINE) _Atomic uint64_t token;
-	_Atomic uint32_t sq_head;     /* next work request to execute */
+	_Atomic uint32_t sq_head;     /* next work request to complete */
 	_Atomic uint32_t park_reason; /* enum seg_park */
 	_Atomic uint64_t deadline;    /* CLOCK_MONOTONIC ns at which a parked head fails, 0 never */
 	_Atomic uint32_t parked_copy; /* sq position + 1 whose payload lies in the park buffer */

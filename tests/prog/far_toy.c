@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * RC queue pairs of two processes whose far end is the toy of docs/howto/new-transport.md: SENDs
- * and WRITEs of one piece and of many, requests that run ahead of their completions, receives that
- * come late or not at all, requests that are refused; and queue pairs beside them that are near.
+ * far_toy [sends]: RC queue pairs of two processes whose far end is the toy of
+ * docs/howto/new-transport.md: SENDs and WRITEs of one piece and of many, requests that run ahead
+ * of their completions, receives that come late or not at all, requests that are refused; and queue
+ * pairs beside them that are near.  sends: no WRITEs (of which ThreadSanitizer does not see that
+ * another process has put them in order).
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -21,8 +23,19 @@ struct side {
 	struct vp_end e;
 	struct vp_addr peer;
 	int sock, pair[2];
-	bool asks;
+	bool asks, sends_only;
 };
+
+/* Connects it with the other side's, which is elsewhere. */
+static void join(struct side *s)
+{
+	struct vp_addr mine = vp_addr(&s->e);
+
+	s->peer = vp_swap(s->sock, &mine);
+	memcpy(s->peer.gid.raw, toy_gid, sizeof toy_gid);
+	vp_connect(&s->e, &s->peer);
+	vp_sync(s->sock);
+}
 
 static void open_end(struct side *s, uint8_t rnr_retry)
 {
@@ -33,8 +46,7 @@ static void open_end(struct side *s, uint8_t rnr_retry)
 	o.send_wr = o.recv_wr = 2 * DEPTH;
 	o.cqe = 4 * DEPTH;
 	vp_make(&s->e, vp_open(), &o);
-	s->peer = vp_meet(&s->e, s->sock);
-	vp_sync(s->sock);
+	join(s);
 }
 
 static void close_end(struct side *s)
@@ -308,8 +320,7 @@ static void in_error(struct side *s)
 	vp_sync(s->sock);
 	CHECK_EQ(vp_state(&s->e, IBV_QPS_RESET), 0);
 	vp_sync(s->sock);
-	s->peer = vp_meet(&s->e, s->sock);
-	vp_sync(s->sock);
+	join(s);
 	sends(s);
 }
 
@@ -351,6 +362,34 @@ static void near_pair(struct vp_end *a, struct vp_end *b)
 	CHECK(pattern_filled(b->buf, 1000, 7));
 }
 
+/* What a path to the toy's address answers, to a queue pair of its own receives or of others. */
+static void nowhere(int own, int shared)
+{
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct vp_opts o = vp_defaults();
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct vp_addr to = {.qpn = 0x123456};
+	struct vp_end e;
+
+	check_case("who may go to another host");
+	memcpy(to.gid.raw, toy_gid, sizeof toy_gid);
+	for (unsigned i = 0; i < 2; i++) {
+		vp_make(&e, ctx, &o);
+		CHECK_EQ(vp_init(&e), 0);
+		CHECK_EQ(vp_rtr(&e, &to), i ? shared : own);
+		CHECK_EQ(vp_get_state(&e), i || own ? IBV_QPS_INIT : IBV_QPS_RTR);
+		errno = 0;
+		CHECK(!vp_ah(&e, &to.gid) && errno == EHOSTUNREACH);
+		vp_free(&e);
+		if (!i)
+			o.srq = ibv_create_srq(pd, &attr);
+	}
+	CHECK_EQ(ibv_destroy_srq(o.srq), 0);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
 static void with_end(struct side *s, uint8_t rnr_retry, void (*fn)(struct side *s))
 {
 	open_end(s, rnr_retry);
@@ -361,7 +400,8 @@ static void with_end(struct side *s, uint8_t rnr_retry, void (*fn)(struct side *
 static void messages(struct side *s)
 {
 	sends(s);
-	writes(s);
+	if (!s->sends_only)
+		writes(s);
 	stream(s);
 	late_receives(s);
 }
@@ -374,9 +414,11 @@ static void run_side(struct side *s)
 	struct vp_end a, b;
 
 	o.len = 4096;
-	vp_pair(&a, &b, &o);
 	close(s->pair[!s->asks]);
+	nowhere(EHOSTUNREACH, EHOSTUNREACH);
 	CHECK_EQ(toy_open(s->pair[s->asks]), 0);
+	nowhere(0, EHOSTUNREACH);
+	vp_pair(&a, &b, &o);
 	vp_sync(s->sock);
 	with_end(s, 7, messages);
 	with_end(s, 2, no_receives);
@@ -396,9 +438,9 @@ static void other_side(int fd, void *arg)
 	run_side(&s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	struct side s = {.asks = false};
+	struct side s = {.sends_only = argc > 1 && !strcmp(argv[1], "sends")};
 	struct vp_child child;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s.pair))

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -23,7 +24,8 @@ enum {
 	LOOK_MS = 1,
 	RNR_NS = NSEC_PER_MSEC,
 	RNR_FOREVER = 7,
-	NUMBERS = 1 << 24, /* of messages, as PSNs */
+	NUMBERS = 1 << 24, /* of messages: as PSNs, but each connection begins with 0 */
+	INTERFACE = 0x70f, /* no network interface has this number */
 };
 
 /* ASK goes to a responder, the others to a requester. */
@@ -101,7 +103,7 @@ static uint32_t head_of(const struct joined *j)
 
 static uint32_t number_of(const struct joined *j, uint32_t pos)
 {
-	return (seg_of(j)->sq_psn + pos - j->base) % NUMBERS;
+	return (pos - j->base) % NUMBERS;
 }
 
 /* The next piece of the request in p.  False: the memory that it names is not there. */
@@ -396,9 +398,20 @@ static void *run_toy(void *arg)
 
 /* ---- the far end of a QP ---- */
 
+const uint8_t toy_gid[16] = {0x20, 0x01, 0x0d, 0xb8, [12] = 't', 'o', 'y'};
+
+static int route(struct seg_path *path)
+{
+	if (!atomic_load(&toy.open) || memcmp(path->dgid, toy_gid, sizeof toy_gid))
+		return -EHOSTUNREACH;
+	path->interface = INTERFACE;
+	path->mtu = IBV_MTU_1024;
+	return 0;
+}
+
 static bool reaches(const struct hca_qp *qp)
 {
-	return atomic_load(&toy.open) && qp->init.qp_type == IBV_QPT_RC && !qp->srq;
+	return qp->me.qp->path.interface == INTERFACE && qp->init.qp_type == IBV_QPT_RC && !qp->srq;
 }
 
 static bool find(struct hca_qp *qp)
@@ -410,7 +423,6 @@ static bool find(struct hca_qp *qp)
 	j->qp = qp;
 	j->base = j->send = head_of(j);
 	atomic_store(&j->acked, j->base);
-	atomic_store(&j->expected, seg_of(j)->rq_psn);
 	pthread_mutex_lock(&toy.lock);
 	j->next = toy.first;
 	toy.first = j;
@@ -473,12 +485,13 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 {
 	const struct joined *j = qp->away;
 
-	*sent = j ? number_of(j, head_of(j)) : qp->me.qp->sq_psn;
-	*expected = j ? atomic_load(&j->expected) : qp->me.qp->rq_psn;
+	*sent = qp->me.qp->sq_psn + (j ? number_of(j, head_of(j)) : 0);
+	*expected = qp->me.qp->rq_psn + (j ? atomic_load(&j->expected) : 0);
 }
 
 static const struct far_ops toy_far = {
 	.name = "toy",
+	.route = route,
 	.reaches = reaches,
 	.find = find,
 	.posted = run_out,

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 enum toy_counter {
 	TOY_PIECES, /* sent */
 	TOY_RNRS,   /* messages that came back because there was no receive */
@@ -13,9 +15,13 @@ enum toy_counter {
 	TOY_COUNTERS,
 };
 
+/* The address of the other process. */
+extern const uint8_t toy_gid[16];
+
 /*
- * From now on RC queue pairs of this process without a shared receive queue that go to RTR are
- * joined with their other ends by fd, one of a pair of SOCK_SEQPACKET.  0 or a negative errno.
+ * From now on RC queue pairs of this process whose path leads to toy_gid are joined with their
+ * other ends by fd, one of a pair of SOCK_SEQPACKET; those with a shared receive queue are refused.
+ * 0 or a negative errno.
  */
 int toy_open(int fd);
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hca/run/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hca/proc/proc.h"
+#include "hca/run/far.h"
+
+bool gid_is_multicast(const uint8_t *gid)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof mapped) && gid[12] >> 4 == 0xe);
+}
+
+int path_find_gid(const uint8_t *gid, uint32_t *index)
+{
+	const struct fabric_port *port = &proc_at()->fabric->port[0];
+
+	if (gid_is_multicast(gid))
+		return PATH_GROUP;
+	for (uint32_t i = 0; i < FABRIC_MAX_GIDS && i < port->n_gids; i++)
+		if (!memcmp(port->gid[i].raw, gid, sizeof port->gid[i].raw)) {
+			*index = i;
+			return PATH_LOCAL;
+		}
+	return -EHOSTUNREACH;
+}
+
+static bool is_zero_gid(const uint8_t *raw)
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(raw, zero, sizeof zero);
+}
+
+/* What is wrong with it, or NULL. */
+static const char *fault_of(const struct ibv_ah_attr *attr, const struct fabric_port *port)
+{
+	if (!attr->is_global)
+		return "a RoCE path needs a GRH (is_global and a destination GID)";
+	if (is_zero_gid(port->gid[attr->grh.sgid_index].raw))
+		return "there is no GID at sgid_index";
+	if (is_zero_gid(attr->grh.dgid.raw))
+		return "the destination GID is zero";
+	return NULL;
+}
+
+static void describe(
+	const struct ibv_ah_attr *attr, const struct fabric_port *port, struct seg_path *path)
+{
+	_Static_assert(FABRIC_MAX_GIDS > UINT8_MAX, "sgid_index has 8 bits");
+	*path = (struct seg_path){
+		.flow = (uint32_t)attr->grh.traffic_class << PATH_TCLASS_SHIFT |
+			(attr->grh.flow_label & 0xfffff),
+		.hop_limit = attr->grh.hop_limit,
+		.mtu = port->active_mtu,
+	};
+	memcpy(path->sgid, port->gid[attr->grh.sgid_index].raw, sizeof path->sgid);
+	memcpy(path->dgid, attr->grh.dgid.raw, sizeof path->dgid);
+}
+
+int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char **why)
+{
+	const struct fabric_port *port = fabric_port(proc_at()->fabric, attr->port_num);
+	uint32_t index;
+	int kind;
+
+	memset(path, 0, sizeof *path);
+	if (!port) {
+		*why = "the device has no port of the path's number";
+		return -EINVAL;
+	}
+	if (port->link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		*why = "traffic between the nodes of a simulated subnet is not supported yet";
+		return -EHOSTUNREACH;
+	}
+	*why = fault_of(attr, port);
+	if (*why)
+		return -EINVAL;
+	describe(attr, port, path);
+	kind = path_find_gid(path->dgid, &index);
+	if (kind < 0 && !far_route(path))
+		kind = PATH_REMOTE;
+	if (kind < 0)
+		*why = "the destination GID is not of this host; other hosts are not supported yet";
+	return kind;
+}
