@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -93,8 +94,9 @@ static uint32_t linger(struct ufile *f)
 			until = 0;
 		} else if (!until && all->spin_ns && is_brisk(f, sent)) {
 			until = clock_ns() + all->spin_ns;
+		} else if (until) {
+			sched_yield(); /* who is to send may need this very CPU */
 		}
-		cpu_relax();
 	} while (all->served == f && sent < UMAD_TURN && (n || (until && clock_ns() < until)));
 	return sent;
 }

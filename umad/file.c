@@ -584,7 +584,10 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	}
 }
 
-/* A thread that has just sent, and waits: true if the answer comes in a moment. */
+/*
+ * A thread that has just sent, and waits: true if the answer comes in a moment.  weftd may need
+ * this very CPU for it.
+ */
 static bool comes_soon(const struct way *w)
 {
 	uint64_t until;
@@ -593,7 +596,7 @@ static bool comes_soon(const struct way *w)
 		return false;
 	until = clock_ns() + w->p->spin_ns;
 	do {
-		cpu_relax();
+		sched_yield();
 		if (more((void *)w))
 			return true;
 	} while (clock_ns() < until);
