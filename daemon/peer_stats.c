@@ -30,10 +30,11 @@ static bool read_text(char *to, const char *from, size_t room)
 {
 	memcpy(to, from, room - 1); /* what is checked can change there no more */
 	to[room - 1] = '\0';
+	to[strcspn(to, "/")] = '\0';
 	for (char *c = to; *c; c++)
-		if (*c < ' ' || *c > '~' || *c == '/')
+		if (*c < ' ' || *c > '~')
 			*c = '?';
-	return *to && strcmp(to, ".") && strcmp(to, "..");
+	return to[strspn(to, " ")] && strcmp(to, ".") && strcmp(to, "..");
 }
 
 /* Of so many names one goes that no living process has, the oldest.  False: there is none. */

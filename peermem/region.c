@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "peermem/fork.h"
 #include "peermem/life.h"
 #include "peermem/registry.h"
 
@@ -282,7 +283,7 @@ int peer_region_drop(struct peer_region *r)
 	return dismantle(r, &g);
 }
 
-bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char *in)
+static bool enter(struct peer_region *r, struct peer_guest *op, const char *in)
 {
 	bool live;
 
@@ -292,6 +293,17 @@ bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char 
 		peer_guest_add(&r->guests, op, PEER_OP, in);
 	lock_drop(&r->lock);
 	return live;
+}
+
+bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char *in)
+{
+	bool live = enter(r, op, in);
+
+	if (!live || !peer_fork_begins())
+		return live;
+	peer_region_leave(r, op);
+	peer_fork_pass();
+	return enter(r, op, in);
 }
 
 void peer_region_leave(struct peer_region *r, struct peer_guest *op)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "peermem/fork.h"
 #include "peermem/invalidate.h"
 #include "peermem/wait.h"
 #include "peermem/window.h"
@@ -80,6 +81,7 @@ EXPORT void *ib_register_peer_memory_client(
 		registry.watch(c, peer_client, invalidate_callback);
 	if (!c)
 		return NULL;
+	peer_fork_watch();
 	lock_take(&registry.asking);
 	added = append(c);
 	lock_drop(&registry.asking);
@@ -322,7 +324,29 @@ void peer_registry_show(_Atomic uint64_t *(*place)(const char *name, const char 
 	lock_drop(&registry.lock);
 }
 
-/* ---- in a forked child ---- */
+/* ---- forks ---- */
+
+static bool is_busy(struct peer_region *r)
+{
+	bool busy;
+
+	lock_take(&r->lock);
+	busy = peer_guest_other(r->guests, PEER_OP);
+	lock_drop(&r->lock);
+	return busy;
+}
+
+bool peer_registry_busy(void)
+{
+	bool busy = false;
+
+	lock_take(&registry.lock);
+	for (struct peer_client *c = registry.clients; c && !busy; c = c->next)
+		for (struct peer_region *r = c->regions; r && !busy; r = r->next_of_client)
+			busy = is_busy(r);
+	lock_drop(&registry.lock);
+	return busy;
+}
 
 /* A thread that forked inside it goes on alone. */
 static void leave_to_parent(struct peer_region *r)

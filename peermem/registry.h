@@ -48,6 +48,9 @@ bool peer_registry_left(struct peer_region *r);
  */
 void peer_registry_show(_Atomic uint64_t *(*place)(const char *name, const char *version));
 
+/* Does another thread read or write the bytes of a region just now? */
+bool peer_registry_busy(void);
+
 /*
  * In a forked child: its clients are the parent's, with counters of its own; regions and tickets
  * stay with the parent, and no client is called for them.

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "include/weft/verbs_ext.h"
 #include "tests/howto/memory/toy.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
@@ -218,6 +219,7 @@ static void all_requests(struct side *s)
 					one(s, (struct item){moves[k], from, to, sizes[n], seed++});
 			if (from == MIXED)
 				continue;
+			one(s, (struct item){IBV_WR_ATOMIC_WRITE, from, to, 8, seed++});
 			one(s, (struct item){IBV_WR_ATOMIC_FETCH_AND_ADD, from, to, 8, 7});
 			one(s, (struct item){IBV_WR_ATOMIC_CMP_AND_SWP, from, to, 8, 8});
 		}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
@@ -22,6 +23,7 @@ enum {
 	ROUNDS = 10000,
 	LOADED = 40, /* unless ROUNDS are given */
 	STOPS = 10,
+	FORKS = 20,
 	MARK = 0x5a,
 	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 	      IBV_ACCESS_REMOTE_ATOMIC
@@ -548,6 +550,32 @@ static void fork_with_region(void)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* Another process writes all the time; in no child the parent's threads were in a function. */
+static void fork_under_load(void)
+{
+	struct vp_child c = vp_fork(write_on, NULL);
+	struct vp_end e;
+	int status;
+
+	check_case("forks under load");
+	make_owner(&e);
+	begin(&e, c.fd);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(__atomic_load_n(&peer_device.inside, __ATOMIC_SEQ_CST));
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK_EQ(status, 0);
+	}
+	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(vp_hear(c.fd), IBV_WC_REM_ACCESS_ERR);
+	drop_device(&e);
+	vp_tell(c.fd, 0);
+	vp_join(&c);
+	vp_free(&e);
+}
+
 static void all_of(unsigned flags)
 {
 	if (!peer_device_open("device", SIZE, flags))
@@ -565,6 +593,7 @@ static void all_of(unsigned flags)
 	owner_goes(false);
 	if (flags & PEER_DEVICE_WINDOW)
 		in_copy();
+	fork_under_load();
 	fork_with_region();
 	peer_device_close();
 }
