@@ -18,6 +18,9 @@ struct pair {
 /* Of this thread's points from now on the one is waited for. */
 void pair_begin(const struct pair *p);
 
+/* Waits for the second thread's end, if it has begun and is not held up. */
+void pair_settle(void);
+
 /* The second thread's end; starts it if the point did not come.  False: it did not come. */
 bool pair_join(void);
 

@@ -138,6 +138,7 @@ static void at_point(unsigned number, bool hold)
 		return;
 	pair_begin(&p);
 	life_begin(at, SIZE, &r);
+	pair_settle();
 	life_end(r);
 	pair_join();
 	life_judge(&before, NULL, "after release");
