@@ -25,7 +25,7 @@ struct guard {
 bool work_connected(const struct work *w)
 {
 	return (!w->req || end_state(w->req) == IBV_QPS_RTS) && end_receives(w->resp) &&
-	       (w->mem == w->resp || rxq_live(&w->mem->rx));
+	       (w->mem == w->resp || rxq_live(&w->mem->rxq));
 }
 
 enum move_result carry_goes_on(const struct work *w, const struct held *held)

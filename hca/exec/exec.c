@@ -141,9 +141,9 @@ static bool receive_came(const struct work *w)
 {
 	uint32_t pos;
 
-	if (w->mem->rx.ring.slots)
-		return rxq_has_more(&w->mem->rx.ring) ||
-		       (w->mem->rx.matches_tags &&
+	if (w->mem->rxq.ring.slots)
+		return rxq_has_more(&w->mem->rxq.ring) ||
+		       (w->mem->rxq.matches_tags &&
 			       (uint32_t)tm_word(&w->mem->tags) != (uint32_t)w->tm_seen);
 	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
 
@@ -174,8 +174,8 @@ static bool park(struct work *w, enum seg_park reason)
 		park_begin(w, reason);
 	if (reason == PARK_RNR) {
 		park_set(&w->resp->qp->park);
-		if (w->mem->rx.ring.slots)
-			park_set(&w->mem->rx.entry->rx.park);
+		if (w->mem->rxq.ring.slots)
+			park_set(&w->mem->rxq.entry->rxq.park);
 		if (receive_came(w) || !end_receives(w->resp)) {
 			park_clear(&w->resp->qp->park);
 			return true;
@@ -361,7 +361,7 @@ enum run_end exec_run(
 
 	if (!end_sends(req))
 		return RUN_IDLE;
-	w.plain = resp && resp->view.pid && !req->view.pid && resp->rq && !resp->rx.ring.slots;
+	w.plain = resp && resp->view.pid && !req->view.pid && resp->rq && !resp->rxq.ring.slots;
 	w.named = resp ? resp->view.attach : req->view.attach;
 	/* Datagrams: most likely for the process to which the last one went. */
 	if (req->type == IBV_QPT_UD && req->qp->peer_attach)

@@ -6,10 +6,10 @@
 
 bool exec_rxq_take(struct exec *x, const struct end *e, uint32_t *pos)
 {
-	struct seg_rxq *q = &e->rx.entry->rx;
+	struct seg_rxq *q = &e->rxq.entry->rxq;
 	uint32_t limit, left, taken;
 
-	if (!rxq_take(&e->rx.ring, x->attach, pos))
+	if (!rxq_take(&e->rxq.ring, x->attach, pos))
 		return false;
 	if (e->type == IBV_QPT_UD && end_owns_rxq(e))
 		return true; /* it has no limit to count for */
@@ -22,32 +22,33 @@ bool exec_rxq_take(struct exec *x, const struct end *e, uint32_t *pos)
 	if ((int32_t)left < (int32_t)limit &&
 		atomic_compare_exchange_strong_explicit(
 			&q->limit, &limit, 0, memory_order_seq_cst, memory_order_relaxed))
-		raise_event(x, &e->view, e->rx.index, IBV_EVENT_SRQ_LIMIT_REACHED);
+		raise_event(x, &e->view, e->rxq.index, IBV_EVENT_SRQ_LIMIT_REACHED);
 	return true;
 }
 
 void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos)
 {
-	if (rxq_untake(&e->rx.ring, pos & e->rx.ring.mask, x->attach))
-		atomic_fetch_add_explicit(&e->rx.entry->rx.taken, UINT32_MAX, memory_order_relaxed);
+	if (rxq_untake(&e->rxq.ring, pos & e->rxq.ring.mask, x->attach))
+		atomic_fetch_add_explicit(
+			&e->rxq.entry->rxq.taken, UINT32_MAX, memory_order_relaxed);
 }
 
 /* A rendezvous completes twice: when it matched, and when its data is there. */
 static bool push_rxq(struct exec *x, const struct view *v, const struct cq_ref *cq,
-	const struct rxq_ref *rx, uint32_t pos, bool solicited)
+	const struct rxq_ref *rxq, uint32_t pos, bool solicited)
 {
-	uint64_t ticket = ticket_make_rxq(rx->index, pos);
+	uint64_t ticket = ticket_make_rxq(rxq->index, pos);
 
-	if (rxq_at(rx, pos)->rqe.phase && !announce_ticket(x, v, cq, ticket, solicited))
+	if (rxq_at(rxq, pos)->rqe.phase && !announce_ticket(x, v, cq, ticket, solicited))
 		return false;
 	return announce_ticket(x, v, cq, ticket, solicited);
 }
 
 void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at,
-	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r)
+	const struct rxq_ref *rxq, uint32_t pos, const struct outcome *o, const struct received *r)
 {
 	const struct cq_ref *cq = at->type == SEG_TYPE_XRC_SRQ ? &at->recv_cq : &e->recv_cq;
-	struct seg_rxq_slot *s = rxq_at(rx, pos);
+	struct seg_rxq_slot *s = rxq_at(rxq, pos);
 
 	s->rqe.qp = at->view.attach == e->view.attach ? e->index : SEG_NONE;
 	s->rqe.qpn = e->qpn;
@@ -65,48 +66,48 @@ void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at
 	s->rqe.src_qp = r->src_qp;
 	s->rqe.vendor_err = o->vendor_err;
 	/* The commit point, as in complete_recv(). */
-	if (!rxq_done(&rx->ring, pos, x->attach))
+	if (!rxq_done(&rxq->ring, pos, x->attach))
 		return;
-	if (!push_rxq(x, &at->view, cq, rx, pos, r->solicited || o->status != IBV_WC_SUCCESS))
+	if (!push_rxq(x, &at->view, cq, rxq, pos, r->solicited || o->status != IBV_WC_SUCCESS))
 		qp_set_error(e);
-	rxq_announced(&rx->ring, pos, x->attach);
+	rxq_announced(&rxq->ring, pos, x->attach);
 }
 
 /* One slot of a dead process.  True if it was one. */
 static bool recover_slot(struct exec *x, const struct end *e, uint32_t i, uint32_t dead_id)
 {
-	struct seg_rxq_slot *s = rxq_at(&e->rx, i);
+	struct seg_rxq_slot *s = rxq_at(&e->rxq, i);
 	uint64_t word = atomic_load_explicit(&s->rqe.state, memory_order_seq_cst);
 	struct cq_ref cq;
 
 	if (rxq_attach_of(word) != dead_id)
 		return false;
 	if (rxq_state_of(word) == RXQ_TAKEN && e->type == SEG_TYPE_TM_LIST)
-		return tm_untake(&e->rx, word, dead_id);
+		return tm_untake(&e->rxq, word, dead_id);
 	if (rxq_state_of(word) == RXQ_TAKEN)
-		return rxq_untake(&e->rx.ring, i, dead_id);
+		return rxq_untake(&e->rxq.ring, i, dead_id);
 	if (rxq_state_of(word) != RXQ_DONE || cq_ref_init(&cq, &e->view, s->rqe.cq) || !cq.cq)
 		return false;
 	atomic_fetch_add_explicit(&cq.cq->surplus, s->rqe.phase ? 2 : 1, memory_order_relaxed);
-	push_rxq(x, &e->view, &cq, &e->rx, word, true);
-	rxq_announced(&e->rx.ring, word, dead_id);
+	push_rxq(x, &e->view, &cq, &e->rxq, word, true);
+	rxq_announced(&e->rxq.ring, word, dead_id);
 	return true;
 }
 
 bool exec_rxq_recover(struct exec *x, const struct end *e, uint32_t dead_id)
 {
-	struct seg_rxq *q = &e->rx.entry->rx;
+	struct seg_rxq *q = &e->rxq.entry->rxq;
 	uint32_t posted = 0;
 	bool any = false;
 
-	for (uint32_t i = 0; i <= e->rx.ring.mask; i++) {
+	for (uint32_t i = 0; i <= e->rxq.ring.mask; i++) {
 		if (recover_slot(x, e, i, dead_id))
 			any = true;
 		if (e->type == SEG_TYPE_TM_LIST)
 			continue;
-		rxq_refind(&e->rx.ring, i);
+		rxq_refind(&e->rxq.ring, i);
 		posted += rxq_state_of(atomic_load_explicit(
-				  rxq_slot(&e->rx.ring, i), memory_order_relaxed)) == RXQ_POSTED;
+				  rxq_slot(&e->rxq.ring, i), memory_order_relaxed)) == RXQ_POSTED;
 	}
 	if (any && e->type != SEG_TYPE_TM_LIST) /* it may have died before it counted */
 		atomic_store_explicit(&q->taken,

@@ -14,11 +14,11 @@ bool exec_rxq_take(struct exec *x, const struct end *e, uint32_t *pos);
 void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos);
 
 /*
- * Completes the receive at pos, taken from queue rx of end `at`, for QP e; at is e itself or, for
+ * Completes the receive at pos, taken from queue rxq of end `at`, for QP e; at is e itself or, for
  * XRC, the SRQ.
  */
 void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at,
-	const struct rxq_ref *rx, uint32_t pos, const struct outcome *o, const struct received *r);
+	const struct rxq_ref *rxq, uint32_t pos, const struct outcome *o, const struct received *r);
 
 /*
  * What process dead_id had taken of e's own queue goes back, and what it completed is announced
@@ -29,5 +29,5 @@ bool exec_rxq_recover(struct exec *x, const struct end *e, uint32_t dead_id);
 /* True if e's entry describes a queue with several producers (of a UD QP, or an SRQ). */
 static inline bool end_owns_rxq(const struct end *e)
 {
-	return e->rx.ring.slots && e->rx.index == e->index;
+	return e->rxq.ring.slots && e->rxq.index == e->index;
 }

@@ -11,10 +11,10 @@ static void flush_own_rxq(struct exec *x, const struct end *e)
 	const struct received nothing = {.opcode = IBV_WC_RECV};
 	uint32_t pos;
 
-	for (uint32_t n = 0; n <= e->rx.ring.mask; n++) {
+	for (uint32_t n = 0; n <= e->rxq.ring.mask; n++) {
 		if (end_state(e) != IBV_QPS_ERR || !exec_rxq_take(x, e, &pos))
 			return;
-		exec_rxq_complete(x, e, e, &e->rx, pos, &flushed, &nothing);
+		exec_rxq_complete(x, e, e, &e->rxq, pos, &flushed, &nothing);
 		count_add(x, CTR_FLUSHED, 1);
 	}
 }
@@ -53,7 +53,7 @@ static void flush_recv(struct exec *x, const struct end *e)
 	const struct received nothing = {.opcode = IBV_WC_RECV};
 	uint32_t pos = atomic_load_explicit(&e->qp->rq_head, memory_order_acquire);
 
-	if (e->rx.ring.slots) {
+	if (e->rxq.ring.slots) {
 		if (end_owns_rxq(e))
 			flush_own_rxq(x, e);
 		else

@@ -36,7 +36,7 @@ static bool responder_ready(const struct work *w)
 
 static bool is_in_domain(const struct end *srq, const struct end *resp)
 {
-	return srq->type == SEG_TYPE_XRC_SRQ && rxq_live(&srq->rx) &&
+	return srq->type == SEG_TYPE_XRC_SRQ && rxq_live(&srq->rxq) &&
 	       srq->qp->xrcd == resp->qp->xrcd;
 }
 
@@ -63,9 +63,9 @@ static enum step send_message(struct work *w)
 {
 	if (w->mem->recv_cq.cq)
 		cq_prefetch(&w->mem->recv_cq);
-	if (w->mem->rx.ring.slots)
-		rxq_fetch_head(&w->mem->rx);
-	return w->mem->rx.ring.slots && w->mem->rx.matches_tags ? op_tm_send(w) : op_send(w);
+	if (w->mem->rxq.ring.slots)
+		rxq_fetch_head(&w->mem->rxq);
+	return w->mem->rxq.ring.slots && w->mem->rxq.matches_tags ? op_tm_send(w) : op_send(w);
 }
 
 /* What two ends carry out, by enum op_kind. */

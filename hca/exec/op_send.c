@@ -45,14 +45,14 @@ static uint8_t *near_room(struct work *w, struct received *r)
 	if (w->length <= RQ_INLINE_MAX) {
 		count_add(w->x, CTR_SEND_INLINE, 1);
 		if (w->shared)
-			return rxq_room(w->rx, w->rq_pos, w->length, &r->where);
+			return rxq_room(w->rxq, w->rq_pos, w->length, &r->where);
 		r->where = RQ_IN_SLOT;
 		return w->rqe->payload;
 	}
 	if (w->length > SEG_RING_MSG_MAX)
 		return NULL;
 	r->where = RQ_IN_RING;
-	room = w->shared ? rxq_room(w->rx, w->rq_pos, w->length, &r->where)
+	room = w->shared ? rxq_room(w->rxq, w->rq_pos, w->length, &r->where)
 			 : ring_room(w->resp, w->length, &r->ring_pos);
 	if (room)
 		count_add(w->x, CTR_SEND_RING, 1);

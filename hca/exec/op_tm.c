@@ -116,7 +116,7 @@ static enum step eager(struct work *w, const struct header *h)
 
 /* The requester's receive for the message that says that the data was read. */
 struct fin {
-	struct rxq_ref rx; /* ring.slots NULL: of a plain queue */
+	struct rxq_ref rxq; /* ring.slots NULL: of a plain queue */
 	uint32_t pos;
 	struct seg_rqe *rqe;
 	bool held; /* we hold the requester's rq_token */
@@ -134,12 +134,12 @@ static bool fin_take_rxq(struct work *w, struct fin *f)
 {
 	struct end at = *w->req;
 
-	if (!rxq_in_place(&at.rx) && rxq_ref_init(&at.rx, &at.view, at.rx.index))
+	if (!rxq_in_place(&at.rxq) && rxq_ref_init(&at.rxq, &at.view, at.rxq.index))
 		return false;
-	if (!rxq_in_place(&at.rx) || !exec_rxq_take(w->x, &at, &f->pos))
+	if (!rxq_in_place(&at.rxq) || !exec_rxq_take(w->x, &at, &f->pos))
 		return false;
-	f->rx = at.rx;
-	f->rqe = &rxq_at(&f->rx, f->pos)->rqe;
+	f->rxq = at.rxq;
+	f->rqe = &rxq_at(&f->rxq, f->pos)->rqe;
 	return true;
 }
 
@@ -148,7 +148,7 @@ static enum step fin_take(struct work *w, struct fin *f)
 {
 	const struct end *e = w->req;
 
-	f->rx.ring.slots = NULL;
+	f->rxq.ring.slots = NULL;
 	f->held = false;
 	if (!e->recv_cq.cq) /* a requester of XRC: it has no receives */
 		return STEP_RNR;
@@ -158,7 +158,7 @@ static enum step fin_take(struct work *w, struct fin *f)
 			return STEP_BUSY;
 		f->held = true;
 	}
-	if (e->rx.ring.slots) {
+	if (e->rxq.ring.slots) {
 		if (fin_take_rxq(w, f))
 			return STEP_DONE;
 	} else if (e->rq) {
@@ -175,8 +175,8 @@ static void fin_leave(struct work *w, struct fin *f)
 {
 	struct end at = *w->req;
 
-	if (f->rx.ring.slots) {
-		at.rx = f->rx;
+	if (f->rxq.ring.slots) {
+		at.rxq = f->rxq;
 		exec_rxq_untake(w->x, &at, f->pos);
 	}
 	fin_release(w, f);
@@ -185,10 +185,10 @@ static void fin_leave(struct work *w, struct fin *f)
 /* 0, or why the receive cannot take the message. */
 static enum ibv_wc_status fin_check(const struct work *w, const struct fin *f)
 {
-	bool shared = f->rx.ring.slots;
+	bool shared = f->rxq.ring.slots;
 
-	return receive_fits(&w->req->view, shared ? f->rx.pd : w->req->pd, f->rqe,
-		shared ? f->rx.sge_max : w->req->rq_sge_max, sizeof(struct header));
+	return receive_fits(&w->req->view, shared ? f->rxq.pd : w->req->pd, f->rqe,
+		shared ? f->rxq.sge_max : w->req->rq_sge_max, sizeof(struct header));
 }
 
 /* If that receive is no good, both QPs go to ERR. */
@@ -196,11 +196,11 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 {
 	struct outcome o = {.status = fin_check(w, f), .byte_len = sizeof *h};
 	struct received r = {
-		.opcode = f->rx.matches_tags && f->rx.ring.slots ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
+		.opcode = f->rxq.matches_tags && f->rxq.ring.slots ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
 		.where = RQ_IN_SLOT,
 		.src_qp = w->resp->qpn};
-	uint8_t *room =
-		f->rx.ring.slots ? rxq_room(&f->rx, f->pos, sizeof *h, &r.where) : f->rqe->payload;
+	uint8_t *room = f->rxq.ring.slots ? rxq_room(&f->rxq, f->pos, sizeof *h, &r.where)
+					  : f->rqe->payload;
 	struct header fin = *h;
 
 	fin.tmh.opcode = IBV_TMH_FIN;
@@ -210,8 +210,8 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 		qp_set_error(w->req);
 		qp_set_error(w->resp);
 	}
-	if (f->rx.ring.slots)
-		exec_rxq_complete(w->x, w->req, w->req, &f->rx, f->pos, &o, &r);
+	if (f->rxq.ring.slots)
+		exec_rxq_complete(w->x, w->req, w->req, &f->rxq, f->pos, &o, &r);
 	else
 		complete_recv(w->x, w->req, f->pos, &o, &r);
 	fin_release(w, f);
@@ -241,7 +241,7 @@ static enum step incomplete(struct work *w, const struct header *h)
 	const struct outcome o = {.status = IBV_WC_TM_RNDV_INCOMPLETE, .byte_len = sizeof *h};
 	struct received r = {.where = RQ_DIRECT};
 
-	memcpy(rxq_room(w->rx, w->rq_pos, sizeof *h, &r.where), h, sizeof *h);
+	memcpy(rxq_room(w->rxq, w->rq_pos, sizeof *h, &r.where), h, sizeof *h);
 	matched(w, &o, &r, w->length);
 	return work_succeed(w);
 }
@@ -312,7 +312,7 @@ static bool expect(struct work *w, const struct header *h)
 	if (!tm_take(tags, be64toh(h->tmh.tag), w->x->attach, &w->rq_pos, &w->tm_seen))
 		return false;
 	w->shared = true;
-	w->rx = tags;
+	w->rxq = tags;
 	w->rqe = &rxq_at(tags, w->rq_pos)->rqe;
 	rxq_at(tags, w->rq_pos)->got_tag = be64toh(h->tmh.tag);
 	w->rqe->priv = be32toh(h->tmh.app_ctx);

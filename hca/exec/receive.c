@@ -14,16 +14,16 @@ void receive_finish(struct work *w, const struct outcome *o, const struct receiv
 		complete_recv(w->x, w->resp, w->rq_pos, o, r);
 		return;
 	}
-	exec_rxq_complete(w->x, w->resp, w->mem, w->rx, w->rq_pos, o, r);
-	rxq_fetch(w->rx, w->rq_pos + 1);
+	exec_rxq_complete(w->x, w->resp, w->mem, w->rxq, w->rq_pos, o, r);
+	rxq_fetch(w->rxq, w->rq_pos + 1);
 }
 
 void receive_leave(struct work *w)
 {
 	if (!w->shared)
 		return;
-	if (w->rx == &w->mem->tags)
-		tm_untake(w->rx, w->rq_pos, w->x->attach);
+	if (w->rxq == &w->mem->tags)
+		tm_untake(w->rxq, w->rq_pos, w->x->attach);
 	else
 		exec_rxq_untake(w->x, w->mem, w->rq_pos);
 }
@@ -31,16 +31,16 @@ void receive_leave(struct work *w)
 enum step receive_find_ring(struct work *w, const struct end **at)
 {
 	const struct end *e = *at;
-	uint32_t index = e->rx.index, gen = e->rx.gen;
-	bool matches_tags = e->rx.matches_tags;
+	uint32_t index = e->rxq.index, gen = e->rxq.gen;
+	bool matches_tags = e->rxq.matches_tags;
 
-	if (atomic_load_explicit(&e->rx.entry->rx.resizes, memory_order_seq_cst) & 1)
+	if (atomic_load_explicit(&e->rxq.entry->rxq.resizes, memory_order_seq_cst) & 1)
 		return STEP_BUSY;
 	if (e != w->mem_now)
 		*w->mem_now = *e;
-	if (rxq_ref_init(&w->mem_now->rx, &w->mem_now->view, index) || w->mem_now->rx.gen != gen)
+	if (rxq_ref_init(&w->mem_now->rxq, &w->mem_now->view, index) || w->mem_now->rxq.gen != gen)
 		return STEP_NO_PEER;
-	w->mem_now->rx.matches_tags = matches_tags; /* its list was found with the end */
+	w->mem_now->rxq.matches_tags = matches_tags; /* its list was found with the end */
 	*at = w->mem_now;
 	return STEP_DONE;
 }
@@ -50,7 +50,7 @@ static enum step find_in_rxq(struct work *w)
 {
 	enum step s;
 
-	if (!rxq_in_place(&w->mem->rx)) {
+	if (!rxq_in_place(&w->mem->rxq)) {
 		s = receive_find_ring(w, &w->mem);
 		if (s != STEP_DONE)
 			return s;
@@ -58,8 +58,8 @@ static enum step find_in_rxq(struct work *w)
 	if (!exec_rxq_take(w->x, w->mem, &w->rq_pos))
 		return STEP_RNR;
 	w->shared = true;
-	w->rx = &w->mem->rx;
-	w->rqe = &rxq_at(w->rx, w->rq_pos)->rqe;
+	w->rxq = &w->mem->rxq;
+	w->rqe = &rxq_at(w->rxq, w->rq_pos)->rqe;
 	if (end_receives(w->resp))
 		return STEP_DONE;
 	receive_leave(w);
@@ -80,12 +80,12 @@ enum step receive_find(struct work *w)
 {
 	uint32_t pos;
 
-	if (!w->resp->rq && !w->mem->rx.ring.slots)
+	if (!w->resp->rq && !w->mem->rxq.ring.slots)
 		return STEP_RNR;
 	if (!w->rq_held && receive_hold_queue(w) != STEP_DONE)
 		return STEP_NO_PEER;
 	w->shared = false;
-	if (w->mem->rx.ring.slots)
+	if (w->mem->rxq.ring.slots)
 		return find_in_rxq(w);
 	pos = atomic_load_explicit(&w->resp->qp->rq_head, memory_order_relaxed);
 	w->rq_pos = pos;
@@ -141,7 +141,7 @@ enum ibv_wc_status receive_fits(
 
 uint64_t receive_room(const struct work *w, struct seg_sge *room)
 {
-	unsigned max = w->shared ? w->rx->sge_max : w->resp->rq_sge_max;
+	unsigned max = w->shared ? w->rxq->sge_max : w->resp->rq_sge_max;
 
 	return sge_total(room, receive_sges(w->rqe, max, room));
 }
@@ -149,8 +149,8 @@ uint64_t receive_room(const struct work *w, struct seg_sge *room)
 enum ibv_wc_status receive_range(struct work *w, struct payload *dst, struct held *held)
 {
 	struct seg_sge sge[SGL_MAX];
-	unsigned max = w->shared ? w->rx->sge_max : w->resp->rq_sge_max;
-	uint32_t pd = w->shared ? w->rx->pd : w->resp->pd;
+	unsigned max = w->shared ? w->rxq->sge_max : w->resp->rq_sge_max;
+	uint32_t pd = w->shared ? w->rxq->pd : w->resp->pd;
 	unsigned n = receive_sges(w->rqe, max, sge);
 
 	if (w->length > sge_total(sge, n))

@@ -132,12 +132,12 @@ static struct verdict leave(struct work *w, struct verdict v)
 static void resume(struct work *w, struct respond *r)
 {
 	*w->mem_now = *r->e;
-	w->mem_now->rx = r->rx;
+	w->mem_now->rxq = r->rxq;
 	w->mem = w->mem_now;
 	w->shared = true;
-	w->rx = &w->mem->rx;
+	w->rxq = &w->mem->rxq;
 	w->rq_pos = r->rq_pos;
-	w->rqe = &rxq_at(w->rx, w->rq_pos)->rqe;
+	w->rqe = &rxq_at(w->rxq, w->rq_pos)->rqe;
 }
 
 static void give_back(struct work *w, struct respond *r)
@@ -156,7 +156,7 @@ static struct verdict first_receive(struct work *w, struct respond *r)
 	r->rq_pos = w->rq_pos;
 	r->taken = w->shared;
 	if (w->shared)
-		r->rx = *w->rx;
+		r->rxq = *w->rxq;
 	return ok;
 }
 
@@ -187,7 +187,7 @@ static struct verdict find_receive(struct work *w, struct respond *r, bool again
 
 static bool is_for_this_machine(const struct end *e)
 {
-	return e->rx.matches_tags || (e->type != IBV_QPT_RC && e->type != IBV_QPT_UC);
+	return e->rxq.matches_tags || (e->type != IBV_QPT_RC && e->type != IBV_QPT_UC);
 }
 
 static struct verdict begin(struct work *w, struct respond *r)

@@ -81,10 +81,10 @@ struct last_piece {
 struct respond {
 	const struct end *e;
 	struct request rq;
-	uint64_t came;     /* the end of what was placed */
-	uint32_t rq_pos;   /* SEND: the receive that it goes into */
-	bool taken;        /* ... which no other message gets: it is of a shared queue, */
-	struct rxq_ref rx; /* this one */
+	uint64_t came;      /* the end of what was placed */
+	uint32_t rq_pos;    /* SEND: the receive that it goes into */
+	bool taken;         /* ... which no other message gets: it is of a shared queue, */
+	struct rxq_ref rxq; /* this one */
 };
 
 /*

@@ -53,8 +53,8 @@ struct work {
 	const struct op *op;
 	uint64_t length; /* of the message */
 	bool rq_held;    /* we hold resp's rq_token */
-	bool shared;     /* rq_pos is of rx, a queue of mem with several producers, taken by us */
-	const struct rxq_ref *rx;
+	bool shared;     /* rq_pos is of rxq, a queue of mem with several producers, taken by us */
+	const struct rxq_ref *rxq;
 	uint32_t rq_pos; /* the receive that the request consumes */
 	struct seg_rqe *rqe;
 	uint64_t moved;

@@ -31,8 +31,8 @@ struct hca_rxq {
 
 struct hca_srq {
 	uint32_t epoch;
-	struct end me; /* its entry; no queues but rx */
-	struct hca_rxq rx;
+	struct end me; /* its entry; no queues but rxq */
+	struct hca_rxq rxq;
 	struct hca_pd *pd;
 	struct hca_cq *cq;     /* XRC, tags */
 	struct hca_xrcd *xrcd; /* XRC */

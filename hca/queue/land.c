@@ -103,7 +103,7 @@ void qp_land(struct hca_qp *qp, uint32_t upto)
 static void land_if_of(struct hca_qp *qp, uint64_t ticket)
 {
 	if (ticket_is_rxq(ticket) && ticket_entry(ticket) == qp->me.index)
-		own_rxq_land(&qp->rx, ticket);
+		own_rxq_land(&qp->rxq, ticket);
 }
 
 /*
@@ -137,7 +137,7 @@ static void land_arrived(struct hca_qp *qp)
 {
 	uint32_t pos;
 
-	if (qp->rx.ref.ring.slots)
+	if (qp->rxq.ref.ring.slots)
 		land_datagrams(qp);
 	if (!qp->me.rq)
 		return;
@@ -155,7 +155,7 @@ void pd_land_all(struct hca_pd *pd)
 	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next)
 		land_arrived(qp);
 	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next) {
-		own_rxq_land_all(&srq->rx);
+		own_rxq_land_all(&srq->rxq);
 		if (srq->tm)
 			own_rxq_land_all(tm_rxq(srq->tm));
 	}
@@ -172,13 +172,13 @@ void pd_pass_landers(struct hca_pd *pd)
 {
 	lock_take(&pd->lock);
 	for (struct hca_qp *qp = pd->qps; qp; qp = qp->next) {
-		if (qp->rx.ref.ring.slots)
-			pass(&qp->rx.land);
+		if (qp->rxq.ref.ring.slots)
+			pass(&qp->rxq.land);
 		if (qp->me.rq)
 			pass(&qp->recv_cq->lock);
 	}
 	for (struct hca_srq *srq = pd->srqs; srq; srq = srq->next) {
-		pass(&srq->rx.land);
+		pass(&srq->rxq.land);
 		if (srq->tm)
 			pass(&tm_rxq(srq->tm)->land);
 	}

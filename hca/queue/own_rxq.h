@@ -7,10 +7,10 @@
 #include "pages/iov.h"
 
 /* Receives posted and not polled yet. */
-static inline uint32_t own_rxq_used(const struct hca_rxq *rx)
+static inline uint32_t own_rxq_used(const struct hca_rxq *rxq)
 {
-	return atomic_load_explicit(&rx->put, memory_order_relaxed) -
-	       atomic_load_explicit(&rx->freed, memory_order_acquire);
+	return atomic_load_explicit(&rxq->put, memory_order_relaxed) -
+	       atomic_load_explicit(&rxq->freed, memory_order_acquire);
 }
 
 /* Counts one more, as the only writer. */
@@ -27,30 +27,30 @@ int own_rxq_alloc(struct seg_rxq_place *place, uint32_t depth, uint32_t max_sge)
 /* Gives them back; nobody uses them any more. */
 void own_rxq_give_back(const struct seg_rxq_place *place, uint32_t max_sge);
 
-/* Makes rx the owner's side of the queue that ref describes. */
-void own_rxq_init(struct hca_rxq *rx, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
+/* Makes rxq the owner's side of the queue that ref describes. */
+void own_rxq_init(struct hca_rxq *rxq, const struct rxq_ref *ref, uint32_t depth, uint32_t max_sge);
 
 /* Gives its memory back. */
-void own_rxq_free(struct hca_rxq *rx);
+void own_rxq_free(struct hca_rxq *rxq);
 
 /* Where it is. */
-struct seg_rxq_place own_rxq_place(const struct hca_rxq *rx);
+struct seg_rxq_place own_rxq_place(const struct hca_rxq *rxq);
 
 /* Forgets all receives; nobody else uses the queue. */
-void own_rxq_reset(struct hca_rxq *rx);
+void own_rxq_reset(struct hca_rxq *rxq);
 
 /* Posts a list as hca_post_recv(); *parked is set if a requester waits for receives. */
 int own_rxq_post(
-	struct hca_rxq *rx, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked);
+	struct hca_rxq *rxq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, bool *parked);
 
 /*
  * Copies out what the slot of one of its tickets got, before it completes.  Of a UD QP the slots
  * complete as those receives whose bytes they land as, so it is called in the order of tickets.
  */
-void own_rxq_land(struct hca_rxq *rx, uint64_t ticket);
+void own_rxq_land(struct hca_rxq *rxq, uint64_t ticket);
 
 /* Copies out all that has arrived (before memory goes); of a queue without an order. */
-void own_rxq_land_all(struct hca_rxq *rx);
+void own_rxq_land_all(struct hca_rxq *rxq);
 
 /*
  * Turns a shared ticket of that CQ into a completion; false if it is stale or surplus.  more may

@@ -285,12 +285,12 @@ static int post_elsewhere(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 	bool parked = false;
 	int rc;
 
-	if (end_state(&qp->me) == IBV_QPS_RESET || !qp->rx.ref.ring.slots) {
+	if (end_state(&qp->me) == IBV_QPS_RESET || !qp->rxq.ref.ring.slots) {
 		*bad = wr;
 		explain_post_recv(qp, wr, -EINVAL);
 		return -EINVAL;
 	}
-	rc = own_rxq_post(&qp->rx, wr, bad, &parked);
+	rc = own_rxq_post(&qp->rxq, wr, bad, &parked);
 	if (__builtin_expect(rc, 0))
 		explain_post_recv(qp, *bad, rc);
 	if (end_state(&qp->me) == IBV_QPS_ERR)

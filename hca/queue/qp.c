@@ -100,7 +100,7 @@ static unsigned log2_up(uint32_t n)
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
-	struct seg_rxq_place rx;
+	struct seg_rxq_place rxq;
 };
 
 /* Datagrams of many senders go to a queue with several producers. */
@@ -115,8 +115,8 @@ static void free_rings(const struct hca_qp *qp, const struct rings *r)
 	heap_free(r->rq, qp->rq_bytes);
 	heap_free(r->ring, SEG_RING_BYTES);
 	heap_free(r->park, SEG_PARK_BYTES);
-	if (r->rx.slots_off)
-		own_rxq_give_back(&r->rx, qp->rq_max_sge);
+	if (r->rxq.slots_off)
+		own_rxq_give_back(&r->rxq, qp->rq_max_sge);
 }
 
 static int alloc_rings(struct hca_qp *qp, struct rings *r)
@@ -130,7 +130,7 @@ static int alloc_rings(struct hca_qp *qp, struct rings *r)
 	if (!rc)
 		rc = heap_alloc(SEG_PARK_BYTES, &r->park);
 	if (!rc && owns_rx(qp))
-		rc = own_rxq_alloc(&r->rx, qp->rq_depth, qp->rq_max_sge);
+		rc = own_rxq_alloc(&r->rxq, qp->rq_depth, qp->rq_max_sge);
 	if (rc)
 		free_rings(qp, r);
 	return rc;
@@ -158,8 +158,8 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 	s->xrcd = qp->xrcd ? qp->xrcd->id : 0;
 	s->no_self_mcast = qp->no_self_mcast;
 	s->mtu = proc_at()->fabric->port[0].active_mtu;
-	s->rx.place[0] = r->rx;
-	s->rx.stride = rxq_stride_for(qp->rq_max_sge);
+	s->rxq.place[0] = r->rxq;
+	s->rxq.stride = rxq_stride_for(qp->rq_max_sge);
 	s->sq_off = r->sq;
 	s->rq_off = r->rq;
 	s->ring_off = r->ring;
@@ -233,8 +233,8 @@ static int build(struct hca_qp *qp)
 	describe(qp, s, qpn, &r);
 	rc = end_init(&qp->me, &v, index);
 	if (!rc && owns_rx(qp)) {
-		own_rxq_init(&qp->rx, &qp->me.rx, qp->rq_depth, qp->rq_max_sge);
-		rc = rxq_order_init(&qp->rx.order, qp->rx.ref.ring.mask + 1, qp->rq_max_sge);
+		own_rxq_init(&qp->rxq, &qp->me.rxq, qp->rq_depth, qp->rq_max_sge);
+		rc = rxq_order_init(&qp->rxq.order, qp->rxq.ref.ring.mask + 1, qp->rq_max_sge);
 	}
 	if (rc) {
 		atomic_store_explicit(&s->state, 0, memory_order_release);
@@ -434,9 +434,9 @@ int hca_qp_destroy(struct hca_qp *qp)
 		qp_forget_events(qp->me.index);
 		table_del_qp(qp->me.index);
 		free_rings(qp, &r);
-		own_rxq_free(&qp->rx);
+		own_rxq_free(&qp->rxq);
 	} else {
-		rxq_order_free(&qp->rx.order);
+		rxq_order_free(&qp->rxq.order);
 	}
 	far_of(qp)->forget(qp, qp->epoch == proc_epoch());
 	routes_free(qp->routes, qp->epoch == proc_epoch());

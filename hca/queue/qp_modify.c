@@ -236,14 +236,14 @@ static void to_reset(struct hca_qp *qp)
 	qp->me.gen = gen;
 	far_of(qp)->forget(qp, true);
 	atomic_store_explicit(&qp->far, &near_ops, memory_order_release);
-	qp->me.rx.gen = qp->rx.ref.gen = qp->rx.ref.entry == s ? gen : qp->me.rx.gen;
+	qp->me.rxq.gen = qp->rxq.ref.gen = qp->rxq.ref.entry == s ? gen : qp->me.rxq.gen;
 	s->dest_qpn = 0;
 	s->peer_attach = 0;
 	memset(&s->path, 0, sizeof s->path);
 	s->qkey = 0;
 	atomic_store_explicit(&s->last_wqe, 0, memory_order_relaxed);
-	if (qp->rx.ref.ring.slots)
-		own_rxq_reset(&qp->rx);
+	if (qp->rxq.ref.ring.slots)
+		own_rxq_reset(&qp->rxq);
 	atomic_store_explicit(&s->token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->rq_token, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->park, 0, memory_order_relaxed);

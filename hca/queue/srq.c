@@ -54,8 +54,8 @@ static void describe(
 	s->recv_cq = srq->cq ? srq->cq->index : SEG_NONE;
 	s->rq_log = 0xff;
 	s->stamps = srq->cq && srq->cq->stamps ? STAMP_RECV : 0;
-	s->rx.place[0] = made->place;
-	s->rx.stride = rxq_stride_for(made->attr->max_sge);
+	s->rxq.place[0] = made->place;
+	s->rxq.stride = rxq_stride_for(made->attr->max_sge);
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
 }
@@ -82,7 +82,7 @@ static int build(struct hca_srq *srq, const struct ibv_srq_attr *attr)
 		own_rxq_give_back(&made.place, attr->max_sge);
 		return rc;
 	}
-	own_rxq_init(&srq->rx, &srq->me.rx, attr->max_wr, attr->max_sge);
+	own_rxq_init(&srq->rxq, &srq->me.rxq, attr->max_wr, attr->max_sge);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 		delist(srq);
 		qp_forget_events(srq->me.index);
 		table_del_qp(srq->me.index);
-		own_rxq_free(&srq->rx);
+		own_rxq_free(&srq->rxq);
 	}
 	free(srq);
 	return 0;
@@ -203,7 +203,7 @@ uint32_t hca_srq_num(const struct hca_srq *srq)
 /* Fewer receives than the new limit: the event comes at once. */
 static void check_limit(struct hca_srq *srq)
 {
-	struct seg_rxq *q = &srq->me.rx.entry->rx;
+	struct seg_rxq *q = &srq->me.rxq.entry->rxq;
 	uint32_t limit = atomic_load_explicit(&q->limit, memory_order_seq_cst);
 	uint32_t left = atomic_load_explicit(&q->posted, memory_order_relaxed) -
 			atomic_load_explicit(&q->taken, memory_order_seq_cst);
@@ -219,10 +219,10 @@ static void check_limit(struct hca_srq *srq)
 /* Everything is checked before anything is changed; with the lock of posting held. */
 static int modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	_Atomic uint32_t *now = &srq->me.rx.entry->rx.limit;
+	_Atomic uint32_t *now = &srq->me.rxq.entry->rxq.limit;
 	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit
 					      : atomic_load_explicit(now, memory_order_relaxed);
-	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rx.depth;
+	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rxq.depth;
 	int rc;
 
 	if (!depth || depth > HCA_MAX_WR)
@@ -230,7 +230,7 @@ static int modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mask
 	if (limit > depth)
 		return refuse(-EINVAL, "srq_limit is above max_wr");
 	if (mask & IBV_SRQ_MAX_WR) {
-		rc = own_rxq_resize(&srq->rx, depth);
+		rc = own_rxq_resize(&srq->rxq, depth);
 		if (rc)
 			return rc;
 	}
@@ -245,9 +245,9 @@ int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mas
 
 	if (srq->epoch != proc_epoch() || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	lock_take(&srq->rx.lock);
+	lock_take(&srq->rxq.lock);
 	rc = modify(srq, attr, mask);
-	lock_drop(&srq->rx.lock);
+	lock_drop(&srq->rxq.lock);
 	if (!rc && mask & IBV_SRQ_LIMIT)
 		check_limit(srq);
 	return rc;
@@ -255,11 +255,11 @@ int hca_srq_modify(struct hca_srq *srq, const struct ibv_srq_attr *attr, int mas
 
 void hca_srq_query(struct hca_srq *srq, struct ibv_srq_attr *attr)
 {
-	lock_take(&srq->rx.lock);
-	attr->max_wr = srq->rx.depth;
-	lock_drop(&srq->rx.lock);
-	attr->max_sge = srq->rx.max_sge;
-	attr->srq_limit = atomic_load_explicit(&srq->me.rx.entry->rx.limit, memory_order_relaxed);
+	lock_take(&srq->rxq.lock);
+	attr->max_wr = srq->rxq.depth;
+	lock_drop(&srq->rxq.lock);
+	attr->max_sge = srq->rxq.max_sge;
+	attr->srq_limit = atomic_load_explicit(&srq->me.rxq.entry->rxq.limit, memory_order_relaxed);
 }
 
 /* Requesters wait for receives: serves those whose QPs are ours. */
@@ -275,7 +275,7 @@ static void serve_parked(struct lock *lock, struct hca_qp **list)
 
 void srq_serve(struct hca_srq *srq)
 {
-	_Atomic uint32_t *park = &srq->me.rx.entry->rx.park;
+	_Atomic uint32_t *park = &srq->me.rxq.entry->rxq.park;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(park, memory_order_seq_cst) &&
@@ -292,7 +292,7 @@ int hca_post_srq_recv(struct hca_srq *srq, struct ibv_recv_wr *wr, struct ibv_re
 		*bad = wr;
 		return -EINVAL;
 	}
-	rc = own_rxq_post(&srq->rx, wr, bad, &parked);
+	rc = own_rxq_post(&srq->rxq, wr, bad, &parked);
 	if (parked && srq->xrcd)
 		serve_parked(&srq->xrcd->lock, &srq->xrcd->qps);
 	else if (parked)

@@ -8,4 +8,4 @@
  * Makes room for so many receives; the lock of posting is held.  -EINVAL more wait in it, -ENOMEM.
  * May wait for a stopped peer that is filling one.
  */
-int own_rxq_resize(struct hca_rxq *rx, uint32_t depth);
+int own_rxq_resize(struct hca_rxq *rxq, uint32_t depth);

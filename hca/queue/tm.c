@@ -50,8 +50,8 @@ static void describe(struct seg_qp *s, const struct hca_srq *srq, uint32_t numbe
 	s->recv_cq = srq->cq->index;
 	s->rq_log = 0xff;
 	s->stamps = srq->cq->stamps ? STAMP_RECV : 0;
-	s->rx.place[0] = *place;
-	s->rx.stride = rxq_stride_for(HCA_MAX_SGE);
+	s->rxq.place[0] = *place;
+	s->rxq.stride = rxq_stride_for(HCA_MAX_SGE);
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
 }
@@ -78,7 +78,7 @@ static int build(struct hca_tm *tm, uint32_t tags)
 		own_rxq_give_back(&place, HCA_MAX_SGE);
 		return rc;
 	}
-	own_rxq_init(&tm->tags, &tm->me.rx, tags, HCA_MAX_SGE);
+	own_rxq_init(&tm->tags, &tm->me.rxq, tags, HCA_MAX_SGE);
 	return 0;
 }
 
@@ -134,9 +134,9 @@ static bool in_sync(const struct hca_tm *tm, uint64_t word)
 
 static bool untagged_in_use(const struct hca_srq *srq)
 {
-	for (uint32_t i = 0; i <= srq->rx.ref.ring.mask; i++) {
+	for (uint32_t i = 0; i <= srq->rxq.ref.ring.mask; i++) {
 		uint64_t s =
-			atomic_load_explicit(rxq_slot(&srq->rx.ref.ring, i), memory_order_seq_cst);
+			atomic_load_explicit(rxq_slot(&srq->rxq.ref.ring, i), memory_order_seq_cst);
 
 		if (rxq_state_of(s) == RXQ_TAKEN || rxq_state_of(s) == RXQ_DONE)
 			return true;
@@ -154,12 +154,12 @@ static void correct_count(struct hca_tm *tm)
 
 	if (in_sync(tm, word) || (uint16_t)tm->synced != (uint16_t)tm->given)
 		return;
-	lock_take(&tm->srq->rx.lock); /* its ring does not move now */
+	lock_take(&tm->srq->rxq.lock); /* its ring does not move now */
 	right = (uint64_t)tm->given * TM_UNEXPECTED_ONE | (uint32_t)(word + 1);
 	if (!untagged_in_use(tm->srq))
 		atomic_compare_exchange_strong_explicit(tm->tags.ref.ring.head, &word, right,
 			memory_order_seq_cst, memory_order_relaxed);
-	lock_drop(&tm->srq->rx.lock);
+	lock_drop(&tm->srq->rxq.lock);
 }
 
 /* All receives that are apart in one way are so in the other. */
@@ -223,23 +223,23 @@ static void list_receive(struct hca_tm *tm, struct seg_rxq_slot *s, uint32_t pos
 
 static int add(struct hca_tm *tm, struct ibv_ops_wr *wr)
 {
-	struct hca_rxq *rx = &tm->tags;
+	struct hca_rxq *rxq = &tm->tags;
 	struct ibv_recv_wr recv = {.wr_id = wr->tm.add.recv_wr_id,
 		.sg_list = wr->tm.add.sg_list,
 		.num_sge = wr->tm.add.num_sge};
 	struct seg_rxq_slot *s;
 	uint32_t pos;
 
-	if (recv.num_sge < 0 || (uint32_t)recv.num_sge > rx->max_sge)
+	if (recv.num_sge < 0 || (uint32_t)recv.num_sge > rxq->max_sge)
 		return -EINVAL;
-	if (own_rxq_used(rx) >= rx->depth || !rxq_find_free(&rx->ref.ring, rx->tail, &pos))
+	if (own_rxq_used(rxq) >= rxq->depth || !rxq_find_free(&rxq->ref.ring, rxq->tail, &pos))
 		return -ENOMEM;
-	s = rxq_at(&rx->ref, pos);
+	s = rxq_at(&rxq->ref, pos);
 	recv_fill(&s->rqe, &recv);
 	s->tag = wr->tm.add.tag;
 	s->mask = wr->tm.add.mask;
-	own_rxq_count(&rx->put);
-	rx->tail = pos + 1;
+	own_rxq_count(&rxq->put);
+	rxq->tail = pos + 1;
 	wr->tm.handle = pos;
 	list_receive(tm, s, pos);
 	return 0;

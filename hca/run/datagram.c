@@ -170,11 +170,11 @@ static void write_grh(const struct path_memo *m, const struct work *w, uint8_t *
 /* Does the receive take want bytes?  0, or the status with which it completes. */
 static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want)
 {
-	const struct seg_rqe *r = &rxq_at(&to->rx, pos)->rqe;
+	const struct seg_rqe *r = &rxq_at(&to->rxq, pos)->rqe;
 
-	if (receive_fits_plain(&to->view, to->rx.pd, r, want))
+	if (receive_fits_plain(&to->view, to->rxq.pd, r, want))
 		return IBV_WC_SUCCESS;
-	return receive_fits(&to->view, to->rx.pd, r, to->rx.sge_max, want);
+	return receive_fits(&to->view, to->rxq.pd, r, to->rxq.sge_max, want);
 }
 
 /*
@@ -184,7 +184,7 @@ static enum ibv_wc_status fits(const struct end *to, uint32_t pos, uint64_t want
  */
 static bool is_for_owner(const struct end *to, enum ibv_wc_status status)
 {
-	return status == IBV_WC_LOC_PROT_ERR && to->rx.entry == to->qp;
+	return status == IBV_WC_LOC_PROT_ERR && to->rxq.entry == to->qp;
 }
 
 /* Asks for the lines that the datagram needs at its receiver, who used them last. */
@@ -192,10 +192,10 @@ static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 {
 	const struct end *to = route_guess(from->routes, qpn);
 
-	if (!to || !to->rx.ring.slots || !to->recv_cq.cq)
+	if (!to || !to->rxq.ring.slots || !to->recv_cq.cq)
 		return;
 	cq_prefetch(&to->recv_cq);
-	rxq_fetch_head(&to->rx);
+	rxq_fetch_head(&to->rxq);
 }
 
 /* Fills the receive at pos, which is ours. */
@@ -211,7 +211,7 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 		.src_qp = w->req->qpn,
 		.sl = SL_UDP | (d->from->path.ipv4 ? SL_L3_IPV4 : SL_L3_IPV6),
 	};
-	uint8_t *room = rxq_room(&to->rx, pos, o.byte_len, &r.where);
+	uint8_t *room = rxq_room(&to->rxq, pos, o.byte_len, &r.where);
 
 	o.status = fits(to, pos, o.byte_len);
 	if (o.status == IBV_WC_SUCCESS || is_for_owner(to, o.status)) {
@@ -220,14 +220,14 @@ static void fill(const struct datagram *d, const struct end *to, uint32_t pos)
 			memcpy(room + SEG_GRH_BYTES, d->bytes, w->length);
 		else
 			sgl_gather(&d->payload.l, room + SEG_GRH_BYTES);
-		exec_rxq_complete(w->x, to, to, &to->rx, pos, &o, &r);
+		exec_rxq_complete(w->x, to, to, &to->rxq, pos, &o, &r);
 		count_add(w->x, CTR_SEND_RING, 1);
-		rxq_fetch(&to->rx, pos + 1); /* most likely of the next one */
+		rxq_fetch(&to->rxq, pos + 1); /* most likely of the next one */
 		return;
 	}
 	/* The receive is at fault: an error of the receiver alone. */
 	qp_set_error(to);
-	exec_rxq_complete(w->x, to, to, &to->rx, pos, &o, &r);
+	exec_rxq_complete(w->x, to, to, &to->rxq, pos, &o, &r);
 	qp_flush(w->x, to, false);
 }
 
@@ -238,7 +238,7 @@ static enum step deliver(const struct datagram *d, uint32_t qpn)
 	const struct end *to;
 	uint32_t pos;
 
-	if (route_find(d->w, d->from, qpn, &to) || to->type != IBV_QPT_UD || !to->rx.ring.slots ||
+	if (route_find(d->w, d->from, qpn, &to) || to->type != IBV_QPT_UD || !to->rxq.ring.slots ||
 		!end_receives(to)) {
 		count_add(x, CTR_DROP_NO_QP, 1);
 		return STEP_DONE;
@@ -247,9 +247,9 @@ static enum step deliver(const struct datagram *d, uint32_t qpn)
 		count_add(x, CTR_DROP_QKEY, 1);
 		return STEP_DONE;
 	}
-	if (!rxq_in_place(&to->rx) && receive_find_ring(d->w, &to) == STEP_BUSY)
+	if (!rxq_in_place(&to->rxq) && receive_find_ring(d->w, &to) == STEP_BUSY)
 		return STEP_BUSY;
-	if (!rxq_in_place(&to->rx) || !exec_rxq_take(x, to, &pos)) {
+	if (!rxq_in_place(&to->rxq) || !exec_rxq_take(x, to, &pos)) {
 		count_add(x, CTR_DROP_NO_RECV, 1);
 		return STEP_DONE;
 	}

@@ -153,7 +153,7 @@ struct seg_qp {
 	 * (hca/queue/explain.h) */
 	_Alignas(CACHE_LINE) struct seg_fault fault;
 
-	struct seg_rxq rx;
+	struct seg_rxq rxq;
 };
 
 /*

@@ -115,9 +115,9 @@ int cq_ref_init(struct cq_ref *r, const struct view *v, uint32_t index)
 int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 {
 	struct seg_qp *q = &v->seg->qp[index & (SEG_QPS - 1)];
-	uint32_t resizes = atomic_load_explicit(&q->rx.resizes, memory_order_acquire);
-	const struct seg_rxq_place *place = &q->rx.place[resizes >> 1 & 1];
-	uint32_t log = place->log, stride = q->rx.stride;
+	uint32_t resizes = atomic_load_explicit(&q->rxq.resizes, memory_order_acquire);
+	const struct seg_rxq_place *place = &q->rxq.place[resizes >> 1 & 1];
+	uint32_t log = place->log, stride = q->rxq.stride;
 	uint32_t state = atomic_load_explicit(&q->state, memory_order_acquire);
 	uint8_t *slots;
 
@@ -132,9 +132,9 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 	r->resizes = resizes & ~1u;
 	r->matches_tags = q->type == SEG_TYPE_TM_SRQ;
 	r->sge_max = RQ_SGE_NEAR + (stride - sizeof(struct seg_rxq_slot)) / sizeof(struct seg_sge);
-	r->ring = (struct rxq_ring){.head = &q->rx.head,
-		.tail = &q->rx.tail,
-		.tail_seen = &q->rx.tail_seen,
+	r->ring = (struct rxq_ring){.head = &q->rxq.head,
+		.tail = &q->rxq.tail,
+		.tail_seen = &q->rxq.tail_seen,
 		.slots = slots ? slots + RXQ_STATE_AT : NULL,
 		.stride = stride,
 		.mask = (1u << log) - 1};
@@ -145,20 +145,20 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 /* A UD QP and an SRQ's entry have one of their own, other QPs may use a shared one. */
 static int shared_init(struct end *e, const struct view *v, const struct seg_qp *q)
 {
-	e->rx.ring.slots = NULL;
-	if (q->rx.place[0].slots_off)
-		return rxq_ref_init(&e->rx, v, e->index);
-	return q->srq ? rxq_ref_init(&e->rx, v, q->srq) : 0;
+	e->rxq.ring.slots = NULL;
+	if (q->rxq.place[0].slots_off)
+		return rxq_ref_init(&e->rxq, v, e->index);
+	return q->srq ? rxq_ref_init(&e->rxq, v, q->srq) : 0;
 }
 
 /* A QP whose receives come from an SRQ that matches tags: its list, and the CQ, which is its own.
  */
 static int tags_init(struct end *e, const struct view *v)
 {
-	const struct seg_qp *srq = e->rx.entry;
+	const struct seg_qp *srq = e->rxq.entry;
 	int rc;
 
-	if (!e->rx.ring.slots || !e->rx.matches_tags || e->rx.index == e->index)
+	if (!e->rxq.ring.slots || !e->rxq.matches_tags || e->rxq.index == e->index)
 		return 0;
 	if (e->type != IBV_QPT_RC)
 		return -EPROTO;

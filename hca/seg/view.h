@@ -70,9 +70,9 @@ struct end {
 	uint8_t type;                   /* enum ibv_qp_type, or SEG_TYPE_SRQ */
 	uint8_t stamps;                 /* enum seg_stamps */
 	struct cq_ref send_cq, recv_cq; /* cq NULL: none */
-	struct rxq_ref rx;              /* of a UD QP, a shared one, or that of an SRQ's entry */
+	struct rxq_ref rxq;             /* of a UD QP, a shared one, or that of an SRQ's entry */
 	struct end *next;               /* for the owner of the object */
-	struct rxq_ref tags;            /* if rx.matches_tags */
+	struct rxq_ref tags;            /* if rxq.matches_tags */
 };
 
 /*
@@ -149,7 +149,7 @@ static inline bool rxq_live(const struct rxq_ref *r)
 /* True while its slots are where the ring says. */
 static inline bool rxq_in_place(const struct rxq_ref *r)
 {
-	return atomic_load_explicit(&r->entry->rx.resizes, memory_order_acquire) == r->resizes;
+	return atomic_load_explicit(&r->entry->rxq.resizes, memory_order_acquire) == r->resizes;
 }
 
 static inline struct seg_rqe *end_rqe(const struct end *e, uint32_t pos)

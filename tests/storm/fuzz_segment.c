@@ -75,10 +75,10 @@ static void furnish_srq(struct seg *s)
 	q->type = SEG_TYPE_SRQ;
 	q->send_cq = q->recv_cq = SEG_NONE;
 	q->pd = 1;
-	q->rx.place[0].slots_off = offsetof(struct seg, heap) + SRQ_OFF;
-	q->rx.place[0].bounce_off = q->rx.place[0].slots_off + ((uint64_t)SRQ_STRIDE << LOG);
-	q->rx.place[0].log = LOG;
-	q->rx.stride = SRQ_STRIDE;
+	q->rxq.place[0].slots_off = offsetof(struct seg, heap) + SRQ_OFF;
+	q->rxq.place[0].bounce_off = q->rxq.place[0].slots_off + ((uint64_t)SRQ_STRIDE << LOG);
+	q->rxq.place[0].log = LOG;
+	q->rxq.stride = SRQ_STRIDE;
 	q->state = 1 << QPS_GEN_SHIFT | QPS_LIVE;
 }
 
