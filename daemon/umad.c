@@ -5,33 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/spin.h"
 #include "daemon/node_ports.h"
 #include "daemon/umad_lane.h"
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
 
-enum { GHOST_NS = 10 * NSEC_PER_MSEC, SPIN_NS = 10 * NSEC_PER_USEC };
+enum { GHOST_NS = 10 * NSEC_PER_MSEC };
 
 _Static_assert(sizeof(struct umad_reg_req2) == PROTO_UMAD_REQ, "a call has room for it");
 _Static_assert(sizeof(struct umad_record) == PROTO_UMAD_RECORD, "a call has room for it");
-
-/* Where programs have a CPU of their own meanwhile. */
-static uint64_t spin_ns(void)
-{
-	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? spin_limit_ns(SPIN_NS) : 0;
-}
 
 int umads_start(struct server *s)
 {
 	s->umads = calloc(1, sizeof *s->umads);
 	if (!s->umads)
 		return -ENOMEM;
-	*s->umads = (struct umads){.server = s, .spin_ns = spin_ns()};
+	*s->umads = (struct umads){.server = s};
 	return 0;
 }
 

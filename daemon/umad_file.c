@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "daemon/umad_lane.h"
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
@@ -23,6 +24,7 @@
 enum {
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	MANY = 8, /* MADs in one turn */
+	SPIN_NS = 10 * NSEC_PER_USEC,
 };
 
 int ufile_memory(const char *name, size_t size, int *fd, void **base)
@@ -82,7 +84,7 @@ static bool is_brisk(const struct ufile *f, uint32_t sent)
  */
 static uint32_t linger(struct ufile *f)
 {
-	struct umads *all = f->all;
+	const struct umads *all = f->all;
 	uint32_t sent = 0, n;
 	uint64_t until = 0;
 
@@ -92,8 +94,8 @@ static uint32_t linger(struct ufile *f)
 		if (n) {
 			all->server->deliver(all->server);
 			until = 0;
-		} else if (!until && all->spin_ns && is_brisk(f, sent)) {
-			until = clock_ns() + all->spin_ns;
+		} else if (!until && is_brisk(f, sent)) {
+			until = clock_ns() + spin_limit_ns(SPIN_NS);
 		} else if (until) {
 			sched_yield(); /* who is to send may need this very CPU */
 		}

@@ -111,7 +111,6 @@ struct umads {
 	uint32_t n_files, n_lanes;
 	uint64_t bytes; /* what is kept for programs that do not read */
 	uint64_t drops[UMAD_DROP_COUNT];
-	uint64_t spin_ns; /* how long a file is looked at after its last MAD; 0: there is one CPU */
 	bool unfinished;  /* some file is broken, or may have a ghost */
 	struct ufile *served; /* just now, unless it has ended meanwhile; or NULL */
 };

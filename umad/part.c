@@ -91,7 +91,7 @@ static int make(const struct proto_umad_opened *reply, const int *fds, struct pa
 	p->file = reply->file;
 	p->number = reply->lane;
 	p->port = reply->port;
-	p->spin_ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? spin_limit_ns(SPIN_NS) : 0;
+	p->spin_ns = spin_limit_ns(SPIN_NS);
 	lock_take(&lock);
 	ret = map_all(p, fds);
 	if (!ret && !fabric_port(p->fabric, p->port))

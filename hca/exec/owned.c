@@ -182,7 +182,7 @@ static bool has_own_functions(const struct work *w)
 static bool can_hand_over(const struct work *w)
 {
 	return exec_agent_later(w) && end_is_here(w->req) && w->req->type != IBV_QPT_XRC_SEND &&
-	       !w->mem->rx.matches_tags && /* which takes a message apart */
+	       !w->mem->rxq.matches_tags && /* which takes a message apart */
 	       !atomic_load_explicit(&w->req->qp->alone, memory_order_relaxed);
 }
 

@@ -418,12 +418,13 @@ static void holder(int fd, void *arg)
 	ibv_close_device(ctx);
 }
 
-/* Can only its process reach the memory, by a thread of its own?  (tests/prog/owned_claim.c) */
+/* Can only its process reach the memory, by a thread of its own?  (tests/claims/claim.c) */
 static bool by_agent(void)
 {
 	const char *mover = getenv("WEFT_MOVER"), *share = getenv("WEFT_SHARE");
+	const char *clients = getenv("WEFT_PEER_CLIENTS");
 
-	if (strncmp(program_invocation_short_name, "owned_", strlen("owned_")) == 0)
+	if (clients && strstr(clients, "claim_owned"))
 		return true;
 	return mover && share && strcmp(mover, "agent") == 0 && strcmp(share, "never") == 0;
 }
