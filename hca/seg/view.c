@@ -146,6 +146,7 @@ int rxq_ref_init(struct rxq_ref *r, const struct view *v, uint32_t index)
 static int shared_init(struct end *e, const struct view *v, const struct seg_qp *q)
 {
 	e->rxq.ring.slots = NULL;
+	e->rxq.matches_tags = false;
 	if (q->rxq.place[0].slots_off)
 		return rxq_ref_init(&e->rxq, v, e->index);
 	return q->srq ? rxq_ref_init(&e->rxq, v, q->srq) : 0;

@@ -65,10 +65,13 @@ static void takes_a_sound_end(void **state)
 
 	(void)state;
 	good_qp(3);
+	memset(&e, 0xff, sizeof e); /* as malloc() may give it */
 	assert_int_equal(end_init(&e, &view, 3), 0);
 	assert_int_equal(e.gen, 5);
 	assert_int_equal(end_state(&e), IBV_QPS_RTS);
 	assert_int_equal(e.sq_mask, 15);
+	assert_null(e.rxq.ring.slots);
+	assert_false(e.rxq.matches_tags);
 	atomic_store(&e.qp->state, 6 << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RTS);
 	assert_int_equal(end_state(&e), 0); /* another generation */
 }
