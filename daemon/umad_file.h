@@ -111,7 +111,7 @@ struct umads {
 	uint32_t n_files, n_lanes;
 	uint64_t bytes; /* what is kept for programs that do not read */
 	uint64_t drops[UMAD_DROP_COUNT];
-	bool unfinished;  /* some file is broken, or may have a ghost */
+	bool unfinished;      /* some file is broken, or may have a ghost */
 	struct ufile *served; /* just now, unless it has ended meanwhile; or NULL */
 };
 
