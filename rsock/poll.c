@@ -118,9 +118,14 @@ static int answer(fd_set *set, int fd, bool ready)
 	return ready;
 }
 
+/* How long that is, -1: for ever. */
 static int64_t to_ns(const struct timeval *t)
 {
-	return t ? t->tv_sec * (int64_t)NSEC_PER_SEC + t->tv_usec * (int64_t)NSEC_PER_USEC : -1;
+	const time_t most = INT64_MAX / NSEC_PER_SEC / 4;
+
+	if (!t || t->tv_sec > most || t->tv_usec / (NSEC_PER_SEC / NSEC_PER_USEC) > (uint64_t)most)
+		return -1;
+	return t->tv_sec * (int64_t)NSEC_PER_SEC + t->tv_usec * (int64_t)NSEC_PER_USEC;
 }
 
 int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, struct timeval *timeout)
@@ -128,7 +133,8 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 	struct pollfd fds[FD_SETSIZE];
 	int n = 0, ret;
 
-	if (nfds < 0 || nfds > FD_SETSIZE) {
+	if (nfds < 0 || nfds > FD_SETSIZE ||
+		(timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0))) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -272,16 +272,17 @@ static void near_run_in(struct hca_qp *qp)
 		near_run_out(qp);
 }
 
-/* The agent looks for no process: who finds one may have to wait for the agent. */
+/*
+ * The agent looks for no process: who finds one may have to wait for the agent.  So it takes no
+ * lock either under which one is found.
+ */
 void near_run_handed(struct exec *x, struct hca_qp *qp)
 {
 	struct end *peer = peer_of(qp);
 
 	if (far_of(qp) != &near_ops)
 		return;
-	if (!peer || end_stale(peer))
-		progress_watch(qp);
-	else if (is_left(exec_run(x, peer, &qp->me, agent_budget)))
+	if (is_missing(qp) || is_left(exec_run(x, peer, &qp->me, agent_budget)))
 		worker_add(qp, WORK_IN);
 }
 
@@ -296,12 +297,34 @@ static void free_atomics(struct hca_qp *qp, unsigned direction)
 		peer_free_token(&target->view.seg->hdr.atomic_token);
 }
 
+/*
+ * Requests of the other end have come, which we do not know, or not since its RESET.  False: it is
+ * to be looked for again, soon.
+ */
+static bool find_who_asks(struct hca_qp *qp)
+{
+	bool looked;
+
+	if (!end_receives(&qp->me))
+		return true;
+	if (!lock_try(&qp->modify_lock))
+		return false;
+	looked = !is_missing(qp) || clock_coarse_ns() >= qp->next_find_ns;
+	if (is_missing(qp))
+		find_again(qp);
+	lock_drop(&qp->modify_lock);
+	return looked;
+}
+
 static enum run_end near_work(struct exec *x, struct hca_qp *qp, unsigned direction)
 {
-	struct end *peer = peer_of(qp);
+	struct end *peer;
 	struct budget b = whole_budget;
 	enum run_end end = RUN_IDLE;
 
+	if (direction == WORK_IN && is_missing(qp) && !find_who_asks(qp))
+		return RUN_BUSY;
+	peer = peer_of(qp);
 	if (direction == WORK_OUT) {
 		b.one_sided = exec_one_sided(&qp->me);
 		end = exec_run(x, &qp->me, peer, b);

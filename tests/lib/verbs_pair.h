@@ -89,7 +89,7 @@ struct ibv_sge vp_sge(const struct vp_end *e, size_t off, uint32_t len);
 bool vp_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 /* Waits for one completion and checks its status and wr_id. */
 bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, uint64_t id);
-/* Posts a signaled request and waits for it; its status. */
+/* Posts a request, which is to be signaled, and waits for it; its status. */
 enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr);
 /* Checks that nothing completes within ms. */
 void vp_quiet(struct ibv_cq *cq, int ms);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -336,10 +337,35 @@ static void idle(void)
 	rclose(p.passive);
 }
 
+/* A thread that writes a byte once the one that started it sleeps. */
+static struct {
+	pthread_t thread;
+	pid_t waiter;
+	int fd;
+} sayer;
+
+static void *say(void *arg)
+{
+	await_sleep(sayer.waiter);
+	CHECK_EQ(rsend(sayer.fd, "x", 1, 0), 1);
+	return arg;
+}
+
+static void say_once_asleep(int fd)
+{
+	sayer.waiter = gettid();
+	sayer.fd = fd;
+	if (pthread_create(&sayer.thread, NULL, say, NULL))
+		die("pthread_create");
+}
+
 static void selects(void)
 {
 	struct rs_pair p = rs_pair();
 	struct timeval t = {.tv_usec = 20000};
+	/* In ns, and in 64 bits, this is 512. */
+	struct timeval ages = {.tv_sec = 20211507185753197};
+	char c;
 	int top = (p.active > p.passive ? p.active : p.passive) + 1;
 	fd_set in, out;
 
@@ -355,6 +381,14 @@ static void selects(void)
 	CHECK_EQ(rselect(top, &in, &out, NULL, NULL), 2);
 	CHECK(FD_ISSET(p.passive, &in) && FD_ISSET(p.active, &out));
 	CHECK_FAILS(rselect(-1, NULL, NULL, NULL, &t), EINVAL);
+	FD_ZERO(&in);
+	FD_SET(p.passive, &in);
+	CHECK_EQ(rrecv(p.passive, &c, 1, 0), 1);
+	CHECK_FAILS(rselect(top, &in, NULL, NULL, &(struct timeval){.tv_sec = -1}), EINVAL);
+	CHECK_FAILS(rselect(top, &in, NULL, NULL, &(struct timeval){.tv_usec = -1}), EINVAL);
+	say_once_asleep(p.active);
+	CHECK_EQ(rselect(top, &in, NULL, NULL, &ages), 1);
+	pthread_join(sayer.thread, NULL);
 	rclose(p.active);
 	rclose(p.passive);
 }
