@@ -8,7 +8,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ti_ends.h"
 
-enum { PATIENCE_S = 10 };
+enum { PATIENCE_S = 60 };
 
 static struct tx_world w;
 static ti_cq_handle_t cq;
