@@ -159,6 +159,8 @@ rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'
 ok 'and seen' has b DOWN
 until_ok "in its files" "$WEFT" run -F lab --node b -- grep -q DOWN /sys/class/infiniband/weft0/ports/1/state
 rc 'from standard input' 0 sh -c "printf 'Relink \"b\"\n' | '$WEFT' topo -F lab --do -"
+rc 'the second line is refused' 1 sh -c "printf '# x\nUnlink \"n\"\nStart\n' | '$WEFT' topo -F lab --do -"
+same 'it is named' 'weft: line 2: there is no node "n"' "$(err)"
 until_ok "and it is up again" has b ACTIVE
 rc 'two commands' 0 "$WEFT" topo -F lab --do 'Unlink "a"[1]' --do 'dump "a"'
 ok 'and what one prints' grep -q '"a"' "$T/out"
