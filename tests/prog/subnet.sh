@@ -119,6 +119,7 @@ for number in 9 b; do
 	rc "WEFT_NODE=$number has no files" 2 env WEFT_NODE=$number "$WEFT" run -F lab -- \
 		ls /sys/class/infiniband_mad/umad0
 	same 'one line says so' 1 "$(grep -c "fabric \"lab\" has no node.* correct or unset WEFT_NODE" "$T/err")"
+	test $number = 9 || ok 'and where names are' grep -q 'names are for weft run --node' "$T/err"
 	rc 'nor a device' 1 env WEFT_NODE=$number "$WEFT" run -F lab -- "$BUILD/tests/prog/subnet_qp"
 	same 'one line says so' 1 "$(grep -c 'correct or unset WEFT_NODE' "$T/err")"
 done
