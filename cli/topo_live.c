@@ -75,7 +75,13 @@ static int not_kept(const char *fabric, const char *line, int error)
 		line, cli_fabric_name(fabric), strerror(error));
 }
 
-static int do_one(const char *fabric, const char *line)
+/* number: of the line of standard input that it is, or 0. */
+static int refused(const char *text, unsigned number)
+{
+	return number ? cli_fail("line %u: %s", number, text) : cli_fail("%s", text);
+}
+
+static int do_one(const char *fabric, const char *line, unsigned number)
 {
 	struct proto_topo_done done;
 	char *text;
@@ -84,7 +90,7 @@ static int do_one(const char *fabric, const char *line)
 	if (rc)
 		return failed(fabric, rc);
 	if (done.error < 0)
-		rc = cli_fail("%s", text);
+		rc = refused(text, number);
 	else
 		fputs(text, stdout);
 	free(text);
@@ -103,13 +109,14 @@ static int do_stdin(const char *fabric)
 {
 	char *line = NULL;
 	size_t room = 0;
+	unsigned number = 0;
 	ssize_t n;
 	int rc = 0;
 
 	while (!rc && (n = getline(&line, &room, stdin)) > 0) {
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		rc = do_one(fabric, line);
+		rc = do_one(fabric, line, ++number);
 		fflush(stdout);
 	}
 	free(line);
@@ -121,7 +128,7 @@ int topo_live_do(const char *fabric, const char *line)
 	struct cli_dirs dirs;
 
 	cli_find_dirs(&dirs);
-	return strcmp(line, "-") ? do_one(fabric, line) : do_stdin(fabric);
+	return strcmp(line, "-") ? do_one(fabric, line, 0) : do_stdin(fabric);
 }
 
 /* ---- parts of a table ---- */
@@ -203,7 +210,7 @@ static int one_way(const char *fabric, unsigned from, unsigned to)
 	char line[40];
 
 	snprintf(line, sizeof line, "Route %u %u", from, to);
-	return do_one(fabric, line);
+	return do_one(fabric, line, 0);
 }
 
 int topo_live_route(const char *fabric, const char *from, const char *to)

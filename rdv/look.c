@@ -25,8 +25,8 @@ void rdv_no_node(const char *fabric)
 		return;
 	if (rdv_node_number(node) < 0)
 		log_line(LOG_LVL_ERROR,
-			"fabric \"%s\" has no node \"%s\", only \"weft0\" and the numbers 0 to "
-			"65535; correct or unset WEFT_NODE",
+			"fabric \"%s\" has no node \"%s\": WEFT_NODE is a number from 0 to 65535, "
+			"or \"weft0\"; names are for weft run --node; correct or unset WEFT_NODE",
 			fabric, node);
 	else
 		log_line(LOG_LVL_ERROR,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/peercheck/device.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,6 +22,21 @@ static const struct mark {
 	{"weft_peer_device", "own"},
 };
 
+bool device_is_library(const char *client, char *why, size_t size)
+{
+	int fd = open(client, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	Elf64_Ehdr hdr = {0};
+	ssize_t n = fd < 0 ? -1 : pread(fd, &hdr, sizeof hdr, 0);
+
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (n == sizeof hdr && !memcmp(hdr.e_ident, ELFMAG, SELFMAG) && hdr.e_type == ET_DYN)
+		return true;
+	snprintf(why, size, "%s", n < 0 ? strerror(err) : "its first bytes are not those of one");
+	return false;
+}
+
 static const char *look(const void *text, size_t n)
 {
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -29,7 +47,7 @@ static const char *look(const void *text, size_t n)
 
 const char *device_of(const char *client)
 {
-	int fd = open(client, O_RDONLY | O_CLOEXEC);
+	int fd = open(client, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *device = NULL;
 	void *text = MAP_FAILED;
 	struct stat st;

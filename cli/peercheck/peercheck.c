@@ -82,6 +82,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->quick = true;
 		return 0;
 	case KEY_ONLY:
+		if (o->only)
+			cli_usage(state, "one scenario at a time");
 		o->only = arg;
 		return 0;
 	case KEY_LIST:
@@ -178,7 +180,7 @@ static int check_planned(const struct options *o, const struct run *run, const s
 	if (rc) {
 		rc = cli_fail("%s", strerror(-rc));
 	} else if (o->only && !keep_only(&plan, o->only)) {
-		cli_fail("there is no scenario %s for %s; --list shows them", o->only, o->client);
+		cli_fail("there is no scenario '%s' for %s; --list shows them", o->only, o->client);
 		rc = EXIT_USAGE;
 	} else if (o->list) {
 		print_list(&plan, probe);
@@ -192,7 +194,7 @@ static int check_planned(const struct options *o, const struct run *run, const s
 
 static int check(const struct options *o)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], why[128];
 	const char *client = realpath(o->client, path);
 	const int err = errno;
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -205,6 +207,10 @@ static int check(const struct options *o)
 
 	if (!run.spec.client) {
 		cli_fail("cannot open %s: %s", o->client, strerror(err));
+		return EXIT_USAGE;
+	}
+	if (!device_is_library(client, why, sizeof why)) {
+		cli_fail("%s is no shared library: %s", o->client, why);
 		return EXIT_USAGE;
 	}
 	if (!run.spec.device) {

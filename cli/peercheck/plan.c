@@ -19,9 +19,13 @@ static struct record *probe_as(const struct run *run, char letter)
 	enum outcome outcome;
 	struct record *r = run_one(run, &s, &outcome);
 
-	if (r && outcome != OUTCOME_ERROR)
+	if (r && outcome != OUTCOME_ERROR && r->letter)
 		return r;
-	cli_fail("cannot check %s: %s", run->spec.client, r ? r->text : "no process for it");
+	if (r && outcome != OUTCOME_ERROR)
+		cli_fail("cannot check %s: a process that loads it %s", run->spec.client, r->text);
+	else
+		cli_fail(
+			"cannot check %s: %s", run->spec.client, r ? r->text : "no process for it");
 	free(r);
 	return NULL;
 }

@@ -68,7 +68,7 @@ static int find(const char *text, size_t n, char *to, size_t size)
 
 static int look_into(const char *client, char *to, size_t size)
 {
-	int fd = open(client, O_RDONLY | O_CLOEXEC), rc = 0;
+	int fd = open(client, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
 	struct stat st;
 	void *text;
 

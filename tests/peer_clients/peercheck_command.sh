@@ -19,10 +19,32 @@ ok "says what to do" grep -q -- --device "$T/err"
 rc "a device that is not there" 2 "$weft" peercheck --device "$T/none.so" "$T/nv.so"
 ok "says why" grep -q 'no device' "$T/err"
 rc "no library" 2 "$weft" peercheck --device nvidia "$T/none.c"
+rc "a source is no client" 2 "$weft" peercheck "$T/none.c"
+ok "says why" grep -q 'no shared library: its first bytes' "$T/err"
+rc "nor is a folder" 2 "$weft" peercheck "$T"
+ok "says why" grep -q 'no shared library: Is a directory' "$T/err"
+mkfifo "$T/fifo"
+rc "nor a pipe that nobody writes" 2 timeout 20 "$weft" peercheck "$T/fifo"
+ok "says why" grep -q 'no shared library' "$T/err"
 rc "a wrong generation" 2 "$weft" peercheck --generation F "$T/nv.so"
 rc "an unknown scenario" 2 "$weft" peercheck --only D:nothing "$T/nv.so"
 ok "says where they are" grep -q -- --list "$T/err"
+rc "two scenarios" 2 "$weft" peercheck --only D:load --only D:region.whole "$T/nv.so"
 rc "no jobs" 2 "$weft" peercheck --jobs 0 "$T/nv.so"
+
+# What ends a process, or never returns to it, when it is loaded.
+loads()
+{
+	printf '%s\n' '#include <unistd.h>' \
+		"__attribute__((constructor)) static void begin(void) { $2; }" >"$T/loads.c"
+	# shellcheck disable=SC2046
+	cc $("$weft" peercheck --cflags D) -o "$T/loads.so" "$T/loads.c" || exit 1
+	rc "a library that $1" 2 "$weft" peercheck --device nvidia "$T/loads.so"
+	ok "says so" grep -q "cannot check .*: a process that loads it $3" "$T/err"
+}
+loads crashes '*(volatile int *)0 = 1' 'ended by SIGSEGV'
+loads exits '_exit(3)' 'ended itself, with exit code 3'
+loads 'never returns' 'for (;;) pause()' 'hangs: 2 s without a call'
 
 rc "the list" 0 "$weft" peercheck --list "$T/nv.so"
 ok "has scenarios" grep -q '^D:take.live ' "$T/out"

@@ -119,6 +119,7 @@ for number in 9 b; do
 	rc "WEFT_NODE=$number has no files" 2 env WEFT_NODE=$number "$WEFT" run -F lab -- \
 		ls /sys/class/infiniband_mad/umad0
 	same 'one line says so' 1 "$(grep -c "fabric \"lab\" has no node.* correct or unset WEFT_NODE" "$T/err")"
+	test $number = 9 || ok 'and where names are' grep -q 'names are for weft run --node' "$T/err"
 	rc 'nor a device' 1 env WEFT_NODE=$number "$WEFT" run -F lab -- "$BUILD/tests/prog/subnet_qp"
 	same 'one line says so' 1 "$(grep -c 'correct or unset WEFT_NODE' "$T/err")"
 done
@@ -159,6 +160,8 @@ rc 'a cable is pulled' 0 "$WEFT" topo -F lab --do 'Unlink "b"[1]'
 ok 'and seen' has b DOWN
 until_ok "in its files" "$WEFT" run -F lab --node b -- grep -q DOWN /sys/class/infiniband/weft0/ports/1/state
 rc 'from standard input' 0 sh -c "printf 'Relink \"b\"\n' | '$WEFT' topo -F lab --do -"
+rc 'the second line is refused' 1 sh -c "printf '# x\nUnlink \"n\"\nStart\n' | '$WEFT' topo -F lab --do -"
+same 'it is named' 'weft: line 2: there is no node "n"' "$(err)"
 until_ok "and it is up again" has b ACTIVE
 rc 'two commands' 0 "$WEFT" topo -F lab --do 'Unlink "a"[1]' --do 'dump "a"'
 ok 'and what one prints' grep -q '"a"' "$T/out"
