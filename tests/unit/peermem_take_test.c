@@ -377,42 +377,6 @@ static void own_operation_is_not_waited_for(void **state)
 	assert_int_equal(peer_region_drop(region), 0);
 }
 
-static void *invalidate_inside_there(void *arg)
-{
-	struct peer_guest op;
-
-	assert_true(peer_region_enter(region, &op, "copy_to"));
-	invalidate_there(arg);
-	peer_region_leave(region, &op);
-	return NULL;
-}
-
-/* Each would wait for the other's operation. */
-static void two_operations_that_both_invalidate(void **state)
-{
-	struct peer_guest op;
-
-	(void)state;
-	handle = fake_E.open("fake", 0);
-	region = live();
-	other_context = fake.context;
-	assert_true(peer_region_enter(region, &op, "copy_from"));
-	assert_int_equal(
-		pthread_create(&other, NULL, invalidate_inside_there, &other_context), 0);
-	sem_wait(&asleep);
-	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
-	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
-	join_other();
-	assert_int_equal(answer, 0);
-	assert_int_equal(revoked, 1);
-	assert_string_equal(fake_calls(), "up");
-	assert_int_equal(stat_of_last(PEER_DEADLOCKS), 0);
-	assert_int_equal(peer_region_drop(region), -EDEADLK);
-	peer_region_leave(region, &op);
-	assert_int_equal(peer_region_drop(region), 0);
-	assert_string_equal(fake_calls(), "r");
-}
-
 static void *drop_there(void *arg)
 {
 	answer = peer_region_drop(arg);
@@ -909,7 +873,6 @@ int main(void)
 		TEST(second_caller_waits_for_the_first),
 		TEST(operations_end_first),
 		TEST(own_operation_is_not_waited_for),
-		TEST(two_operations_that_both_invalidate),
 		TEST(operation_that_invalidates_while_it_is_waited_for),
 		TEST(operation_of_a_client_that_unmaps),
 		TEST(released_after_the_callback),
