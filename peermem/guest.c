@@ -18,6 +18,31 @@ void peer_guest_remove(struct peer_guest **list, struct peer_guest *g)
 		*list = g->next;
 }
 
+/* Its operation in this list; NULL: it runs none. */
+static struct peer_guest *own_op(struct peer_guest *g)
+{
+	const pid_t me = gettid();
+
+	while (g && (!(g->roles & PEER_OP) || g->tid != me))
+		g = g->next;
+	return g;
+}
+
+bool peer_guest_calls(struct peer_guest *list)
+{
+	struct peer_guest *op = own_op(list);
+
+	if (!op || !(op->roles & PEER_RUNS))
+		return false;
+	op->roles &= ~PEER_RUNS;
+	return true;
+}
+
+void peer_guest_calls_not(struct peer_guest *list)
+{
+	own_op(list)->roles |= PEER_RUNS;
+}
+
 static const struct peer_guest *find(const struct peer_guest *g, unsigned roles, bool other)
 {
 	pid_t me = gettid();

@@ -13,7 +13,8 @@ enum peer_role {
 	PEER_REVOKES = 8,  /* ... and has not told the HCA yet */
 	PEER_DROPS = 16,   /* deregisters it; until its pages are given back */
 	PEER_UNDOES = 32,  /* is in dma_unmap, put_pages or release */
-	PEER_ANY_ROLE = 63,
+	PEER_RUNS = 64,    /* a PEER_OP that has not called back itself */
+	PEER_ANY_ROLE = 127,
 };
 
 struct peer_guest {
@@ -28,6 +29,10 @@ void peer_guest_add(struct peer_guest **list, struct peer_guest *g, unsigned rol
 
 /* Removes g, which is in the list. */
 void peer_guest_remove(struct peer_guest **list, struct peer_guest *g);
+
+/* This thread's operation calls back: true if it is the first time.  The callback failed. */
+bool peer_guest_calls(struct peer_guest *list);
+void peer_guest_calls_not(struct peer_guest *list);
 
 /* A guest of another thread, or of this one, in one of the roles; NULL: there is none. */
 const struct peer_guest *peer_guest_other(const struct peer_guest *list, unsigned roles);

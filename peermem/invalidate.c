@@ -59,13 +59,13 @@ static bool is_still_used(const struct peer_region *r)
 	return r->state == PEER_DEAD && r->still_used;
 }
 
-/* Ends all access. */
-static int revoke_and_wait(struct peer_region *r, struct peer_guest *g)
+/* Ends all access; ops: those that are waited for. */
+static int revoke_and_wait(struct peer_region *r, struct peer_guest *g, enum peer_role ops)
 {
 	int rc = r->state == PEER_LIVE || is_still_used(r) ? tell_hca(r, g) : 0;
 
 	if (!rc)
-		rc = peer_await(r, PEER_REVOKES | PEER_OP);
+		rc = peer_await(r, PEER_REVOKES | ops);
 	/* Another thread may have told it meanwhile. */
 	if (!rc && is_still_used(r))
 		rc = -ETIMEDOUT;
@@ -96,8 +96,25 @@ static int take_away(struct peer_region *r, struct peer_guest *g)
 
 	if (rc)
 		return rc;
-	rc = revoke_and_wait(r, g);
+	rc = revoke_and_wait(r, g, PEER_RUNS);
 	return rc ? rc : give_pages_back(r, g);
+}
+
+/*
+ * The same, perhaps inside an operation: of two that call back neither waits for the other.  What
+ * either still does in there the client knows, which has taken the memory away there.
+ */
+static int take_away_inside(struct peer_region *r, struct peer_guest *g)
+{
+	const bool op = peer_guest_calls(r->guests);
+	int rc;
+
+	if (op)
+		peer_changed(r);
+	rc = take_away(r, g);
+	if (op && rc)
+		peer_guest_calls_not(r->guests);
+	return rc;
 }
 
 static void leave(struct peer_region *r, struct peer_guest *g)
@@ -116,7 +133,7 @@ int peer_invalidate(void *reg_handle, u64 core_context)
 	if (!r)
 		return 0;
 	lock_take(&r->lock);
-	rc = take_away(r, &g);
+	rc = take_away_inside(r, &g);
 	leave(r, &g);
 	return rc == SPOILED ? 0 : rc;
 }
@@ -131,7 +148,7 @@ static int evict(struct peer_region *r, struct peer_guest *g)
 		rc = peer_await(r, PEER_MAKES);
 	}
 	if (!rc)
-		rc = revoke_and_wait(r, g);
+		rc = revoke_and_wait(r, g, PEER_OP);
 	if (rc)
 		return rc;
 	peer_undo(r, g, PEER_DID_ALL);

@@ -290,7 +290,7 @@ static bool enter(struct peer_region *r, struct peer_guest *op, const char *in)
 	lock_take(&r->lock);
 	live = r->state == PEER_LIVE;
 	if (live)
-		peer_guest_add(&r->guests, op, PEER_OP, in);
+		peer_guest_add(&r->guests, op, PEER_OP | PEER_RUNS, in);
 	lock_drop(&r->lock);
 	return live;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/tsan.h"
+#include "hca/exec/announce.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/fail.h"
@@ -274,9 +275,8 @@ static enum run_end leave_to_another(struct work *w)
 	}
 	if (atomic_load_explicit(&w->req->qp->park_reason, memory_order_relaxed) == PARK_OWNER)
 		atomic_store_explicit(&w->req->qp->alone, 1, memory_order_relaxed);
-	/* Nothing holds it up any more; without an agent it stays parked, and its owner looks. */
-	if (exec_agent_hand_back(w->req))
-		park_end(w->req->qp);
+	park_end(w->req->qp); /* nothing holds it up any more */
+	w->call_owner = !exec_agent_hand_back(w->req);
 	return RUN_PARKED;
 }
 
@@ -352,6 +352,18 @@ static enum run_end handed_over(const struct work *w)
 	return RUN_BUDGET;
 }
 
+/*
+ * Its owner has no agent that takes it back, but watches it: whenever it looks for completions it
+ * looks at that, too.  So it is made to, by an event if it waits for one.
+ */
+static void call_owner(const struct work *w)
+{
+	const struct end *req = w->req;
+
+	if (req->send_cq.cq)
+		cq_fire(w->x, req->view.seg, req->view.attach, req->send_cq.index, true);
+}
+
 enum run_end exec_run(
 	struct exec *x, const struct end *req, const struct end *resp, struct budget b)
 {
@@ -381,6 +393,8 @@ enum run_end exec_run(
 	} while (token_drop(&req->qp->token, x->owner) == TOKEN_KICKED);
 	if (w.hand_over && end == RUN_PARKED)
 		end = handed_over(&w);
+	if (w.call_owner && end == RUN_PARKED)
+		call_owner(&w);
 	slot_leave(x->slot);
 	return end;
 }

@@ -176,12 +176,6 @@ enum move_result exec_agent_persist(struct work *w, struct payload *range, const
 	return exec_agent_later(w) ? MOVE_LATER : run(w, &m, &c, held);
 }
 
-static void wake(struct seg *seg)
-{
-	if (agent_ring(&seg->hdr.agent_bell))
-		futex_wake_shared(&seg->hdr.agent_bell.rings);
-}
-
 bool exec_agent_refused(const struct view *v)
 {
 	if (!v->path || v->path->never_agent)
@@ -198,15 +192,17 @@ bool exec_agent_refused(const struct view *v)
 
 bool exec_agent_hand_back(const struct end *req)
 {
-	struct agent_area *a = agent_area(req->view.seg);
+	struct seg *seg = req->view.seg;
+	struct agent_area *a = agent_area(seg);
 
 	if (!a)
 		return false;
 	atomic_fetch_or_explicit(
 		&a->run[req->index / 64], 1ull << req->index % 64, memory_order_release);
 	atomic_store_explicit(&a->run_any, 1, memory_order_release);
-	wake(req->view.seg);
-	return true;
+	if (agent_ring(&seg->hdr.agent_bell))
+		futex_wake_shared(&seg->hdr.agent_bell.rings);
+	return atomic_load_explicit(&a->serve.there, memory_order_seq_cst);
 }
 
 bool exec_agent_hand_over(const struct end *resp)

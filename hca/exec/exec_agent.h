@@ -42,8 +42,8 @@ enum move_result exec_agent_lane(const struct work *w);
 bool exec_agent_refused(const struct view *v);
 
 /*
- * Asks the agent of req's process to see to it that req's queue is run.  False: it has none.
- * Never blocks.
+ * Asks the agent of req's process to see to it that req's queue is run.  False: it has none,
+ * or one that ends and has looked for the last time.  Never blocks.
  */
 bool exec_agent_hand_back(const struct end *req);
 

@@ -63,6 +63,7 @@ struct work {
 	bool for_worker;   /* what is left to another thread, a worker of this process can do */
 	bool for_owner;    /* ... the agent of the responder's process can do */
 	bool hand_over;    /* it is to be asked to, once the token is free */
+	bool call_owner;   /* ... of the queue, who sleeps perhaps: no agent of his looks */
 	enum slot_way way; /* what our exec slot says */
 };
 

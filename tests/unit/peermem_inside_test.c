@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* Two threads inside copy functions of one region, both of which find its memory gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "base/futex.h"
+#include "peermem/region.h"
+#include "peermem/registry.h"
+#include "peermem/wait.h"
+#include "tests/unit/peermem_fake.h"
+
+static void *handle;
+static struct peer_region *region;
+static unsigned revoked;
+static int answer; /* of the other thread's callback */
+static sem_t asleep;
+
+static void tell_and_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
+{
+	sem_post(&asleep);
+	futex_wait_shared(word, seen, ns);
+}
+
+static const struct peer_time telling = {clock_ns, tell_and_sleep};
+
+static int count_revoked(struct peer_region *r)
+{
+	(void)r;
+	revoked++;
+	return 0;
+}
+
+static void *invalidate_inside(void *arg)
+{
+	struct peer_guest op;
+
+	(void)arg;
+	assert_true(peer_region_enter(region, &op, "copy_to"));
+	answer = fake_E.invalidate(handle, fake.context);
+	peer_region_leave(region, &op);
+	return NULL;
+}
+
+static void make_live(void)
+{
+	const struct peer_request q = {
+		.addr = 0x7000000, .length = 0x2000, .revoke = count_revoked};
+	struct peer_trace trace;
+
+	fake_reset();
+	peer_time_use(&telling);
+	sem_init(&asleep, 0, 0);
+	assert_int_equal(peer_generation_use('W'), 0);
+	handle = fake_E.open("fake", 0);
+	assert_int_equal(peer_region_make(&q, &region, &trace), 0);
+	assert_int_equal(peer_region_live(region), 0);
+	fake_calls();
+}
+
+/* Each would wait for the other's operation. */
+static void two_operations_that_both_invalidate(void **state)
+{
+	struct peer_guest op;
+	pthread_t other;
+
+	(void)state;
+	make_live();
+	assert_true(peer_region_enter(region, &op, "copy_from"));
+	assert_int_equal(pthread_create(&other, NULL, invalidate_inside, NULL), 0);
+	sem_wait(&asleep);
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	pthread_join(other, NULL);
+	assert_int_equal(answer, 0);
+	assert_int_equal(revoked, 1);
+	assert_string_equal(fake_calls(), "up");
+	assert_int_equal(peer_region_drop(region), -EDEADLK);
+	peer_region_leave(region, &op);
+	assert_int_equal(peer_region_drop(region), 0);
+	assert_string_equal(fake_calls(), "r");
+	ib_unregister_peer_memory_client(handle);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_operations_that_both_invalidate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
