@@ -295,6 +295,38 @@ static bool in_use_now(uint64_t start, uint64_t end)
 	       overlap(start, end, (uintptr_t)&errno, (uintptr_t)(&errno + 1));
 }
 
+/* The stack of the thread that forks, its record with it; top 0: not known. */
+static struct {
+	uint64_t low, top;
+} forking;
+
+void convert_before_fork(void)
+{
+	pthread_attr_t attr;
+	void *stack = NULL;
+	size_t size = 0;
+
+	forking.top = 0;
+	if (gettid() == getpid() || pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &stack, &size)) {
+		forking.low = (uintptr_t)stack;
+		forking.top = (uintptr_t)stack + size;
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* As in_use_now(), but not what lies next to the stack: that must not stay the parent's as well. */
+static bool in_use_by_child(uint64_t start, uint64_t end)
+{
+	uint64_t sp = (uintptr_t)__builtin_frame_address(0), low = sp - STACK_BELOW;
+
+	if (sp < forking.low || sp >= forking.top)
+		return in_use_now(start, end);
+	return overlap(start, end, low > forking.low ? low : forking.low, forking.top) ||
+	       overlap(start, end, (uintptr_t)&errno, (uintptr_t)(&errno + 1));
+}
+
 bool convert_own_pages(uint64_t start, uint64_t end)
 {
 	pthread_attr_t attr;
@@ -349,7 +381,7 @@ int convert_in_child(const struct vma *v)
 	void *copy;
 	int rc;
 
-	if (in_use_now(v->start, v->end))
+	if (in_use_by_child(v->start, v->end))
 		return -EBUSY;
 	copy = mmap(NULL, CONVERT_STEP, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	rc = copy == MAP_FAILED ? -errno : 0;

@@ -64,6 +64,12 @@ bool convert_own_pages(uint64_t start, uint64_t end);
 int convert_back(struct arena *own, const struct vma *v, bool alone);
 
 /*
+ * In the handler of a fork that may need convert_in_child(), before it: notes where the stack of
+ * this thread lies.
+ */
+void convert_before_fork(void);
+
+/*
  * The way back in a forked child, which may not touch the arena: the area becomes anonymous
  * memory with the same bytes.  No other thread runs; nothing is allocated.
  */

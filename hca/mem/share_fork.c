@@ -9,6 +9,7 @@
 #include "hca/mem/share_move.h"
 #include "hca/mem/share_range.h"
 #include "hca/proc/proc.h"
+#include "pages/convert.h"
 
 static bool note_mapped(struct hca_mr *mr, void *arg)
 {
@@ -72,8 +73,10 @@ static void before_fork(void)
 	if (any)
 		take_back();
 	share.child_copies |= place_stays();
-	if (share.child_copies)
+	if (share.child_copies) {
 		share_child_expect();
+		convert_before_fork();
+	}
 }
 
 static bool map_again(struct hca_mr *mr, void *arg)

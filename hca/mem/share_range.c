@@ -527,6 +527,17 @@ bool range_back(uint64_t lo, uint64_t hi, bool fork)
 	return ok;
 }
 
+static void copy_in_child(const struct vma *v)
+{
+	int rc = convert_in_child(v);
+
+	if (rc)
+		log_line(LOG_LVL_WARN,
+			"memory at %#llx+%#llx this child shares with its parent: it cannot be "
+			"copied (error %d)",
+			(unsigned long long)v->start, (unsigned long long)(v->end - v->start), -rc);
+}
+
 /* What could not be taken back before the fork.  Negative errno: it is not known what there is. */
 static int private_in_child(void)
 {
@@ -538,7 +549,7 @@ static int private_in_child(void)
 		return rc;
 	while (!(rc = vma_walk_next(&w, &v)))
 		if (is_ours(&v))
-			convert_in_child(&v);
+			copy_in_child(&v);
 	vma_walk_end(&w);
 	return rc == -ENOENT ? 0 : rc;
 }

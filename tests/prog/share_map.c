@@ -325,6 +325,46 @@ static void forked(const struct vp_child *c)
 	munmap(p, LEN);
 }
 
+/* By a thread whose stack ends where that memory begins. */
+static void *fork_and_write(void *arg)
+{
+	uint8_t *p = arg;
+	pid_t pid = fork();
+	int st;
+
+	if (!pid) {
+		memset(p, 2, LEN);
+		_exit(!pattern_all(p, LEN, 2));
+	}
+	CHECK(waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 0);
+	CHECK(pattern_all(p, LEN, 1));
+	return NULL;
+}
+
+static void forked_below(const struct vp_child *c)
+{
+	enum { STACK = 256 * PAGE };
+	uint8_t *stack = fresh(STACK + LEN), *p = stack + STACK, *q;
+	struct weft_share_handle h;
+	struct weft_share *s;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	check_case("fork by a thread next to what is shared");
+	memset(p, 1, LEN);
+	s = weft_share_export(ctx, p, LEN, RW, &h);
+	q = share_peer_maps(c, &h, 0, LEN);
+	pthread_attr_init(&attr);
+	CHECK_EQ(pthread_attr_setstack(&attr, stack, STACK), 0);
+	CHECK_EQ(pthread_create(&thread, &attr, fork_and_write, p), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	CHECK_EQ(share_peer_unmaps(c, q, LEN), 0);
+	CHECK_EQ(weft_share_close(s), 0);
+	CHECK_EQ(bytes_shared(), 0);
+	munmap(stack, STACK + LEN);
+}
+
 static void *write_on(void *arg)
 {
 	uint64_t *words = arg, *stop = words + LEN / sizeof *words - 1;
@@ -469,6 +509,7 @@ static void owner(int fd, void *arg)
 	own_mapping();
 	wrong(&c);
 	forked(&c);
+	forked_below(&c);
 	beside_threads(&c);
 	share_peer_ends(&c);
 	deaths();
