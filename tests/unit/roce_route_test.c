@@ -23,26 +23,25 @@
 
 enum { SKIP = 77 };
 
-static const char world[] =
-	"set -e\n"
-	"ip link set lo up\n"
-	"ip link add v0 type veth peer name v1\n"
-	"ip addr add 10.9.0.1/24 dev v0\n"
-	"ip addr add 10.9.0.7/24 dev v0\n"
-	"ip addr add fd77::1/64 dev v0 nodad\n"
-	"ip link set v0 up\n"
-	"ip link set v1 up\n"
-	"ip route add 10.10.0.0/16 via 10.9.0.9 mtu 1400\n"
-	"ip route add 10.12.0.0/16 via inet6 fd77::9 dev v0\n"
-	"ip route add unreachable 10.13.0.0/16\n"
-	"ip route add blackhole 10.14.0.0/16\n"
-	"ip route add prohibit 10.15.0.0/16\n"
-	"ip -6 route add fd78::/64 via fd77::9 mtu 1300\n"
-	"ip -6 route add unreachable fd79::/64\n"
-	"ip route add 239.0.0.0/8 dev v0\n"
-	"ip neigh add 10.9.0.20 lladdr 02:00:00:00:00:20 dev v0 nud permanent\n"
-	"ip neigh add 10.9.0.21 dev v0 nud failed\n"
-	"ip neigh add fd77::9 lladdr 02:00:00:00:00:09 dev v0 nud permanent\n";
+static const char world[] = "set -e\n"
+			    "ip link set lo up\n"
+			    "ip link add v0 type veth peer name v1\n"
+			    "ip addr add 10.9.0.1/24 dev v0\n"
+			    "ip addr add 10.9.0.7/24 dev v0\n"
+			    "ip addr add fd77::1/64 dev v0 nodad\n"
+			    "ip link set v0 up\n"
+			    "ip link set v1 up\n"
+			    "ip route add 10.10.0.0/16 via 10.9.0.9 mtu 1400\n"
+			    "ip route add 10.12.0.0/16 via inet6 fd77::9 dev v0\n"
+			    "ip route add unreachable 10.13.0.0/16\n"
+			    "ip route add blackhole 10.14.0.0/16\n"
+			    "ip route add prohibit 10.15.0.0/16\n"
+			    "ip -6 route add fd78::/64 via fd77::9 mtu 1300\n"
+			    "ip -6 route add unreachable fd79::/64\n"
+			    "ip route add 239.0.0.0/8 dev v0\n"
+			    "ip neigh add 10.9.0.20 lladdr 02:00:00:00:00:20 dev v0 nud permanent\n"
+			    "ip neigh add 10.9.0.21 dev v0 nud failed\n"
+			    "ip neigh add fd77::9 lladdr 02:00:00:00:00:09 dev v0 nud permanent\n";
 
 static void address(const char *text, uint8_t gid[16])
 {
