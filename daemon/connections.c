@@ -61,7 +61,7 @@ static void run(struct connections *k)
 	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
 	when = subnet_service_run(k->server);
-	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm)));
+	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_requests_next(&k->cms)));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
@@ -150,7 +150,7 @@ void connections_process_gone(struct server *s, uint32_t attach_id)
 {
 	struct connections *k = of(s);
 
-	cm_owner_gone(&k->cms.cm, attach_id);
+	cm_requests_owner_gone(&k->cms, attach_id);
 	channels_gone(&k->channels, attach_id);
 	run(k);
 }

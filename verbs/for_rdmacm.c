@@ -35,6 +35,11 @@ void weft_cm_publish(int (*publish)(
 	rdv_cm_publish(publish);
 }
 
+int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
+{
+	return hca_path(attr, mtu);
+}
+
 int weft_cm_socket(void)
 {
 	return rdv_socket();
