@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # weft topo: what it prints of a topology, and what it says of a bad one.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 err() { cat "$T/err"; }
 

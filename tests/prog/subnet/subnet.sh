@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Fabrics with a topology: starting one, its nodes, commands while it runs, restarts.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 R=$WEFT_RUNTIME_DIR
 unset WEFT_AUTOSTART
@@ -113,14 +113,14 @@ same 'a LID' 0x3 "$("$WEFT" run -F lab --node b -- cat /sys/class/infiniband/wef
 same 'a description' b "$("$WEFT" run -F lab --node b -- cat /sys/class/infiniband/weft0/node_desc)"
 rc 'without a topology nodes are numbers' 2 "$WEFT" run -F none --node a -- true
 
-rc 'a QP there reaches nobody' 0 "$WEFT" run -F lab --node a -- "$BUILD/tests/prog/subnet_qp"
+rc 'a QP there reaches nobody' 0 "$WEFT" run -F lab --node a -- "$BUILD/tests/prog/subnet/subnet_qp"
 ok 'the log says so' grep -q 'between the nodes of a simulated subnet is not supported yet' "$T/err"
 for number in 9 b; do
 	rc "WEFT_NODE=$number has no files" 2 env WEFT_NODE=$number "$WEFT" run -F lab -- \
 		ls /sys/class/infiniband_mad/umad0
 	same 'one line says so' 1 "$(grep -c "fabric \"lab\" has no node.* correct or unset WEFT_NODE" "$T/err")"
 	test $number = 9 || ok 'and where names are' grep -q 'names are for weft run --node' "$T/err"
-	rc 'nor a device' 1 env WEFT_NODE=$number "$WEFT" run -F lab -- "$BUILD/tests/prog/subnet_qp"
+	rc 'nor a device' 1 env WEFT_NODE=$number "$WEFT" run -F lab -- "$BUILD/tests/prog/subnet/subnet_qp"
 	same 'one line says so' 1 "$(grep -c 'correct or unset WEFT_NODE' "$T/err")"
 done
 if command -v ibv_devinfo >/dev/null; then
@@ -133,11 +133,11 @@ if command -v ibv_devinfo >/dev/null; then
 fi
 
 # ---- umad files by system calls alone: as on weft0, but for what InfiniBand has ----
-rc 'umad_raw' 0 "$WEFT" run -F lab --node b -- "$BUILD/tests/prog/umad_raw"
+rc 'umad_raw' 0 "$WEFT" run -F lab --node b -- "$BUILD/tests/prog/umad/umad_raw"
 sed -i 's/, LID 3,/, LID 0,/' "$T/out"
 same 'what it prints else' "$(printf '%s\n' 'QP 0 of class 0x0a: EINVAL' 'QP 0 of class 1: 0' \
 	'methods of a closed file: 1' 'without GRH: 320' 'TID 00001005' 'TID 00001009, 0000100a')" \
-	"$(diff "$(dirname "$0")/umad_raw.expected" "$T/out" | sed -n 's/^> //p')"
+	"$(diff "$(dirname "$0")/../umad/umad_raw.expected" "$T/out" | sed -n 's/^> //p')"
 
 # ---- status ----
 mkfifo "$T/hold"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # weft run and weft env: environment, exit codes, quoting.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 export WEFT_AUTOSTART=0
 WEFT=$BUILD/weft
 LIB=$BUILD/lib

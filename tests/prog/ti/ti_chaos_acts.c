@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/prog/ti_chaos.h"
+#include "tests/prog/ti/ti_chaos.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-#include "tests/prog/ti_watch.h"
+#include "tests/prog/ti/ti_watch.h"
 
 enum { SLOTS = 8, KEPT = 8, SIZE = 256 };
 

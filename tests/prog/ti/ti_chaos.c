@@ -17,8 +17,8 @@
 
 #include "base/tsan.h"
 #include "tests/lib/check.h"
-#include "tests/prog/ti_chaos.h"
-#include "tests/prog/ti_watch.h"
+#include "tests/prog/ti/ti_chaos.h"
+#include "tests/prog/ti/ti_watch.h"
 
 enum {
 	ROUNDS = 12,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/prog/ti_watch.h"
+#include "tests/prog/ti/ti_watch.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -12,7 +12,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/scif_ends.h"
-#include "tests/prog/scif_kernel_user.h"
+#include "tests/prog/scif/scif_kernel_user.h"
 
 enum { PAGE = 4096, PAGES = 8, LEN = PAGES * PAGE, MANY = 40, WAIT_MS = 10000 };
 enum { BOTH = SCIF_PROT_READ | SCIF_PROT_WRITE };

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The events of libweftti, in a network namespace of its own whose links come and go.
 # usage: ti_events.sh BUILD PROGRAM
-. "$(dirname "$0")/netns.sh"
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../netns.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 export WEFT_IDLE_EXIT=60
 unset WEFT_AUTOSTART

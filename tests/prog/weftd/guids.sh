@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Two network namespaces of one machine, one runtime directory, one fabric name: two adapters.
-. "$(dirname "$0")/netns.sh"
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../netns.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 export WEFT WEFT_IDLE_EXIT=60
 unset WEFT_AUTOSTART

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/prog/scif_kernel_user.h"
+#include "tests/prog/scif/scif_kernel_user.h"
 
 #include <scif.h>
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # weft up, down, status and doctor; device files while weftd comes and goes.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 export WEFT_IDLE_EXIT=60
 unset WEFT_AUTOSTART
@@ -51,7 +51,7 @@ same 'the GUID is stable' "$guid" "$("$WEFT" run cat /sys/class/infiniband/weft0
 ok 'now weftd runs' serves
 
 # The manual page has all names that the status has.
-SOURCE=$(dirname "$0")/../..
+SOURCE=$(dirname "$0")/../../..
 names=$(sed -n 's/.*\] = "\([a-z_]*\)",$/\1/p; s/.*set_int(.*"\([a-z_]*\)".*/\1/p' \
 	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c")
 ok 'there are some' [ "$(echo "$names" | wc -l)" -gt 100 ]

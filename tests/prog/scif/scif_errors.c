@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-#include "tests/prog/scif_convention.h"
+#include "tests/prog/scif/scif_convention.h"
 
 enum { PAGE = 4096 };
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What ibv_asyncwatch and ibv_devinfo tell of a network whose addresses and links come and go.
 needs='ibv_asyncwatch stdbuf'
-. "$(dirname "$0")/netns.sh"
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../netns.sh"
+. "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 export WEFT_IDLE_EXIT=60
 unset WEFT_AUTOSTART

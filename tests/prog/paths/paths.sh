@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The path shim on a tree written by paths_tree, without weftd.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 export WEFT_AUTOSTART=0
-TREE=$("$BUILD/tests/prog/paths_tree") || exit 1
-CALLS=$BUILD/tests/prog/paths_calls
+TREE=$("$BUILD/tests/prog/paths/paths_tree") || exit 1
+CALLS=$BUILD/tests/prog/paths/paths_calls
 weft() { "$BUILD/weft" run -- "$@"; }
 
 # Ordinary paths: the same with the shim and without.
@@ -96,10 +96,10 @@ print(os.listdir("/sys/class/infiniband"), stat.S_ISCHR(st.st_mode),
 fi
 
 # A value that changes is seen by its next reader; the directories stay.
-"$BUILD/tests/prog/paths_tree" ::ffff:10.1.2.3 >/dev/null
+"$BUILD/tests/prog/paths/paths_tree" ::ffff:10.1.2.3 >/dev/null
 same 'a changed GID' 0000:0000:0000:0000:0000:ffff:0a01:0203 "$(weft cat $hca/ports/1/gids/1)"
 
-rc 'hard conditions' 0 weft "$BUILD/tests/prog/paths_hard"
+rc 'hard conditions' 0 weft "$BUILD/tests/prog/paths/paths_hard"
 cat "$T/out" "$T/err"
 
 # Without a tree there are no devices, and nothing else breaks.

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/prog/scif_convention.h"
+#include "tests/prog/scif/scif_convention.h"
 
 enum { NODES = 16, WAIT_MS = 10000 };
 
