@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/process.h"
 #include "daemon/port/place.h"
+#include "daemon/process.h"
 #include "wire/roce.h"
 
 static const uint64_t steer_every_ns = 100 * NSEC_PER_MSEC;
@@ -525,10 +525,9 @@ json_t *wire_status(const struct server *s)
 	json_object_set_new(o, "address", json_string(where));
 	if (!w->group.open && w->failed)
 		json_object_set_new(o, "reason",
-			json_string(w->failed == -EADDRINUSE ? w->holder.text
-							     : strerror(-w->failed)));
-	set_int(o, "sockets",
-		w->group.n * (w->group.has[WIRE_IPV4] + w->group.has[WIRE_IPV6]));
+			json_string(
+				w->failed == -EADDRINUSE ? w->holder.text : strerror(-w->failed)));
+	set_int(o, "sockets", w->group.n * (w->group.has[WIRE_IPV4] + w->group.has[WIRE_IPV6]));
 	set_int(o, "processes", seated(&w->group));
 	json_object_set_new(o, "ranges", ranges(&w->ranges));
 	set_int(o, "ranges_left_out", w->ranges.left_out);

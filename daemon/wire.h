@@ -14,27 +14,27 @@
 
 #include <jansson.h>
 
-#include "daemon/session.h"
 #include "daemon/port/group.h"
-#include "daemon/wire_hand.h"
 #include "daemon/port/steer.h"
+#include "daemon/session.h"
+#include "daemon/wire_hand.h"
 
 struct wire_port {
-	struct watch timer;                    /* first member */
-	struct watch lock;                     /* of the group */
-	struct watch socket[WIRE_FAMILIES];    /* of seat 0 */
-	struct wire_place place;               /* where to open */
+	struct watch timer;                 /* first member */
+	struct watch lock;                  /* of the group */
+	struct watch socket[WIRE_FAMILIES]; /* of seat 0 */
+	struct wire_place place;            /* where to open */
 	struct wire_group group;
 	struct wire_hand hand;
-	struct wire_ranges ranges;             /* as attached last */
-	uint64_t steered_ns, adopted_ns;       /* CLOCK_MONOTONIC; 0: never */
-	uint64_t unwanted_ns;                  /* since when; 0: it is wanted */
+	struct wire_ranges ranges;       /* as attached last */
+	uint64_t steered_ns, adopted_ns; /* CLOCK_MONOTONIC; 0: never */
+	uint64_t unwanted_ns;            /* since when; 0: it is wanted */
 	uint64_t tried_ns;
-	uint32_t held;                         /* by weftd's own */
-	uint32_t waiting;                      /* processes that could not join */
-	int failed;                            /* the last try: -errno */
-	struct wire_holder holder;             /* of -EADDRINUSE */
-	bool stale;                            /* leases have changed since */
+	uint32_t held;             /* by weftd's own */
+	uint32_t waiting;          /* processes that could not join */
+	int failed;                /* the last try: -errno */
+	struct wire_holder holder; /* of -EADDRINUSE */
+	bool stale;                /* leases have changed since */
 };
 
 /* Nothing is opened yet.  -ENOMEM, -EMFILE. */
@@ -50,8 +50,8 @@ void wire_process_gone(struct server *s, struct process *p);
 void wire_leases_changed(struct server *s, const struct process *p);
 
 /*
- * weftd's CM wants the port: opens it, or tries again each second; one release for each hold.  0, or
- * -errno for now.
+ * weftd's CM wants the port: opens it, or tries again each second; one release for each hold.  0,
+ * or -errno for now.
  */
 int wire_hold(struct server *s);
 void wire_release(struct server *s);

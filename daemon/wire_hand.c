@@ -82,10 +82,8 @@ static void deliver(struct server *s, const struct wire_handed *from, const uint
 static void deliver_read(
 	struct server *s, const struct roce_from *f, const uint8_t *data, size_t len)
 {
-	struct wire_handed from = {.ifindex = f->ifindex,
-		.src_port = f->src_port,
-		.tos = f->tos,
-		.ipv6 = f->ipv6};
+	struct wire_handed from = {
+		.ifindex = f->ifindex, .src_port = f->src_port, .tos = f->tos, .ipv6 = f->ipv6};
 	size_t each = f->segment && f->segment < len ? f->segment : len;
 
 	memcpy(from.src, f->src, sizeof from.src);

@@ -2,7 +2,8 @@
 /*
  * Packets that came at the wrong socket.  What is steered to nobody, and what a process finds among
  * its own in one read (software GRO merges by flow), is handed to the process that holds the queue
- * pair's number; QP1 is weftd's own.  Nothing here looks behind the BTH: who gets a packet checks it.
+ * pair's number; QP1 is weftd's own.  Nothing here looks behind the BTH: who gets a packet checks
+ * it.
  */
 #pragma once
 
@@ -13,7 +14,8 @@ struct wire_seat;
 
 /* A process that has a seat. */
 struct wire_member {
-	struct watch hand; /* first member; our end of its pair, -1: the process has closed its own */
+	struct watch
+		hand; /* first member; our end of its pair, -1: the process has closed its own */
 	struct wire_seat *seat;
 };
 
@@ -33,8 +35,8 @@ enum wire_drop {
 const char *wire_drop_name(enum wire_drop why);
 
 /* What weftd does with a packet to QP1: from its BTH, with its ICRC; nothing is checked yet. */
-typedef void (*wire_qp1)(struct server *s, const struct wire_handed *from, const uint8_t *packet,
-	size_t len);
+typedef void (*wire_qp1)(
+	struct server *s, const struct wire_handed *from, const uint8_t *packet, size_t len);
 
 struct wire_hand {
 	wire_qp1 qp1; /* NULL: nobody listens */

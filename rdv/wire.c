@@ -52,8 +52,8 @@ static void read_mode(void)
 			mode = i;
 			return;
 		}
-	log_line(LOG_LVL_WARN,
-		"WEFT_WIRE=%.40s is none of auto, never, always; it counts as auto", text);
+	log_line(LOG_LVL_WARN, "WEFT_WIRE=%.40s is none of auto, never, always; it counts as auto",
+		text);
 }
 
 enum wire_mode wire_mode(void)

@@ -56,8 +56,8 @@ _Static_assert(sizeof(struct wire_handed) == 44, "no padding");
  * Joins the group, once: later calls return the same, which is rdv's and stays where it is.  All
  * QP numbers that are leased to this process, now and later, are steered to it.  Sockets that the
  * program has closed behind our back are replaced, and may then have other numbers.  In a forked
- * child: joins anew.  Control path; may block, also for up to 2 s while those who have the port of a
- * weftd that died come to its successor.
+ * child: joins anew.  Control path; may block, also for up to 2 s while those who have the port of
+ * a weftd that died come to its successor.
  *
  * -EOPNOTSUPP: WEFT_WIRE=never; -EADDRINUSE: somebody else has the port, and weftd looks each
  * second whether it is free, so that it pays to ask again; -EADDRNOTAVAIL: this machine has not

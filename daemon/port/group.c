@@ -72,10 +72,8 @@ static int send_all_to_us(int fd)
 
 static int open_socket(const struct wire_group *g, int family, uint32_t index)
 {
-	struct roce_socket_wish wish = {.ipv6 = family == WIRE_IPV6,
-		.any = g->place.any,
-		.group = true,
-		.port = ROCE_PORT};
+	struct roce_socket_wish wish = {
+		.ipv6 = family == WIRE_IPV6, .any = g->place.any, .group = true, .port = ROCE_PORT};
 	int fd, ret = 0;
 
 	memcpy(wish.addr, g->place.addr, sizeof wish.addr);

@@ -115,8 +115,8 @@ static bool find_socket(const char *table, unsigned *uid, unsigned long *inode)
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu",
-				&port, uid, inode) == 3 &&
+		found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", &port,
+				uid, inode) == 3 &&
 			port == ROCE_PORT;
 	if (f)
 		fclose(f);

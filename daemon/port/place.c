@@ -9,7 +9,8 @@
 
 void wire_place_get(const struct rdv_paths *p, struct wire_place *out)
 {
-	int fd = openat(p->dir_fd, rdv_file_name(p, "address").s, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd =
+		openat(p->dir_fd, rdv_file_name(p, "address").s, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char text[WIRE_PLACE_TEXT] = "";
 	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
 
