@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/identity.h"
+#include "daemon/tables/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
