@@ -90,6 +90,11 @@ uint64_t cm_requests_next(const struct cm_requests *k)
 	return !a || (b && b < a) ? b : a;
 }
 
+bool cm_requests_any(const struct cm_requests *k)
+{
+	return k->cm.n_ids || k->resolver.n;
+}
+
 void cm_requests_owner_gone(struct cm_requests *k, uint32_t owner)
 {
 	cm_owner_gone(&k->cm, owner);
@@ -178,6 +183,7 @@ int cm_requests_do(
 	case OP_CM_BIND:
 		return bind_id(&k->cm, owner, call, r);
 	case OP_CM_LISTEN:
+		qp1_open(&k->mads->qp1);
 		return cm_listen(&k->cm, owner, call);
 	case OP_CM_CONNECT:
 		return connect_id(&k->cm, owner, call, r);
@@ -196,6 +202,8 @@ int cm_requests_do(
 	case OP_CM_DESTROY:
 		return destroy(k, owner, handle, !in->head.cookie);
 	case OP_CM_PUBLISH:
+		if (((const struct cm_publish_call *)call)->state != CM_IDLE)
+			qp1_open(&k->mads->qp1);
 		return cm_publish(&k->cm, owner, call);
 	default:
 		return -EINVAL;
@@ -215,7 +223,7 @@ void cm_requests_status(const struct cm_requests *k, json_t *o)
 {
 	json_object_set_new(o, "ids", json_integer(k->cm.n_ids));
 	json_object_set_new(o, "listeners", json_integer(listeners(&k->cm)));
-	json_object_set_new(o, "resolves", resolver_status(&k->resolver));
+	resolver_status(&k->resolver, o);
 }
 
 void cm_requests_counts(const struct cm_requests *k, json_t *o)

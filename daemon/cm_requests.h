@@ -17,7 +17,7 @@ struct cm_requests {
 	struct cm cm;
 	struct channels *channels; /* where its events go */
 	struct resolver resolver;
-	const struct mad_service *mads;
+	struct mad_service *mads;
 	struct orphan *orphans;
 	uint32_t randoms[64];
 	unsigned n_randoms; /* how many of them are left */
@@ -36,6 +36,9 @@ void cm_requests_drop(struct cm_requests *k, uint32_t owner, const struct cm_eve
 /* Sees to what timed out, and ends requests that nobody will see; when it is to be called again. */
 void cm_requests_run(struct cm_requests *k);
 uint64_t cm_requests_next(const struct cm_requests *k);
+
+/* Is there any id, or way asked for? */
+bool cm_requests_any(const struct cm_requests *k);
 
 /* A process is gone. */
 void cm_requests_owner_gone(struct cm_requests *k, uint32_t owner);

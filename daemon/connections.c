@@ -66,6 +66,8 @@ static void run(struct connections *k)
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
 	when = earlier(when, umads_run(k->server));
+	if (!cm_requests_any(&k->cms) && !k->server->n_files)
+		qp1_close(&k->mads.qp1);
 	if (k->channels.stuck)
 		when = earlier(when, clock_ns() + STUCK_NS);
 	arm(k, when);
@@ -208,6 +210,11 @@ json_t *connections_status(const struct server *s)
 	json_object_set_new(o, "mads_resent", json_integer(k->mads.port.resent));
 	cm_requests_counts(&k->cms, o);
 	return o;
+}
+
+json_t *connections_qp1(const struct server *s)
+{
+	return qp1_status(&of(s)->mads.qp1);
 }
 
 json_t *connections_mad_drops(const struct server *s)

@@ -42,7 +42,6 @@ static void tell(struct resolver *r, uint32_t owner, const struct cm_resolve_cal
 
 	e.src.family = call->dst.family;
 	memcpy(e.src.gid, route->src, sizeof e.src.gid);
-	r->resolved += !status;
 	r->unreachable += status == -EHOSTUNREACH;
 	r->timed_out += status == -ETIMEDOUT;
 	channels_put(r->channels, owner, call->channel, &e, cm_event_size(&e));
@@ -268,9 +267,10 @@ uint64_t resolver_next(const struct resolver *r)
 	return deadline_next(&r->deadlines);
 }
 
-json_t *resolver_status(const struct resolver *r)
+void resolver_status(const struct resolver *r, json_t *o)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "waiting", (json_int_t)r->n, "asked",
-		(json_int_t)r->asked, "resolved", (json_int_t)r->resolved, "unreachable",
-		(json_int_t)r->unreachable, "timed_out", (json_int_t)r->timed_out);
+	json_object_set_new(o, "resolves", json_integer(r->asked));
+	json_object_set_new(o, "resolves_waiting", json_integer(r->n));
+	json_object_set_new(o, "resolves_unreachable", json_integer(r->unreachable));
+	json_object_set_new(o, "resolves_timed_out", json_integer(r->timed_out));
 }

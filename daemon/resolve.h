@@ -30,7 +30,7 @@ struct resolver {
 	struct resolve *list;
 	uint32_t n;
 	struct deadlines deadlines;
-	uint64_t asked, resolved, unreachable, timed_out;
+	uint64_t asked, unreachable, timed_out;
 };
 
 void resolver_start(struct resolver *r, struct server *s, struct channels *channels);
@@ -54,5 +54,5 @@ void resolver_owner_gone(struct resolver *r, uint32_t owner);
 void resolver_run(struct resolver *r);
 uint64_t resolver_next(const struct resolver *r);
 
-/* What weft status shows of it: an object that the caller owns. */
-json_t *resolver_status(const struct resolver *r);
+/* Adds to o what weft status shows of it. */
+void resolver_status(const struct resolver *r, json_t *o);

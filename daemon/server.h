@@ -24,6 +24,7 @@ struct issm;
 struct subnet_service;
 struct mad_port;
 struct wire_port;
+struct qp1;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -96,6 +97,7 @@ struct server {
 	struct issm *issms;            /* daemon/issm.h; in the order of opening */
 	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
 	struct wire_port *wire;        /* daemon/wire.h */
+	struct qp1 *qp1;               /* daemon/qp1.h */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -201,6 +201,8 @@ static int resolve_addr(
 		return ret;
 	if (is_multicast(&to) || device_gid_index(to.gid) >= 0)
 		return resolve_here(id, &to);
+	if (!weft_cm_has_others())
+		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
 	return resolve_far(id, &to, timeout_ms);
 }
 

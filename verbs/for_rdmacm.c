@@ -3,6 +3,7 @@
 
 #include "hca/api/hca.h"
 #include "rdv/rdv.h"
+#include "rdv/wire.h"
 
 int weft_cm_attach(const struct fabric_page **page)
 {
@@ -38,6 +39,11 @@ void weft_cm_publish(int (*publish)(
 int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
 {
 	return hca_path(attr, mtu);
+}
+
+bool weft_cm_has_others(void)
+{
+	return wire_mode() != WIRE_NEVER;
 }
 
 int weft_cm_socket(void)

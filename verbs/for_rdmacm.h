@@ -7,6 +7,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ void weft_cm_publish(int (*publish)(
 
 /* As hca_path() of hca/api/hca.h. */
 int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu);
+
+/* Are there other hosts, as far as WEFT_WIRE says? */
+bool weft_cm_has_others(void);
 
 /* The socket to weftd, only to be watched for its end; -1 if there is none. */
 int weft_cm_socket(void);
