@@ -14,6 +14,7 @@
 #include "daemon/tables/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
+#include "roce/port/lock.h"
 
 struct process;
 struct session;
@@ -96,6 +97,7 @@ struct server {
 	struct issm *issms;            /* daemon/issm.h; in the order of opening */
 	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
 	struct wire_port *wire;        /* daemon/wire.h */
+	struct port_place place;       /* whose addresses we have */
 	uint64_t refusals[REF_COUNT];
 };
 
