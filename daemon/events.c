@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/addrs.h"
-#include "daemon/identity.h"
 #include "daemon/process.h"
+#include "daemon/tables/addrs.h"
+#include "daemon/tables/identity.h"
 #include "fabric/sysfs.h"
 
 /* A timer is never set closer than this: a QP that asks again and again leaves time for others. */

@@ -23,7 +23,7 @@ int far_register(const struct far_ops *ops)
 	return i < FAR_MAX ? 0 : -ENOSPC;
 }
 
-static const struct far_ops *nth(unsigned i)
+const struct far_ops *far_nth(unsigned i)
 {
 	return i < FAR_MAX ? atomic_load_explicit(&registered[i], memory_order_acquire) : NULL;
 }
@@ -32,7 +32,7 @@ int far_route(struct seg_path *path)
 {
 	const struct far_ops *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (!ops->route(path))
 			return 0;
 	return -EHOSTUNREACH;
@@ -42,7 +42,7 @@ int far_choose(struct hca_qp *qp)
 {
 	const struct far_ops *far = qp->me.qp->path.interface ? NULL : &near_ops, *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->reaches(qp)) {
 			far = ops;
 			break;

@@ -65,6 +65,7 @@ struct far_ops {
 	 * exec slot names us.  NULL: it is none, or not known; the op may be NULL, too.
 	 */
 	const struct end *(*end)(const struct hca_qp *qp);
+	const struct datagram_ops *datagrams; /* hca/run/far_datagram.h; NULL: it carries none */
 };
 
 enum { FAR_MAX = 4 };
@@ -74,6 +75,9 @@ enum { FAR_MAX = 4 };
  * registered first are asked first.  0, or -ENOSPC: there are FAR_MAX.
  */
 int far_register(const struct far_ops *ops);
+
+/* The i-th that was registered; NULL: there are not so many. */
+const struct far_ops *far_nth(unsigned i);
 
 /* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
 int far_route(struct seg_path *path);

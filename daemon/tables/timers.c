@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/timers.h"
+#include "daemon/tables/timers.h"
 
 #include <errno.h>
 #include <stdlib.h>

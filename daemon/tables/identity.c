@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/identity.h"
+#include "daemon/tables/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "roce/port/route.h"
 
 enum {
 	PAGE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL,
@@ -103,7 +105,7 @@ struct identity_news identity_update(
 	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	news.lost = gid_table_update(port, page->node_guid, addrs, n);
-	port->active_mtu = gid_port_mtu(main4 ? main4->mtu : 0);
+	port->active_mtu = route_path_mtu(main4 ? main4->mtu : 0);
 	changed = set_state(port, port_up);
 	atomic_store_explicit(&page->seq, seq + 2, memory_order_release);
 	news.gids = memcmp(before, port->gid, sizeof before) != 0;

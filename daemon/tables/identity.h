@@ -8,8 +8,8 @@
 #include "fabric/gid_table.h"
 
 /*
- * Makes the fabric page of an Ethernet node with that GUID (daemon/guid.h), one port and no GIDs:
- * *page for writing, *fd a memfd that can only be mapped read-only any more.  -errno.
+ * Makes the fabric page of an Ethernet node with that GUID (daemon/tables/guid.h), one port and no
+ * GIDs: *page for writing, *fd a memfd that can only be mapped read-only any more.  -errno.
  */
 int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd);
 

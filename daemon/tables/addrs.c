@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/addrs.h"
+#include "daemon/tables/addrs.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>

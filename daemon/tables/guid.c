@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/guid.h"
+#include "daemon/tables/guid.h"
 
 #include <endian.h>
 #include <stdio.h>

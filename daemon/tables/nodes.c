@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/nodes.h"
+#include "daemon/tables/nodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/identity.h"
+#include "daemon/tables/identity.h"
 
 static int make_room(struct nodes *t, uint32_t number)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/members.h"
+#include "daemon/tables/members.h"
 
 #include <errno.h>
 #include <string.h>

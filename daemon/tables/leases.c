@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/leases.h"
+#include "daemon/tables/leases.h"
 
 #include <errno.h>
 
