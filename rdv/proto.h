@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 9,
+	PROTO_VERSION = 8,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -106,15 +106,10 @@ enum proto_op_number {
 	 */
 	OP_ISSM_OPEN,
 	/* A fabric's topology, for any connection.  -EOPNOTSUPP: it has none. */
-	OP_NODE,    /* proto_node; proto_node_found: its device files are there.  -ENOENT */
+	OP_NODE,    /* proto_node; proto_node_found, its device files are made.  -ENOENT */
 	OP_TOPO,    /* proto_topo; proto_status, fds {memfd with the text} */
 	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
 		     */
-	/*
-	 * Rules of faults to inject into packets, text without a NUL; none: no rules any more. Also
-	 * for a connection that is not attached.  proto_fault; proto_faulted.
-	 */
-	OP_FAULT,
 	/*
 	 * UDP port 4791 (rdv/wire.h), of attached processes.
 	 *
@@ -312,6 +307,7 @@ struct proto_node {
 struct proto_node_found {
 	uint32_t number;
 	uint32_t is_switch;
+	uint32_t files_errno; /* why its device files could not be written, or 0 */
 };
 
 enum proto_topo_form { PROTO_TOPO_NET, PROTO_TOPO_JSON };
@@ -327,18 +323,6 @@ struct proto_topo_done {
 			  */
 	uint32_t wait_s; /* before the next command */
 	uint64_t size;   /* of the text */
-};
-
-enum { PROTO_FAULT_TEXT = 480, PROTO_FAULT_ALL = 0, PROTO_FAULT_SELF = -1 };
-
-/* As much of the text is sent as there is. */
-struct proto_fault {
-	int32_t pid; /* of a process, as it or weftd sees it; or one of the above */
-	char text[PROTO_FAULT_TEXT];
-};
-
-struct proto_faulted {
-	uint32_t processes; /* that have the rules now */
 };
 
 struct proto_wire_join {
@@ -386,8 +370,6 @@ union proto_payload {
 	struct proto_node_found node_found;
 	struct proto_topo topo;
 	struct proto_topo_done topo_done;
-	struct proto_fault fault;
-	struct proto_faulted faulted;
 	struct proto_wire_join wire_join;
 	struct proto_wire_joined wire_joined;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];

@@ -100,25 +100,16 @@ void member_del(uint32_t index)
 	rdv_publish_member(index);
 }
 
-static uint32_t next_in(
-	const struct seg *seg, enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
+uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
 {
-	while (*at < used(seg)) {
-		uint32_t i = (*at)++;
-		uint32_t word = atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
+	const struct seg *hub = proc_at()->hub;
 
-		if (word >> KIND_SHIFT == (uint32_t)kind && holds(seg, i, word, key))
+	while (*at < used(hub)) {
+		uint32_t i = (*at)++;
+		uint32_t word = atomic_load_explicit(&hub->member[i].id, memory_order_acquire);
+
+		if (word >> KIND_SHIFT == (uint32_t)kind && holds(hub, i, word, key))
 			return word & ID_MASK;
 	}
 	return 0;
-}
-
-uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
-{
-	return next_in(proc_at()->hub, kind, key, at);
-}
-
-uint32_t member_next_own(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
-{
-	return next_in(proc_seg(), kind, key, at);
 }
