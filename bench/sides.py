@@ -47,6 +47,24 @@ class Weft:
         return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
 
 
+class Rstream:
+    """rstream of rdmacm-utils, unmodified: what one message of a stream over rsockets takes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.needs = "rstream"
+        self.is_weft = True
+
+    def measure(self, world, size):
+        port = str(pair.free_port())
+        args = ["-p", port, "-S", str(size), "-C", str(iterations(size)), "-I", "2"]
+        ends = world.run_cm(["taskset", "-c", str(PEER), "rstream"] + args,
+                            ["taskset", "-c", str(ACTIVE), "rstream", "-s", "127.0.0.1"] + args,
+                            TIMEOUT)
+        must_end_well(ends)
+        return float(ends[1].output.split()[-1])
+
+
 class Against:
     """A side of Weft's on another build: bench/run --against."""
 

@@ -14,6 +14,7 @@
 #include "daemon/tables/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
+#include "roce/port/lock.h"
 
 struct process;
 struct session;
@@ -98,6 +99,7 @@ struct server {
 	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
 	struct wire_port *wire;        /* daemon/wire.h */
 	struct qp1 *qp1;               /* daemon/qp1.h */
+	struct port_place place;       /* whose addresses we have */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -107,7 +107,7 @@ enum proto_op_number {
 	 */
 	OP_ISSM_OPEN,
 	/* A fabric's topology, for any connection.  -EOPNOTSUPP: it has none. */
-	OP_NODE,    /* proto_node; proto_node_found: its device files are there.  -ENOENT */
+	OP_NODE,    /* proto_node; proto_node_found, its device files are made.  -ENOENT */
 	OP_TOPO,    /* proto_topo; proto_status, fds {memfd with the text} */
 	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
 		     */
@@ -309,6 +309,7 @@ struct proto_node {
 struct proto_node_found {
 	uint32_t number;
 	uint32_t is_switch;
+	uint32_t files_errno; /* why its device files could not be written, or 0 */
 };
 
 enum proto_topo_form { PROTO_TOPO_NET, PROTO_TOPO_JSON };

@@ -120,6 +120,7 @@ class World:
     """
 
     def __init__(self, build, as_user=False, env=None, host=None):
+        self.host = host
         self.enter = host.enter if host else []
         self.address = host.address if host else "127.0.0.1"
         self.client = self
@@ -250,14 +251,19 @@ class World:
         sender_end = self._run_client(sender_command, deadline)
         return self._end_server(receiver, receiver_command, deadline, sender_end, False), sender_end
 
+    def status(self):
+        """What weft status --json says, or None where no weftd runs."""
+        command = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
+        out = subprocess.run(self.enter + command, env=self.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True).stdout
+        return json.loads(out) if out else None
+
     def _wait_for(self, server, command, condition, what):
         """Until the status of weftd fulfils a condition."""
         deadline = time.monotonic() + LISTEN_TIME
-        status = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
         while time.monotonic() < deadline:
-            out = subprocess.run(self.enter + status, env=self.env, stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True).stdout
-            if out and condition(json.loads(out)):
+            status = self.status()
+            if status and condition(status):
                 return
             if server.poll() is not None:
                 output, _ = server.communicate()

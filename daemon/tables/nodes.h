@@ -15,6 +15,7 @@ struct node {
 	uint32_t number;
 	struct fabric_page *page; /* for writing */
 	int page_fd;              /* can only be mapped read-only */
+	int files;                /* -errno: its device files could not be written */
 };
 
 struct nodes {

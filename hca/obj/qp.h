@@ -57,7 +57,7 @@ struct hca_qp {
 	struct hca_qp *shared_next, **shared_link; /* of the SRQ, or of the XRC domain */
 	struct hca_qp *next, **link; /* in the PD: the one behind, and what points to us */
 	struct lock modify_lock;
-	void *away;           /* of another far end than near.c's, which sets it */
+	void *_Atomic away;   /* of another far end than near.c's, which sets it */
 	struct peer *process; /* near.c: of the other end; one reference per end on the list */
 	struct end *ends;     /* near.c: all that `peer` ever pointed to since RESET */
 	uint64_t sq_bytes, rq_bytes;

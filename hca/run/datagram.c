@@ -238,7 +238,7 @@ static enum step deliver(const struct datagram *d, uint32_t qpn)
 	const struct end *to;
 	uint32_t pos;
 
-	if (route_find(d->w, d->from, qpn, &to) || to->type != IBV_QPT_UD || !to->rxq.ring.slots ||
+	if (route_to(d->w, d->from, qpn, &to) || to->type != IBV_QPT_UD || !to->rxq.ring.slots ||
 		!end_receives(to)) {
 		count_add(x, CTR_DROP_NO_QP, 1);
 		return STEP_DONE;

@@ -26,7 +26,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 14 };
+enum { SEG_VERSION = 15 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -175,8 +175,37 @@ enum seg_counter {
 	CTR_PERSIST_VOLATILE, /* ... of memory that nothing can make durable */
 	CTR_HANDED_OVER,      /* requests left to the agent of the process whose memory it is */
 	CTR_AGENT_RUNS,       /* queues of peers that our own agent ran for that */
+	CTR_WIRE_SENT,        /* RoCE packets */
+	CTR_WIRE_SENT_BYTES,
+	CTR_WIRE_CAME,
+	CTR_WIRE_CAME_BYTES,
+	CTR_WIRE_RESENT,   /* packets that were sent again */
+	CTR_WIRE_PROBES,   /* ... to ask whether it is heard */
+	CTR_WIRE_TIMEOUTS, /* of queue pairs, when nothing was heard */
+	CTR_WIRE_NAKS,     /* that came: something before was lost */
+	CTR_WIRE_RNR_NAKS, /* that came: no receive was posted */
+	CTR_WIRE_CNPS_SENT,
+	CTR_WIRE_CNPS_CAME,
+	CTR_WIRE_DUPLICATES,      /* requests that came again */
+	CTR_WIRE_OUT_OF_SEQUENCE, /* ... that came although one before was missing */
+	CTR_WIRE_FULL,            /* times that the kernel had no room for packets */
+	CTR_WIRE_NOT_SENT,        /* packets that it refused */
+	CTR_WIRE_TOO_LONG,        /* ... for their length */
+	CTR_WIRE_HANDED_OVER,     /* packets of another process that came here */
+	CTR_WIRE_DROP_FULL,       /* packets for which the socket had no room */
+	CTR_WIRE_DROP_LENGTH,     /* too short, or not of a length that there is */
+	CTR_WIRE_DROP_VERSION,
+	CTR_WIRE_DROP_OPCODE,
+	CTR_WIRE_DROP_ICRC,
+	CTR_WIRE_DROP_PKEY,
+	CTR_WIRE_DROP_NO_QP,
+	CTR_WIRE_DROP_TYPE,    /* of another transport than its queue pair */
+	CTR_WIRE_DROP_STATE,   /* of the queue pair: it takes no requests */
+	CTR_WIRE_DROP_ADDRESS, /* not from where its queue pair's path leads */
+	CTR_WIRE_DROP_BUSY,    /* the queue was just being flushed */
+	CTR_WIRE_DROP_KEPT,    /* behind one that waited for a receive */
 	CTR_COUNT,
-	CTR_ROOM = 64
+	CTR_ROOM = 128
 };
 
 /* The fixed parts of a segment, in this order; the heap fills the rest. */
