@@ -809,27 +809,6 @@ static void an_operation_that_does_not_end(void **state)
 	assert_int_equal(revoked, 1);
 }
 
-/* A deregistration that gave up leaves it to the callback to give the pages back. */
-static void callback_after_a_dereg_that_gave_up(void **state)
-{
-	(void)state;
-	handle = fake_E.open("fake", 0);
-	region = live();
-	start_op();
-	assert_int_equal(peer_region_await_ops(region), -ETIMEDOUT);
-	check_report(" in ibv_dereg_mr waits for thread ", " in copy_to");
-	assert_int_equal(peer_region_drop(region), -ETIMEDOUT);
-	sem_post(&go);
-	join_other();
-	assert_int_equal(peer_region_await_ops(region), 0);
-	assert_string_equal(fake_calls(), "");
-	invalidate_here();
-	assert_int_equal(answer, 0);
-	assert_string_equal(fake_calls(), "up");
-	assert_int_equal(peer_region_drop(region), 0);
-	assert_string_equal(fake_calls(), "r");
-}
-
 static void unregister_with_an_operation_that_does_not_end(void **state)
 {
 	(void)state;
@@ -911,7 +890,6 @@ int main(void)
 		TEST(unregister_during_release),
 		TEST(late_guest_is_waited_for),
 		TEST(an_operation_that_does_not_end),
-		TEST(callback_after_a_dereg_that_gave_up),
 		TEST(unregister_with_an_operation_that_does_not_end),
 	};
 
