@@ -17,6 +17,7 @@
 #include "daemon/issm.h"
 #include "daemon/node_ports.h"
 #include "daemon/peer_stats.h"
+#include "daemon/port/place.h"
 #include "daemon/status.h"
 #include "daemon/subnet_admin.h"
 #include "daemon/subnet_files.h"
@@ -372,6 +373,7 @@ static int do_shutdown(struct server *s, struct session *c, struct proto_in *in,
 {
 	(void)c, (void)in, (void)r;
 	s->stop = true;
+	port_place_forget(&s->paths);
 	if (s->subnet)
 		subnet_files_forget(&s->paths);
 	return 0;

@@ -14,6 +14,7 @@
 #include "daemon/tables/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
+#include "roce/port/lock.h"
 
 struct process;
 struct session;
@@ -98,6 +99,7 @@ struct server {
 	char faults[SEG_FAULT_TEXT];   /* rules for packets of all processes */
 	bool faults_told;              /* somebody has set them, or cleared them */
 	struct wire_port *wire;        /* daemon/wire.h */
+	struct port_place place;       /* whose addresses we have */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -24,6 +24,7 @@
 #include "daemon/events.h"
 #include "daemon/issm.h"
 #include "daemon/node_ports.h"
+#include "daemon/port/place.h"
 #include "daemon/session.h"
 #include "daemon/tables/addrs.h"
 #include "daemon/tables/guid.h"
@@ -351,6 +352,7 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	leases_init(&s->leases, s->epoch);
 	events_env(s);
 	find_netns(s);
+	port_place_get(&s->paths, &s->place);
 	ret = make_hub(s, &f);
 	if (!ret)
 		ret = subnet_service_start(s, why, size);

@@ -20,7 +20,7 @@
 #include "daemon/session.h"
 #include "daemon/subnet_admin.h"
 #include "daemon/umad.h"
-#include "daemon/wire.h"
+#include "daemon/wire_status.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
 
@@ -282,6 +282,8 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));
 	json_object_set_new(o, "wire", wire_status(s));
+	json_object_set_new(o, "wire_drops", wire_status_drops(s));
+	json_object_set_new(o, "steered", wire_status_steered(s));
 	if (s->subnet) {
 		json_object_set_new(o, "subnet", subnet_admin_status(s->subnet));
 		json_object_set_new(o, "subnet_drops", subnet_admin_drops(s->subnet));

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/port/place.h"
 #include "daemon/process.h"
 #include "wire/roce.h"
 
@@ -44,13 +43,18 @@ static bool is_wanted(const struct wire_port *w)
 	return false;
 }
 
-static uint64_t steer_at(const struct wire_port *w)
+static uint64_t steer_at(const struct wire_port *w, uint64_t now)
+{
+	if (awaits_others(w, now))
+		return w->adopted_ns + come_within_ns;
+	return w->steered_ns + steer_every_ns;
+}
+
+static bool steer_due(const struct wire_port *w)
 {
 	uint64_t now = clock_ns();
 
-	if (awaits_others(w, now))
-		return w->adopted_ns + come_within_ns;
-	return w->steered_ns ? w->steered_ns + steer_every_ns : now;
+	return w->group.open && w->stale && steer_at(w, now) <= now;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -65,7 +69,7 @@ static void arm(struct server *s)
 	uint64_t when = 0;
 
 	if (w->group.open && w->stale)
-		when = steer_at(w);
+		when = steer_at(w, clock_ns());
 	if (w->group.open && w->unwanted_ns)
 		when = earlier(when, w->unwanted_ns + s->idle_ns);
 	if (!w->group.open && (w->held || w->waiting))
@@ -87,7 +91,7 @@ static uint32_t seat_of(void *arg, uint32_t attach_id)
 static void drain_free(const struct wire_group *g)
 {
 	for (uint32_t i = 1; i < g->n; i++)
-		if (!g->seat[i]->owner && !g->seat[i]->left)
+		if (!g->seat[i]->owner && !wire_seat_held(g->seat[i]))
 			wire_seat_drain(g->seat[i]);
 }
 
@@ -114,7 +118,7 @@ static void steer_soon(struct server *s)
 	struct wire_port *w = s->wire;
 
 	w->stale = true;
-	if (w->group.open && steer_at(w) <= clock_ns())
+	if (steer_due(w))
 		steer(s);
 	arm(s);
 }
@@ -124,7 +128,7 @@ static void steer_soon(struct server *s)
 static void on_lock(struct server *s, struct watch *w, uint32_t events)
 {
 	(void)s, (void)events;
-	wire_lock_greet(w->fd);
+	port_lock_greet(w->fd);
 }
 
 static int watch_all(struct server *s)
@@ -174,16 +178,17 @@ static void opened(struct server *s)
 }
 
 /* One line each time the reason is another. */
-static void note_failure(struct wire_port *w, int err)
+static void note_failure(struct server *s, int err)
 {
-	char where[WIRE_PLACE_TEXT], before[sizeof w->holder.text];
+	struct wire_port *w = s->wire;
+	char where[PORT_PLACE_TEXT], before[sizeof w->holder.text];
 	bool same = w->failed == err;
 
-	wire_place_text(&w->place, where);
+	port_place_text(&s->place, where);
 	strcpy(before, w->holder.text);
-	w->holder = (struct wire_holder){.kind = WIRE_HOLDER_OTHER};
+	w->holder = (struct port_holder){.kind = PORT_HOLDER_OTHER};
 	if (err == -EADDRINUSE)
-		wire_holder_find(&w->place, &w->holder);
+		port_holder_find(&s->place, &w->holder);
 	if (same && strcmp(before, w->holder.text) == 0)
 		return;
 	w->failed = err;
@@ -202,10 +207,10 @@ static int open_port(struct server *s)
 
 	if (w->group.open)
 		return 0;
-	ret = wire_group_open(&w->group, &w->place);
+	ret = wire_group_open(&w->group, &s->place);
 	w->tried_ns = clock_ns();
 	if (ret) {
-		note_failure(w, ret);
+		note_failure(s, ret);
 		return ret;
 	}
 	if (w->failed)
@@ -230,7 +235,7 @@ static void on_timer(struct server *s, struct watch *timer, uint32_t events)
 		else
 			close_port(s);
 	}
-	if (w->group.open && w->stale && steer_at(w) <= now)
+	if (steer_due(w))
 		steer(s);
 	arm(s);
 }
@@ -302,7 +307,7 @@ static int join(struct server *s, struct process *p, struct proto_in *in, struct
 	int ret = open_port(s);
 
 	/* They hold its keeper, and the first of them brings it to us. */
-	if (ret == -EADDRINUSE && w->holder.kind == WIRE_HOLDER_ORPHANS)
+	if (ret == -EADDRINUSE && w->holder.kind == PORT_HOLDER_ORPHANS)
 		return -EAGAIN;
 	if (ret)
 		return ret;
@@ -359,15 +364,16 @@ static int join_again(struct server *s, struct process *p, struct proto_in *in)
 }
 
 /* For people; the port's own failure has a holder. */
-static void explain(const struct wire_port *w, int err, char why[PROTO_WIRE_WHY])
+static void explain(const struct server *s, int err, char why[PROTO_WIRE_WHY])
 {
-	char where[WIRE_PLACE_TEXT];
+	char where[PORT_PLACE_TEXT];
 
-	wire_place_text(&w->place, where);
+	port_place_text(&s->place, where);
 	switch (err) {
+	case -EAGAIN:
 	case -EADDRINUSE:
 		snprintf(why, PROTO_WIRE_WHY, "UDP port %d of address %s is taken by %s", ROCE_PORT,
-			where, w->holder.text);
+			where, s->wire->holder.text);
 		return;
 	case -EMFILE:
 	case -ETOOMANYREFS:
@@ -398,7 +404,7 @@ int wire_request(struct server *s, struct session *c, struct proto_in *in, struc
 	}
 	j->result = again ? join_again(s, p, in) : join(s, p, in, r);
 	if (j->result) {
-		explain(s->wire, j->result, j->why);
+		explain(s, j->result, j->why);
 		s->wire->waiting += !p->waits_for_wire;
 		p->waits_for_wire = true;
 	}
@@ -456,84 +462,8 @@ int wire_start(struct server *s)
 	if (!w)
 		return -ENOMEM;
 	s->wire = w;
-	wire_place_get(&s->paths, &w->place);
 	w->group.lock = -1;
 	w->timer = (struct watch){
 		on_timer, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
 	return w->timer.fd < 0 ? -errno : server_watch(s, &w->timer);
-}
-
-/* ---- status ---- */
-
-static void set_int(json_t *o, const char *key, uint64_t v)
-{
-	json_object_set_new(o, key, json_integer(v));
-}
-
-static json_t *drops(const struct wire_hand *h)
-{
-	json_t *o = json_object();
-
-	for (int i = 0; i < WIRE_DROP_COUNT; i++)
-		set_int(o, wire_drop_name(i), h->drops[i]);
-	set_int(o, "no_room", h->overflow[WIRE_IPV4] + h->overflow[WIRE_IPV6]);
-	return o;
-}
-
-static json_t *ranges(const struct wire_ranges *r)
-{
-	json_t *a = json_array();
-
-	for (size_t i = 0; i < r->n; i++) {
-		json_t *o = json_object();
-
-		set_int(o, "first", r->at[i].first);
-		set_int(o, "last", r->at[i].last);
-		set_int(o, "index", r->at[i].index);
-		json_array_append_new(a, o);
-	}
-	return a;
-}
-
-static const char *state_name(const struct wire_port *w)
-{
-	if (w->group.open)
-		return "open";
-	if (!w->failed || (!w->held && !w->waiting))
-		return "closed";
-	return w->failed == -EADDRINUSE ? "taken" : "failed";
-}
-
-static uint32_t seated(const struct wire_group *g)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 1; i < g->n; i++)
-		n += g->seat[i]->owner != 0;
-	return n;
-}
-
-json_t *wire_status(const struct server *s)
-{
-	const struct wire_port *w = s->wire;
-	char where[WIRE_PLACE_TEXT];
-	json_t *o = json_object();
-
-	wire_place_text(w->group.open ? &w->group.place : &w->place, where);
-	json_object_set_new(o, "state", json_string(state_name(w)));
-	set_int(o, "port", ROCE_PORT);
-	json_object_set_new(o, "address", json_string(where));
-	if (!w->group.open && w->failed)
-		json_object_set_new(o, "reason",
-			json_string(
-				w->failed == -EADDRINUSE ? w->holder.text : strerror(-w->failed)));
-	set_int(o, "sockets", w->group.n * (w->group.has[WIRE_IPV4] + w->group.has[WIRE_IPV6]));
-	set_int(o, "processes", seated(&w->group));
-	json_object_set_new(o, "ranges", ranges(&w->ranges));
-	set_int(o, "ranges_left_out", w->ranges.left_out);
-	set_int(o, "packets", w->hand.got);
-	set_int(o, "handed_over", w->hand.handed);
-	set_int(o, "sent", w->hand.sent);
-	json_object_set_new(o, "drops", drops(&w->hand));
-	return o;
 }

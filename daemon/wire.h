@@ -12,8 +12,6 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "daemon/port/group.h"
 #include "daemon/port/steer.h"
 #include "daemon/session.h"
@@ -23,7 +21,6 @@ struct wire_port {
 	struct watch timer;                 /* first member */
 	struct watch lock;                  /* of the group */
 	struct watch socket[WIRE_FAMILIES]; /* of seat 0 */
-	struct wire_place place;            /* where to open */
 	struct wire_group group;
 	struct wire_hand hand;
 	struct wire_ranges ranges;       /* as attached last */
@@ -33,7 +30,7 @@ struct wire_port {
 	uint32_t held;             /* by weftd's own */
 	uint32_t waiting;          /* processes that could not join */
 	int failed;                /* the last try: -errno */
-	struct wire_holder holder; /* of -EADDRINUSE */
+	struct port_holder holder; /* of -EADDRINUSE */
 	bool stale;                /* leases have changed since */
 };
 
@@ -58,6 +55,3 @@ void wire_release(struct server *s);
 
 /* Who gets what comes for QP1. */
 void wire_on_qp1(struct server *s, wire_qp1 qp1);
-
-/* What weft status shows. */
-json_t *wire_status(const struct server *s);

@@ -144,7 +144,6 @@ static int take_sockets(struct wire *w, struct proto_in *in)
 static void keep_reason(struct wire *w, const struct proto_wire_joined *r)
 {
 	snprintf(w->why, sizeof w->why, "%.*s", (int)sizeof r->why - 1, r->why);
-	log_line(LOG_LVL_INFO, "no packets from and to other machines: %s", w->why);
 }
 
 static int ask(struct wire *w)
@@ -162,7 +161,7 @@ static int ask(struct wire *w)
 	ret = in.payload.wire_joined.result;
 	if (!ret)
 		ret = take_sockets(w, &in);
-	else if (ret != -EAGAIN)
+	else
 		keep_reason(w, &in.payload.wire_joined);
 	proto_close(&in);
 	return ret;
@@ -183,6 +182,17 @@ static int join(struct wire *w)
 	return ret;
 }
 
+/* Under the lock, since another thread may be joining. */
+static void tell(enum log_level level)
+{
+	int cancel = client_enter();
+
+	if (wire.why[0] && (level != LOG_LVL_WARN || !wire.explained))
+		log_line(level, "no packets from and to other machines: %s", wire.why);
+	wire.explained |= level == LOG_LVL_WARN;
+	client_leave(cancel, 0);
+}
+
 int rdv_wire_join(const struct rdv_wire **out)
 {
 	uint64_t until = clock_ns() + (uint64_t)JOIN_MS * NSEC_PER_MSEC;
@@ -199,17 +209,14 @@ int rdv_wire_join(const struct rdv_wire **out)
 		nanosleep(&(struct timespec){.tv_nsec = JOIN_NAP_NS}, NULL);
 	}
 	*out = &wire.out;
+	if (ret)
+		tell(LOG_LVL_INFO);
 	return ret == -EAGAIN ? -EADDRINUSE : ret;
 }
 
 void rdv_wire_explain(void)
 {
-	int cancel = client_enter();
-
-	if (wire.why[0] && !wire.explained)
-		log_line(LOG_LVL_WARN, "no packets from and to other machines: %s", wire.why);
-	wire.explained = true;
-	client_leave(cancel, 0);
+	tell(LOG_LVL_WARN);
 }
 
 int wire_publish(struct conn *conn)
@@ -229,8 +236,11 @@ int wire_publish(struct conn *conn)
 	ret = conn_call(conn, &out, &in);
 	if (ret)
 		return ret;
-	if (in.payload.wire_joined.result)
+	if (in.payload.wire_joined.result) {
 		keep_reason(w, &in.payload.wire_joined);
+		log_line(LOG_LVL_ERROR, "packets from other machines may not come any more: %s",
+			w->why);
+	}
 	proto_close(&in);
 	return 0;
 }

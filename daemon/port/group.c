@@ -91,7 +91,7 @@ static int open_socket(const struct wire_group *g, int family, uint32_t index)
 	return ret;
 }
 
-static bool wanted(const struct wire_place *p, int family)
+static bool wanted(const struct port_place *p, int family)
 {
 	return p->any || p->ipv6 == (family == WIRE_IPV6);
 }
@@ -149,11 +149,11 @@ static int add_seat(struct wire_group *g)
 
 /* ---- the group ---- */
 
-int wire_group_open(struct wire_group *g, const struct wire_place *place)
+int wire_group_open(struct wire_group *g, const struct port_place *place)
 {
 	int ret;
 
-	*g = (struct wire_group){.place = *place, .lock = wire_lock_take(place)};
+	*g = (struct wire_group){.place = *place, .lock = port_lock_take(place)};
 	if (g->lock < 0)
 		return g->lock;
 	ret = keeper_open(&g->keeper);
@@ -240,7 +240,7 @@ bool wire_is_pair(int fd)
 }
 
 /* Whether fd is bound to our port; where, is written to p. */
-static bool is_at_port(int fd, bool ipv6, struct wire_place *p)
+static bool is_at_port(int fd, bool ipv6, struct port_place *p)
 {
 	static const uint8_t zero[16];
 	union {
@@ -253,7 +253,7 @@ static bool is_at_port(int fd, bool ipv6, struct wire_place *p)
 
 	if (!is_socket(fd, ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM) || getsockname(fd, &a.any, &len))
 		return false;
-	*p = (struct wire_place){.ipv6 = ipv6};
+	*p = (struct port_place){.ipv6 = ipv6};
 	port = ipv6 ? a.ip6.sin6_port : a.ip4.sin_port;
 	if (ipv6)
 		memcpy(p->addr, &a.ip6.sin6_addr, sizeof p->addr);
@@ -296,7 +296,7 @@ static int take_entry(void *arg, const struct keeper_entry *e)
 /* All seats are there, each with the same families, at our port. */
 static bool is_whole(struct wire_group *g)
 {
-	struct wire_place place;
+	struct port_place place;
 
 	if (!g->n || g->lock < 0 || !g->seat[0])
 		return false;

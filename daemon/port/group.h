@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "daemon/port/lock.h"
 #include "rdv/wire.h"
 #include "roce/port/keeper.h"
+#include "roce/port/lock.h"
 
 /* One index of the group, and who has it. */
 struct wire_seat {
@@ -21,8 +21,8 @@ struct wire_seat {
 struct wire_group {
 	bool open;
 	bool has[WIRE_FAMILIES];
-	struct wire_place place;
-	int lock; /* daemon/port/lock.h; -1: none */
+	struct port_place place;
+	int lock; /* roce/port/lock.h; -1: none */
 	struct keeper keeper;
 	struct wire_seat **seat; /* seat 0 is weftd's */
 	uint32_t n, room;
@@ -32,7 +32,7 @@ struct wire_group {
  * Opens the port at place: lock, keeper, and seat 0, to which all is steered.  -EADDRINUSE;
  * -EADDRNOTAVAIL: this machine has not that address; -EAFNOSUPPORT: no IP at all; -EMFILE.
  */
-int wire_group_open(struct wire_group *g, const struct wire_place *place);
+int wire_group_open(struct wire_group *g, const struct port_place *place);
 
 /*
  * Takes up the group that lies in a predecessor's keeper, whose descriptors it takes over on

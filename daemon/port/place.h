@@ -5,8 +5,11 @@
  */
 #pragma once
 
-#include "daemon/port/lock.h"
 #include "rdv/paths.h"
+#include "roce/port/lock.h"
 
 /* All addresses if there is no such file, or what it says is none (logged). */
-void wire_place_get(const struct rdv_paths *p, struct wire_place *out);
+void port_place_get(const struct rdv_paths *p, struct port_place *out);
+
+/* The fabric ends for good: removes the file. */
+void port_place_forget(const struct rdv_paths *p);

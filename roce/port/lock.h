@@ -12,37 +12,37 @@
 #include <sys/types.h>
 
 /* Which addresses of this machine. */
-struct wire_place {
+struct port_place {
 	bool any;         /* all; else addr alone */
 	bool ipv6;        /* addr is one */
 	uint8_t addr[16]; /* IPv4: the last 4 bytes */
 };
 
-enum { WIRE_PLACE_TEXT = 48 };
+enum { PORT_PLACE_TEXT = 48 };
 
 /* "*", or the address. */
-void wire_place_text(const struct wire_place *p, char text[WIRE_PLACE_TEXT]);
+void port_place_text(const struct port_place *p, char text[PORT_PLACE_TEXT]);
 
 /* false: it is none.  An empty text and "*" are any. */
-bool wire_place_parse(struct wire_place *p, const char *text);
+bool port_place_parse(struct port_place *p, const char *text);
 
 /* Takes the lock: a listening socket, non-blocking, to be accepted from and closed at once by
- * wire_lock_greet().  -EADDRINUSE: it is taken. */
-int wire_lock_take(const struct wire_place *p);
+ * port_lock_greet().  -EADDRINUSE: it is taken. */
+int port_lock_take(const struct port_place *p);
 
 /* Ends what others connected for, to see who we are.  Does not block. */
-void wire_lock_greet(int lock);
+void port_lock_greet(int lock);
 
-enum wire_holder_kind {
-	WIRE_HOLDER_FABRIC,  /* a weftd that runs */
-	WIRE_HOLDER_ORPHANS, /* processes of a weftd that has died */
-	WIRE_HOLDER_OTHER,   /* a program or the kernel */
+enum port_holder_kind {
+	PORT_HOLDER_FABRIC,  /* a weftd that runs */
+	PORT_HOLDER_ORPHANS, /* processes of a weftd that has died */
+	PORT_HOLDER_OTHER,   /* a program or the kernel */
 };
 
-struct wire_holder {
-	enum wire_holder_kind kind;
+struct port_holder {
+	enum port_holder_kind kind;
 	char text[128]; /* for people: "weftd (pid 12) of user 1000" */
 };
 
 /* Who holds the port, after a lock or a bind answered -EADDRINUSE.  Does not block. */
-void wire_holder_find(const struct wire_place *p, struct wire_holder *out);
+void port_holder_find(const struct port_place *p, struct port_holder *out);

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/port/lock.h"
+#include "roce/port/lock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "wire/roce.h"
 
-void wire_place_text(const struct wire_place *p, char text[WIRE_PLACE_TEXT])
+void port_place_text(const struct port_place *p, char text[PORT_PLACE_TEXT])
 {
 	if (p->any)
 		strcpy(text, "*");
 	else if (p->ipv6)
-		inet_ntop(AF_INET6, p->addr, text, WIRE_PLACE_TEXT);
+		inet_ntop(AF_INET6, p->addr, text, PORT_PLACE_TEXT);
 	else
-		inet_ntop(AF_INET, p->addr + 12, text, WIRE_PLACE_TEXT);
+		inet_ntop(AF_INET, p->addr + 12, text, PORT_PLACE_TEXT);
 }
 
-bool wire_place_parse(struct wire_place *p, const char *text)
+bool port_place_parse(struct port_place *p, const char *text)
 {
-	*p = (struct wire_place){.any = !*text || strcmp(text, "*") == 0};
+	*p = (struct port_place){.any = !*text || strcmp(text, "*") == 0};
 	if (p->any || inet_pton(AF_INET, text, p->addr + 12) == 1)
 		return true;
 	p->ipv6 = inet_pton(AF_INET6, text, p->addr) == 1;
@@ -32,11 +33,11 @@ bool wire_place_parse(struct wire_place *p, const char *text)
 }
 
 /* An abstract name: only the first byte of the path is 0. */
-static socklen_t lock_addr(const struct wire_place *p, struct sockaddr_un *a)
+static socklen_t lock_addr(const struct port_place *p, struct sockaddr_un *a)
 {
-	char where[WIRE_PLACE_TEXT];
+	char where[PORT_PLACE_TEXT];
 
-	wire_place_text(p, where);
+	port_place_text(p, where);
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	return offsetof(struct sockaddr_un, sun_path) + 1 +
 	       snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "weft-roce-%d/%s", ROCE_PORT,
@@ -50,7 +51,7 @@ static int lock_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int wire_lock_take(const struct wire_place *p)
+int port_lock_take(const struct port_place *p)
 {
 	struct sockaddr_un a;
 	socklen_t len = lock_addr(p, &a);
@@ -65,7 +66,7 @@ int wire_lock_take(const struct wire_place *p)
 	return ret;
 }
 
-void wire_lock_greet(int lock)
+void port_lock_greet(int lock)
 {
 	int fd = accept4(lock, NULL, NULL, SOCK_CLOEXEC);
 
@@ -74,7 +75,7 @@ void wire_lock_greet(int lock)
 }
 
 /* Who made the socket with that name; false: nobody has it. */
-static bool lock_owner(const struct wire_place *p, struct ucred *cred)
+static bool lock_owner(const struct port_place *p, struct ucred *cred)
 {
 	socklen_t size = sizeof *cred;
 	struct sockaddr_un a;
@@ -90,20 +91,27 @@ static bool lock_owner(const struct wire_place *p, struct ucred *cred)
 	return found;
 }
 
-static bool read_comm(pid_t pid, char *comm, size_t size)
+/* A zombie is none; another program of the same number is none. */
+static bool is_weftd(pid_t pid)
 {
-	char path[64];
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	char path[64], comm[32] = "weftd\n";
 	FILE *f;
-	bool ok;
 
+	if (fd < 0 && errno == ESRCH)
+		return false;
+	if (fd >= 0 && poll(&end, 1, 0) != 0)
+		comm[0] = '\0';
+	close(fd);
 	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	ok = f && fgets(comm, size, f);
-	if (f)
+	f = comm[0] ? fopen(path, "re") : NULL;
+	if (f) {
+		if (!fgets(comm, sizeof comm, f))
+			comm[0] = '\0';
 		fclose(f);
-	if (ok)
-		comm[strcspn(comm, "\n")] = '\0';
-	return ok;
+	}
+	return strcmp(comm, "weftd\n") == 0;
 }
 
 /* Looks in a table of the kernel's for who has the port; true: uid and inode are his. */
@@ -124,12 +132,12 @@ static bool find_socket(const char *table, unsigned *uid, unsigned long *inode)
 }
 
 /* A socket of the kernel's own belongs to no file: its inode is 0. */
-static void find_other(struct wire_holder *out)
+static void find_other(struct port_holder *out)
 {
 	unsigned uid;
 	unsigned long inode;
 
-	out->kind = WIRE_HOLDER_OTHER;
+	out->kind = PORT_HOLDER_OTHER;
 	if (!find_socket("/proc/self/net/udp", &uid, &inode) &&
 		!find_socket("/proc/self/net/udp6", &uid, &inode))
 		snprintf(out->text, sizeof out->text, "somebody who cannot be seen");
@@ -139,25 +147,24 @@ static void find_other(struct wire_holder *out)
 		snprintf(out->text, sizeof out->text, "a program of user %u", uid);
 }
 
-void wire_holder_find(const struct wire_place *p, struct wire_holder *out)
+void port_holder_find(const struct port_place *p, struct port_holder *out)
 {
-	const struct wire_place any = {.any = true};
+	const struct port_place any = {.any = true};
 	struct ucred cred;
-	char comm[32];
 
 	if (!lock_owner(p, &cred) && !lock_owner(&any, &cred)) {
 		find_other(out);
 		return;
 	}
-	out->kind = WIRE_HOLDER_FABRIC;
+	out->kind = PORT_HOLDER_FABRIC;
 	/* 0: it is of another pid namespace, where it cannot be looked for. */
 	if (cred.pid <= 0)
 		snprintf(out->text, sizeof out->text, "a weftd of user %u", (unsigned)cred.uid);
-	else if (read_comm(cred.pid, comm, sizeof comm) && strcmp(comm, "weftd") == 0)
+	else if (is_weftd(cred.pid))
 		snprintf(out->text, sizeof out->text, "weftd (pid %d) of user %u", (int)cred.pid,
 			(unsigned)cred.uid);
 	else {
-		out->kind = WIRE_HOLDER_ORPHANS;
+		out->kind = PORT_HOLDER_ORPHANS;
 		snprintf(out->text, sizeof out->text,
 			"processes of a weftd (pid %d) of user %u that has died", (int)cred.pid,
 			(unsigned)cred.uid);
