@@ -51,6 +51,35 @@ int rtnl_dump(uint16_t type, mnl_cb_t cb, void *arg)
 	return ret;
 }
 
+static int take_one(struct mnl_socket *nl, uint32_t seq, mnl_cb_t cb, void *arg)
+{
+	char buf[MNL_SOCKET_BUFFER_SIZE];
+	ssize_t n = mnl_socket_recvfrom(nl, buf, sizeof buf);
+
+	if (n <= 0)
+		return n < 0 ? -errno : -EIO;
+	n = mnl_cb_run(buf, n, seq, mnl_socket_get_portid(nl), cb, arg);
+	return n < 0 ? -errno : 0;
+}
+
+int rtnl_ask(struct nlmsghdr *question, mnl_cb_t cb, void *arg)
+{
+	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	int ret = 0;
+
+	if (!nl)
+		return -errno;
+	question->nlmsg_flags |= NLM_F_REQUEST;
+	question->nlmsg_seq = question->nlmsg_type;
+	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
+		mnl_socket_sendto(nl, question, question->nlmsg_len) < 0)
+		ret = -errno;
+	if (!ret)
+		ret = take_one(nl, question->nlmsg_seq, cb, arg);
+	mnl_socket_close(nl);
+	return ret;
+}
+
 const struct nlattr *rtnl_attr(const struct nlmsghdr *nlh, size_t header, uint16_t type, size_t len)
 {
 	const struct nlattr *a;

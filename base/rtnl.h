@@ -12,6 +12,13 @@
  */
 int rtnl_dump(uint16_t type, mnl_cb_t cb, void *arg);
 
+/*
+ * Asks one question, a whole message but for its flags and number, that has one answer, and calls
+ * cb with it.  Does not wait for anybody but the kernel.  0 or a negative errno, the kernel's or
+ * cb's (as libmnl has them: MNL_CB_ERROR with errno).
+ */
+int rtnl_ask(struct nlmsghdr *question, mnl_cb_t cb, void *arg);
+
 /* The attribute of that type, behind a header of so many bytes, with at least len bytes; NULL. */
 const struct nlattr *rtnl_attr(
 	const struct nlmsghdr *nlh, size_t header, uint16_t type, size_t len);

@@ -47,6 +47,24 @@ class Weft:
         return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
 
 
+class Rstream:
+    """rstream of rdmacm-utils, unmodified: what one message of a stream over rsockets takes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.needs = "rstream"
+        self.is_weft = True
+
+    def measure(self, world, size):
+        port = str(pair.free_port())
+        args = ["-p", port, "-S", str(size), "-C", str(iterations(size)), "-I", "2"]
+        ends = world.run_cm(["taskset", "-c", str(PEER), "rstream"] + args,
+                            ["taskset", "-c", str(ACTIVE), "rstream", "-s", "127.0.0.1"] + args,
+                            TIMEOUT)
+        must_end_well(ends)
+        return float(ends[1].output.split()[-1])
+
+
 class Against:
     """A side of Weft's on another build: bench/run --against."""
 
@@ -82,19 +100,21 @@ class Walk:
 class Ucx:
     """ucx_perftest.  unit decides whether its latency or its bandwidth is read."""
 
-    def __init__(self, name, test, unit):
+    def __init__(self, name, test, unit, settings=("UCX_TLS=" + UCX_TLS,), extra=()):
         self.name = name
         self.test = test
         self.unit = unit
+        self.settings = list(settings)
+        self.extra = list(extra)
         self.needs = "ucx_perftest"
         self.is_weft = False
 
     def measure(self, world, size):
         port = str(pair.free_port())
         n = iterations(size)
-        tls = ["env", "UCX_TLS=" + UCX_TLS, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"]
-        client = tls + ["127.0.0.1", "-p", port, "-t", self.test, "-s", str(size),
-                        "-n", str(n), "-w", str(n // 10 + 1), "-f", "-v"]
+        tls = ["env", *self.settings, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"]
+        client = tls + [world.address, "-p", port, "-t", self.test, "-s", str(size),
+                        "-n", str(n), "-w", str(n // 10 + 1), "-f", "-v"] + self.extra
         ends = world.run_both(tls + ["-p", port], client, int(port), TIMEOUT, (PEER, ACTIVE))
         must_end_well(ends[1:])
         rows = re.findall(r"^\d+(?:,[\d.]+){7}$", ends[1].output, re.M)
@@ -105,20 +125,22 @@ class Ucx:
 
 
 class FiPingpong:
-    """fi_pingpong over libfabric's shm provider."""
+    """fi_pingpong over a provider of libfabric, by its kind of endpoint.  slower: so many times."""
 
-    def __init__(self, name, unit):
+    def __init__(self, name, unit, provider="shm", endpoint="rdm", slower=1):
         self.name = name
         self.unit = unit
+        self.slower = slower
+        self.over = ["-p", provider, "-e", endpoint]
         self.needs = "fi_pingpong"
         self.is_weft = False
 
     def measure(self, world, size):
         port = pair.free_port()
-        command = ["fi_pingpong", "-p", "shm", "-e", "rdm", "-I", str(iterations(size)),
-                   "-S", str(size)]
+        count = iterations(size) // self.slower
+        command = ["fi_pingpong", *self.over, "-I", str(count), "-S", str(size)]
         ends = world.run_both(command + ["-B", str(port)],
-                              command + ["-P", str(port), "127.0.0.1"], port, TIMEOUT,
+                              command + ["-P", str(port), world.address], port, TIMEOUT,
                               (PEER, ACTIVE))
         must_end_well(ends)
         rows = [line.split() for line in ends[1].output.split("\n")]

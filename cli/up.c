@@ -2,6 +2,7 @@
 /* weft up and weft down. */
 #include "cli/up.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "cli/common/dirs.h"
 #include "cli/common/fabric.h"
 #include "cli/common/say.h"
+#include "rdv/address.h"
 #include "rdv/admin.h"
 #include "rdv/topology.h"
 #include "topo/load.h"
@@ -30,11 +32,18 @@ static const struct argp_child named_fabric_child[] = {{&cli_fabric_option_argp,
 /* ---- with a topology ---- */
 
 struct up_options {
-	const char *fabric, *what;
+	const char *fabric, *what, *address;
 	bool no_sm;
 };
 
-enum { KEY_SM = 256 };
+enum { KEY_SM = 256, KEY_ADDRESS };
+
+static bool is_address(const char *text)
+{
+	struct in6_addr a;
+
+	return inet_pton(AF_INET, text, &a) == 1 || inet_pton(AF_INET6, text, &a) == 1;
+}
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
 {
@@ -49,6 +58,11 @@ static error_t parse_up(int key, char *arg, struct argp_state *state)
 			cli_usage(state, "bad --sm '%s'; use on or off", arg);
 		o->no_sm = !strcmp(arg, "off");
 		return 0;
+	case KEY_ADDRESS:
+		if (!is_address(arg))
+			cli_usage(state, "bad --address '%s'; use an IPv4 or IPv6 address", arg);
+		o->address = arg;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->what)
 			cli_usage(state, "one FILE or SPEC; '%s' is another", arg);
@@ -57,6 +71,8 @@ static error_t parse_up(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->no_sm && !o->what)
 			cli_usage(state, "--sm is for a FILE or a SPEC");
+		if (o->address && o->what)
+			cli_usage(state, "--address is for a fabric without FILE or SPEC");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -80,6 +96,12 @@ static char *netlist_text(const struct netlist *n, size_t *size)
 	return NULL;
 }
 
+static int already_runs(const char *fabric)
+{
+	return cli_fail("weftd serves fabric '%s' already; 'weft down -F %s' ends it",
+		cli_fabric_name(fabric), cli_fabric_name(fabric));
+}
+
 /* 0, or an exit code after printing why. */
 static int start_topology(const struct up_options *o, int32_t *pid)
 {
@@ -97,8 +119,7 @@ static int start_topology(const struct up_options *o, int32_t *pid)
 	rc = rdv_start_topology(o->fabric, text, size, o->no_sm, pid);
 	free(text);
 	if (rc == -EEXIST)
-		return cli_fail("weftd serves fabric '%s' already; 'weft down -F %s' ends it",
-			cli_fabric_name(o->fabric), cli_fabric_name(o->fabric));
+		return already_runs(o->fabric);
 	if (rc == -EBUSY)
 		return cli_fail("another 'weft up' is just starting fabric '%s'",
 			cli_fabric_name(o->fabric));
@@ -124,11 +145,32 @@ static int start_plain(const char *fabric, bool *already, int32_t *pid)
 	return 0;
 }
 
+/* 0, or an exit code after printing why. */
+static int start_at(const struct up_options *o, int32_t *pid)
+{
+	int rc = rdv_start_at(o->fabric, o->address, pid);
+
+	if (rc == -EEXIST)
+		return already_runs(o->fabric);
+	return rc ? EXIT_FAILED : 0;
+}
+
+static int start(const struct up_options *o, bool *already, int32_t *pid)
+{
+	if (o->what)
+		return start_topology(o, pid);
+	return o->address ? start_at(o, pid) : start_plain(o->fabric, already, pid);
+}
+
 int cmd_up(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{"sm", KEY_SM, "on|off", 0,
 			"bring the subnet up (the default), or leave that to a subnet manager", 0},
+		{"address", KEY_ADDRESS, "ADDRESS", 0,
+			"have this address of the machine alone, so that other users can have "
+			"others",
+			0},
 		{0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse_up,
@@ -146,7 +188,7 @@ int cmd_up(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	cli_find_dirs(&dirs);
-	rc = o.what ? start_topology(&o, &pid) : start_plain(o.fabric, &already, &pid);
+	rc = start(&o, &already, &pid);
 	if (rc)
 		return rc;
 	say(already ? "weftd already serves" : "weftd serves", o.fabric, pid);
@@ -165,6 +207,7 @@ int cmd_down(int argc, char **argv)
 	rc = rdv_shutdown(fabric);
 	if (rc == -ENOTCONN) {
 		rdv_forget_topology(fabric);
+		rdv_forget_address(fabric);
 		printf("no weftd serves fabric '%s'\n", cli_fabric_name(fabric));
 	} else if (rc)
 		return EXIT_FAILED;

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/addrs.h"
-#include "daemon/identity.h"
 #include "daemon/process.h"
+#include "daemon/tables/addrs.h"
+#include "daemon/tables/identity.h"
 #include "fabric/sysfs.h"
 
 /* A timer is never set closer than this: a QP that asks again and again leaves time for others. */
@@ -95,6 +95,21 @@ static void tell(struct server *s, const struct identity_news *news)
 		raise_port_event(s, IBV_EVENT_PORT_ERR);
 }
 
+/* With `weft up --address` that one alone is ours, besides loopback. */
+static int keep_ours(const struct port_place *p, struct gid_addr *addrs, int n)
+{
+	uint8_t ours[16];
+	int kept = 0;
+
+	memcpy(ours, p->addr, sizeof ours);
+	if (!p->ipv6)
+		gid_from_ipv4(ours, p->addr + 12);
+	for (int i = 0; i < n; i++)
+		if (p->any || addrs[i].loopback || !memcmp(addrs[i].raw, ours, sizeof ours))
+			addrs[kept++] = addrs[i];
+	return kept;
+}
+
 void events_addrs(struct server *s, struct watch *w, uint32_t events)
 {
 	static struct gid_addr addrs[ADDRS_MAX];
@@ -111,6 +126,7 @@ void events_addrs(struct server *s, struct watch *w, uint32_t events)
 		n = 0;
 		uplinks = s->node->page->port[0].state == IBV_PORT_ACTIVE;
 	}
+	n = keep_ours(&s->place, addrs, n);
 	/* A host without a network has a port all the same: loopback. */
 	s->had_uplink |= uplinks > 0;
 	news = identity_update(s->node->page, addrs, n, uplinks || !s->had_uplink);

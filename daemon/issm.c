@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "daemon/events.h"
-#include "daemon/identity.h"
 #include "daemon/node_ports.h"
+#include "daemon/tables/identity.h"
 #include "daemon/umad.h"
 #include "rdv/file_name.h"
 

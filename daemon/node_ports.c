@@ -34,16 +34,22 @@ static void tree_name(const struct server *s, uint32_t number, char *name, size_
 		snprintf(name, size, "%s.tree", s->paths.name);
 }
 
-static void write_files(const struct server *s, const struct node *n)
+static void write_files(const struct server *s, struct node *n)
 {
 	char name[sizeof s->paths.name + 24];
-	int ret;
 
 	tree_name(s, n->number, name, sizeof name);
-	ret = sysfs_write(s->paths.dir_fd, name, n->page);
-	if (ret)
-		log_line(
-			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
+	n->files = sysfs_write(s->paths.dir_fd, name, n->page);
+	if (n->files)
+		log_line(LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name,
+			strerror(-n->files));
+}
+
+int node_files(const struct server *s, struct node *n)
+{
+	if (n->files)
+		write_files(s, n);
+	return n->files;
 }
 
 static int make(struct subnet_service *net, uint32_t number, struct node **out)

@@ -15,6 +15,12 @@
  */
 int node_get(struct server *s, uint32_t number, struct node **out);
 
+/*
+ * Whether a node's device files are as its page says: they are written once more if they could not
+ * be, for lack of room, say.  0 or -errno.
+ */
+int node_files(const struct server *s, struct node *n);
+
 /* The MAD port of a port, 1 or 2, or 0 of a switch.  NULL: there is no such port, or no memory. */
 struct mad_port *node_mad_port(struct server *s, uint32_t node, unsigned port);
 

@@ -18,6 +18,7 @@
 #include "daemon/connections.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
+#include "daemon/wire.h"
 #include "pages/arena.h"
 #include "rdv/segment.h"
 
@@ -109,20 +110,6 @@ static int create_arena(void)
 	return -1;
 }
 
-static struct process **bucket(struct server *s, uint32_t id)
-{
-	return &s->by_number[id % ATTACH_NUMBERS];
-}
-
-struct process *process_find(const struct server *s, uint32_t id)
-{
-	struct process *p = s->by_number[id % ATTACH_NUMBERS];
-
-	while (p && p->id != id)
-		p = p->chain;
-	return p;
-}
-
 uint32_t process_new_id(struct server *s)
 {
 	for (int i = 1; i < ATTACH_NUMBERS; i++) {
@@ -160,13 +147,7 @@ static int enter(struct server *s, struct process *p, pid_t pid, int pidfd)
 	p->seg->hdr.start_time = start_time(pid);
 	read_comm(p);
 	memcpy(p->seg->hdr.comm, p->comm, sizeof p->seg->hdr.comm);
-	p->chain = *bucket(s, p->id);
-	*bucket(s, p->id) = p;
-	p->next = s->processes;
-	if (p->next)
-		p->next->prev = p;
-	s->processes = p;
-	s->n_processes++;
+	process_table_add(s, p);
 	return 0;
 }
 
@@ -355,23 +336,6 @@ bool process_lives(const struct process *p)
 	return p->pid <= 0 || maps_segment(p);
 }
 
-static void remove_from_tables(struct server *s, struct process *p)
-{
-	struct process **link = bucket(s, p->id);
-
-	while (*link != p)
-		link = &(*link)->chain;
-	*link = p->chain;
-	if (p->prev)
-		p->prev->next = p->next;
-	else
-		s->processes = p->next;
-	if (p->next)
-		p->next->prev = p->prev;
-	if (--s->n_processes == 0)
-		s->idle_since = clock_ns();
-}
-
 void processes_list_members(struct server *s)
 {
 	if (!members_ask_missing(&s->members))
@@ -388,9 +352,12 @@ void process_died(struct server *s, struct process *p)
 	peer_stats_keep(s, p);
 	if (p->session)
 		session_close(s, p->session);
-	remove_from_tables(s, p);
+	process_table_del(s, p);
+	if (!s->n_processes)
+		s->idle_since = clock_ns();
 	timers_drop(&s->timers, p->id);
 	lease_drop(&s->leases, p->id);
+	wire_process_gone(s, p);
 	members_drop(&s->members, s->env.hub, p->id);
 	processes_list_members(s);
 	connections_process_gone(s, p->id);

@@ -4,9 +4,11 @@
 
 #include <sys/types.h>
 
+#include "daemon/process_table.h"
 #include "daemon/server.h"
 
 struct session;
+struct wire_member;
 
 /* Our duplicates of a process's descriptors, by its numbers for them. */
 struct kept_fds {
@@ -31,6 +33,8 @@ struct process {
 	struct session *session;     /* NULL: the connection broke, the process lives */
 	struct kept_fds channels;    /* eventfds */
 	struct kept_fds backings;    /* files that peers map */
+	struct wire_member *wire;    /* daemon/wire_hand.h; NULL: it has not joined */
+	bool waits_for_wire;         /* a join was refused */
 	struct process *next, *prev; /* server.processes */
 	struct process *chain;       /* server.by_number */
 };
@@ -53,9 +57,6 @@ int process_create(struct server *s, pid_t pid, int pidfd, struct process **out)
  */
 int process_adopt(struct server *s, uint32_t id, pid_t pid, int pidfd, int seg_fd, int async_fd,
 	int arena_fd, struct process **out);
-
-/* NULL if no such process is attached. */
-struct process *process_find(const struct server *s, uint32_t id);
 
 /* After its connection ended: true if it can still attach again under the same id. */
 bool process_lives(const struct process *p);

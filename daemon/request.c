@@ -13,13 +13,16 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/faults.h"
 #include "daemon/issm.h"
 #include "daemon/node_ports.h"
 #include "daemon/peer_stats.h"
+#include "daemon/port/place.h"
 #include "daemon/status.h"
 #include "daemon/subnet_admin.h"
 #include "daemon/subnet_files.h"
 #include "daemon/umad.h"
+#include "daemon/wire.h"
 #include "pages/piece.h"
 
 #ifndef SO_PEERPIDFD
@@ -165,6 +168,7 @@ static int do_attach(struct server *s, struct session *c, struct proto_in *in, s
 	p->node = node;
 	p->session = c;
 	c->process = p;
+	faults_attached(s, p);
 	give_attachment(s, p, r);
 	log_line(LOG_LVL_INFO, "process %d (%s) has attach id %#x", (int)p->pid, p->comm, p->id);
 	return 0;
@@ -178,6 +182,7 @@ static int do_lease(struct server *s, struct session *c, struct proto_in *in, st
 	if (block < 0)
 		return block;
 	r->payload.block.first_qpn = block * LEASE_QPNS;
+	wire_leases_changed(s, c->process);
 	return 0;
 }
 
@@ -186,13 +191,20 @@ static int do_claim(struct server *s, struct session *c, struct proto_in *in, st
 	int ret = lease_claim(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
 
 	(void)r;
+	if (!ret)
+		wire_leases_changed(s, c->process);
 	return ret == -EEXIST ? refused(s, REF_LEASE_CONFLICT, ret) : ret;
 }
 
 static int do_return(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
+	int ret =
+		lease_return(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
+
 	(void)r;
-	return lease_return(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
+	if (!ret)
+		wire_leases_changed(s, c->process);
+	return ret;
 }
 
 static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
@@ -361,6 +373,7 @@ static int do_shutdown(struct server *s, struct session *c, struct proto_in *in,
 {
 	(void)c, (void)in, (void)r;
 	s->stop = true;
+	port_place_forget(&s->paths);
 	if (s->subnet)
 		subnet_files_forget(&s->paths);
 	return 0;
@@ -415,6 +428,8 @@ static const struct request {
 	[OP_NODE] = {subnet_admin_node, false},
 	[OP_TOPO] = {subnet_admin_topo, false},
 	[OP_TOPO_DO] = {subnet_admin_do, false},
+	[OP_FAULT] = {faults_request, false},
+	[OP_WIRE_JOIN] = {wire_request, true},
 };
 
 /* What no sane client sends, by name; 0 or 1. */

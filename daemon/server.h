@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/leases.h"
-#include "daemon/members.h"
-#include "daemon/nodes.h"
-#include "daemon/timers.h"
+#include "daemon/tables/leases.h"
+#include "daemon/tables/members.h"
+#include "daemon/tables/nodes.h"
+#include "daemon/tables/timers.h"
 #include "hca/exec/recover.h"
 #include "rdv/paths.h"
+#include "roce/port/lock.h"
 
 struct process;
 struct session;
@@ -23,6 +24,7 @@ struct umads;
 struct issm;
 struct subnet_service;
 struct mad_port;
+struct wire_port;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -94,6 +96,10 @@ struct server {
 	struct umads *umads;           /* daemon/umad_file.h */
 	struct issm *issms;            /* daemon/issm.h; in the order of opening */
 	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
+	char faults[SEG_FAULT_TEXT];   /* rules for packets of all processes */
+	bool faults_told;              /* somebody has set them, or cleared them */
+	struct wire_port *wire;        /* daemon/wire.h */
+	struct port_place place;       /* whose addresses we have */
 	uint64_t refusals[REF_COUNT];
 };
 

@@ -20,14 +20,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/addrs.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
-#include "daemon/guid.h"
 #include "daemon/issm.h"
 #include "daemon/node_ports.h"
+#include "daemon/port/place.h"
 #include "daemon/session.h"
+#include "daemon/tables/addrs.h"
+#include "daemon/tables/guid.h"
 #include "daemon/umad.h"
+#include "daemon/wire.h"
 #include "rdv/conn.h"
 
 enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
@@ -350,6 +352,7 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	leases_init(&s->leases, s->epoch);
 	events_env(s);
 	find_netns(s);
+	port_place_get(&s->paths, &s->place);
 	ret = make_hub(s, &f);
 	if (!ret)
 		ret = subnet_service_start(s, why, size);
@@ -365,6 +368,8 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 		ret = connections_start(s);
 	if (!ret)
 		ret = umads_start(s);
+	if (!ret)
+		ret = wire_start(s);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;

@@ -14,11 +14,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/connections.h"
+#include "daemon/faults.h"
 #include "daemon/issm.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
 #include "daemon/subnet_admin.h"
 #include "daemon/umad.h"
+#include "daemon/wire_status.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
 
@@ -191,6 +193,7 @@ static json_t *one_process(const struct process *p)
 	json_object_set_new(o, "share", share(h));
 	json_object_set_new(o, "persistence", persistence(h));
 	json_object_set_new(o, "counters", counters(p->seg));
+	json_object_set_new(o, "faults", faults_of_process(p));
 	return o;
 }
 
@@ -269,6 +272,7 @@ static json_t *whole(const struct server *s)
 	set_int(o, "epoch", s->epoch);
 	set_int(o, "hub_id", s->env.hub_id);
 	json_object_set_new(o, "device", json_string(s->node->page->device));
+	json_object_set_new(o, "faults", faults_of_all(s));
 	json_object_set_new(o, "processes", all_processes(s));
 	json_object_set_new(o, "peers", peer_stats_status(s));
 	json_object_set_new(o, "counts", counts(s));
@@ -277,6 +281,9 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));
+	json_object_set_new(o, "wire", wire_status(s));
+	json_object_set_new(o, "wire_drops", wire_status_drops(s));
+	json_object_set_new(o, "steered", wire_status_steered(s));
 	if (s->subnet) {
 		json_object_set_new(o, "subnet", subnet_admin_status(s->subnet));
 		json_object_set_new(o, "subnet_drops", subnet_admin_drops(s->subnet));

@@ -38,7 +38,10 @@ int subnet_admin_node(struct server *s, struct session *c, struct proto_in *in, 
 	if (ret)
 		return ret;
 	r->payload.node_found = (struct proto_node_found){
-		.number = number, .is_switch = n->page->node_type == FABRIC_SWITCH};
+		.number = number,
+		.is_switch = n->page->node_type == FABRIC_SWITCH,
+		.files_errno = (uint32_t)-node_files(s, n),
+	};
 	return 0;
 }
 

@@ -5,9 +5,6 @@
 
 enum { GID_LINK_LOCAL, GID_MAIN_IPV4 };
 
-/* IPv6, UDP, BTH, the largest extended header, ICRC: less than that. */
-enum { ROCE_HEADERS = 80, MTU_CODE_256 = 1, MTU_CODE_4096 = 5 };
-
 static const uint8_t none[16];
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 static const uint8_t v4_loopback[4] = {127, 0, 0, 1};
@@ -56,15 +53,6 @@ static const struct gid_addr *find_link_local(
 			(addrs[i].raw[1] & 0xc0) == 0x80)
 			return &addrs[i];
 	return NULL;
-}
-
-uint8_t gid_port_mtu(uint32_t link_mtu)
-{
-	uint8_t code = MTU_CODE_4096;
-
-	while (link_mtu && code > MTU_CODE_256 && (128u << code) + ROCE_HEADERS > link_mtu)
-		code--;
-	return code;
 }
 
 static void set_entry(struct fabric_gid *g, const uint8_t *raw, const struct gid_addr *a)

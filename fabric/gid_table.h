@@ -39,12 +39,6 @@ void gid_from_ipv4(uint8_t raw[16], const void *ipv4);
 const struct gid_addr *gid_main_ipv4(const struct gid_addr *addrs, size_t n);
 
 /*
- * The MTU of a port on a link of that MTU: the largest code (enum ibv_mtu) that leaves room for the
- * headers of RoCE v2; the largest of all where there is no link (0).
- */
-uint8_t gid_port_mtu(uint32_t link_mtu);
-
-/*
  * Brings the table of port up to date with the n addresses in addrs, in order of preference.
  * node_guid in network order.  Returns how many addresses found no room.
  */

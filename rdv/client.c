@@ -18,6 +18,7 @@
 #include "rdv/look.h"
 #include "rdv/segment.h"
 #include "rdv/spawn.h"
+#include "rdv/wire.h"
 
 enum { CALL_TRIES = 3 };
 
@@ -28,8 +29,7 @@ struct client client = {
 	.arena_fd = {.fd = -1},
 };
 
-/* A control call begins: one at a time, and no cancellation while it holds the lock. */
-static int enter(void)
+int client_enter(void)
 {
 	int cancel;
 
@@ -38,7 +38,7 @@ static int enter(void)
 	return cancel;
 }
 
-static int leave(int cancel, int ret)
+int client_leave(int cancel, int ret)
 {
 	lock_drop(&client.lock);
 	pthread_setcancelstate(cancel, NULL);
@@ -270,6 +270,8 @@ static int publish(struct client *c, struct conn *conn)
 		ret = send_backing(conn, &c->backings.at[i]);
 	if (!ret)
 		ret = send_members(conn);
+	if (!ret)
+		ret = wire_publish(conn);
 	if (!ret && c->attached && c->publish_cm)
 		ret = c->publish_cm(send_cm, conn);
 	return ret;
@@ -338,8 +340,7 @@ static void disconnect(struct client *c)
 	set_conn(c, &none);
 }
 
-/* Under the lock: a call that survives the death of weftd. */
-static int call(struct proto_out *out, struct proto_in *in)
+int client_call(struct proto_out *out, struct proto_in *in)
 {
 	int ret = -ENOTCONN;
 
@@ -360,7 +361,7 @@ static int call_plain(uint32_t op, const void *payload, void *reply)
 {
 	struct proto_out out = proto_call(op, payload);
 	struct proto_in in;
-	int ret = call(&out, &in);
+	int ret = client_call(&out, &in);
 
 	if (ret)
 		return ret;
@@ -383,10 +384,10 @@ int rdv_attach(const struct rdv_attach **out)
 	int cancel, ret = 0;
 
 	if (!atomic_load_explicit(&client.attached, memory_order_acquire)) {
-		cancel = enter();
+		cancel = client_enter();
 		if (!client.attached)
 			ret = ensure(&client);
-		leave(cancel, ret);
+		client_leave(cancel, ret);
 	}
 	*out = &client.att;
 	return ret;
@@ -402,9 +403,9 @@ static int revive(struct client *c)
 
 int rdv_revive(void)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, revive(&client));
+	return client_leave(cancel, revive(&client));
 }
 
 int rdv_arena_fd(void)
@@ -481,32 +482,32 @@ static int lease(struct client *c, uint32_t *first)
 
 int rdv_lease_qpns(uint32_t *first)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, lease(&client, first));
+	return client_leave(cancel, lease(&client, first));
 }
 
 int rdv_publish_member(uint32_t index)
 {
 	const struct proto_members call = {.entry = index + 1};
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, call_plain(OP_MEMBERS, &call, NULL));
+	return client_leave(cancel, call_plain(OP_MEMBERS, &call, NULL));
 }
 
 int rdv_return_qpns(uint32_t first)
 {
 	const struct proto_block call = {.first_qpn = first};
 	struct client *c = &client;
-	int cancel = enter();
+	int cancel = client_enter();
 	size_t i = 0;
 
 	while (i < c->n_leases && c->leases[i] != first)
 		i++;
 	if (i == c->n_leases)
-		return leave(cancel, -ENOENT);
+		return client_leave(cancel, -ENOENT);
 	c->leases[i] = c->leases[--c->n_leases];
-	return leave(cancel, call_undo(OP_RETURN, &call));
+	return client_leave(cancel, call_undo(OP_RETURN, &call));
 }
 
 /* pid as our own /proc shows it for a pidfd; 0 if the process is in none of our namespaces. */
@@ -534,7 +535,7 @@ static int find_peer(uint32_t qpn, uint32_t attach_id, struct rdv_peer *out)
 	const struct proto_found *found;
 	struct proto_in in;
 	bool arena;
-	int ret = call(&msg, &in);
+	int ret = client_call(&msg, &in);
 
 	if (ret)
 		return ret;
@@ -559,16 +560,16 @@ static int find_peer(uint32_t qpn, uint32_t attach_id, struct rdv_peer *out)
 
 int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, find_peer(qpn, 0, out));
+	return client_leave(cancel, find_peer(qpn, 0, out));
 }
 
 int rdv_find_attach(uint32_t attach_id, struct rdv_peer *out)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, find_peer(0, attach_id, out));
+	return client_leave(cancel, find_peer(0, attach_id, out));
 }
 
 static size_t find_fd(const struct client_fds *k, uint32_t id)
@@ -591,7 +592,7 @@ static int add_fd(struct client_fds *k, uint32_t op, uint32_t id, int fd)
 		return -EINVAL;
 	ret = grow((void **)&k->at, &k->room, k->n, sizeof *k->at);
 	if (!ret)
-		ret = call(&out, &in);
+		ret = client_call(&out, &in);
 	if (ret)
 		return ret;
 	proto_close(&in);
@@ -615,7 +616,7 @@ static int get_fd(uint32_t op, const void *ask, int *fd)
 {
 	struct proto_out out = proto_call(op, ask);
 	struct proto_in in;
-	int ret = call(&out, &in);
+	int ret = client_call(&out, &in);
 
 	if (ret)
 		return ret;
@@ -626,46 +627,46 @@ static int get_fd(uint32_t op, const void *ask, int *fd)
 
 int rdv_add_channel(uint32_t id, int fd)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, add_fd(&client.channels, OP_ADD_CHANNEL, id, fd));
+	return client_leave(cancel, add_fd(&client.channels, OP_ADD_CHANNEL, id, fd));
 }
 
 int rdv_del_channel(uint32_t id)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, del_fd(&client.channels, OP_DEL_CHANNEL, id));
+	return client_leave(cancel, del_fd(&client.channels, OP_DEL_CHANNEL, id));
 }
 
 int rdv_get_channel(uint32_t attach_id, uint32_t id, int *fd)
 {
 	const struct proto_peer_channel ask = {.attach_id = attach_id, .id = id};
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, get_fd(OP_GET_CHANNEL, &ask, fd));
+	return client_leave(cancel, get_fd(OP_GET_CHANNEL, &ask, fd));
 }
 
 int rdv_add_backing(uint32_t id, int fd)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, add_fd(&client.backings, OP_ADD_BACKING, id, fd));
+	return client_leave(cancel, add_fd(&client.backings, OP_ADD_BACKING, id, fd));
 }
 
 int rdv_del_backing(uint32_t id)
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, del_fd(&client.backings, OP_DEL_BACKING, id));
+	return client_leave(cancel, del_fd(&client.backings, OP_DEL_BACKING, id));
 }
 
 int rdv_get_backing(uint32_t attach_id, uint32_t id, int *fd)
 {
 	const struct proto_peer_backing ask = {.attach_id = attach_id, .id = id};
-	int cancel = enter();
+	int cancel = client_enter();
 
-	return leave(cancel, get_fd(OP_GET_BACKING, &ask, fd));
+	return client_leave(cancel, get_fd(OP_GET_BACKING, &ask, fd));
 }
 
 /* Without the lock of control calls, which may be held for long. */
@@ -715,7 +716,7 @@ int rdv_fire(uint32_t attach_id, uint32_t id)
 
 static int cm_call(struct proto_out *out, void *reply)
 {
-	int cancel = enter(), ret = -ENOTCONN;
+	int cancel = client_enter(), ret = -ENOTCONN;
 
 	for (int i = 0; i < CALL_TRIES; i++) {
 		ret = ensure(&client);
@@ -726,7 +727,7 @@ static int cm_call(struct proto_out *out, void *reply)
 		disconnect(&client);
 		ret = -ENOTCONN;
 	}
-	return leave(cancel, ret);
+	return client_leave(cancel, ret);
 }
 
 int rdv_cm_call(uint32_t op, const void *call, size_t len, void *reply)
@@ -785,10 +786,10 @@ int rdv_cm_post(uint32_t op, const void *call, size_t len)
 
 void rdv_cm_publish(int (*publish)(rdv_cm_send send, void *conn))
 {
-	int cancel = enter();
+	int cancel = client_enter();
 
 	client.publish_cm = publish;
-	leave(cancel, 0);
+	client_leave(cancel, 0);
 }
 
 int rdv_socket(void)

@@ -36,3 +36,15 @@ struct client {
 };
 
 extern struct client client;
+
+/* A control call begins: one at a time, and no cancellation while it holds the lock. */
+int client_enter(void);
+
+/* It ends; returns ret. */
+int client_leave(int cancel, int ret);
+
+/*
+ * Between the two: a call that survives the death of weftd.  Errors as conn_call(), and what
+ * attaching answers.
+ */
+int client_call(struct proto_out *out, struct proto_in *in);

@@ -13,6 +13,7 @@
 #include "rdv/client.h"
 #include "rdv/fork.h"
 #include "rdv/grow.h"
+#include "rdv/wire.h"
 
 struct range {
 	void *base;
@@ -74,6 +75,7 @@ static void drop_connection(void)
 	struct client *c = &client;
 
 	conn_close(&c->conn);
+	wire_forget();
 	own_fd_close(&c->seg_fd);
 	own_fd_close(&c->async_fd);
 	own_fd_close(&c->arena_fd);

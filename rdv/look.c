@@ -59,8 +59,16 @@ static void look_for_node(void)
 
 	if (node > 0 && lacks_tree(node) && !rdv_ping(NULL, NULL)) {
 		snprintf(name, sizeof name, "%010d", node); /* a number, not an id like one */
-		if (rdv_find_node(NULL, name, &found) == -ENOENT)
+		switch (rdv_find_node(NULL, name, &found)) {
+		case 0:
+			if (found.files_errno)
+				log_line(LOG_LVL_ERROR, "there are no device files of node %d: %s",
+					node, strerror((int)found.files_errno));
+			break;
+		case -ENOENT:
 			node = -ENOENT;
+			break;
+		}
 	}
 	if (node < 0)
 		rdv_no_node(rdv_fabric_name());

@@ -11,6 +11,7 @@
  *                  node N of a topology, but 0, NAME.tree.N
  *     NAME.topo    the topology, if the fabric has one (daemon/subnet_files.h)
  *     NAME.lids    which port of it has which LID
+ *     NAME.address the one address of this machine that it has (rdv/address.h); without: all
  *
  * NAME is the fabric; for "default", which owns the addresses of one network namespace, it is
  * "default-<inode of that namespace>".

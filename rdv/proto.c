@@ -76,7 +76,10 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_ISSM_OPEN] = {"issm_open", JUST(proto_umad_open), {0, 0, 1, 1}},
 	[OP_NODE] = {"node", JUST(proto_node), JUST(proto_node_found)},
 	[OP_TOPO] = {"topo", JUST(proto_topo), WITH_FDS(proto_status, 1, 1)},
+	[OP_WIRE_JOIN] = {"wire_join", WITH_FDS(proto_wire_join, 1, 3),
+		WITH_FDS(proto_wire_joined, 0, 4)},
 	[OP_TOPO_DO] = {"topo_do", {0, PROTO_PAYLOAD_MAX, 0, 0}, WITH_FDS(proto_topo_done, 1, 1)},
+	[OP_FAULT] = {"fault", {4, sizeof(struct proto_fault) - 1, 0, 0}, JUST(proto_faulted)},
 };
 
 const struct proto_op *proto_op(uint32_t op)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 7,
+	PROTO_VERSION = 9,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -106,18 +106,33 @@ enum proto_op_number {
 	 */
 	OP_ISSM_OPEN,
 	/* A fabric's topology, for any connection.  -EOPNOTSUPP: it has none. */
-	OP_NODE,    /* proto_node; proto_node_found: its device files are there.  -ENOENT */
+	OP_NODE,    /* proto_node; proto_node_found, its device files are made.  -ENOENT */
 	OP_TOPO,    /* proto_topo; proto_status, fds {memfd with the text} */
 	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
 		     */
+	/*
+	 * Rules of faults to inject into packets, text without a NUL; none: no rules any more. Also
+	 * for a connection that is not attached.  proto_fault; proto_faulted.
+	 */
+	OP_FAULT,
+	/*
+	 * UDP port 4791 (rdv/wire.h), of attached processes.
+	 *
+	 * proto_wire_join, fds {weftd's end of the hand-over pair}; to publish again {that end,
+	 * both ends of the keeper}.  proto_wire_joined, fds {a socket for each family of its flags,
+	 * both ends of the keeper}, none if its result is not 0 or if it was to publish again.
+	 */
+	OP_WIRE_JOIN,
 	OP_COUNT
 };
 
 enum proto_flags {
-	PROTO_AGAIN = 1 << 0, /* proto_attach: publishes again */
+	PROTO_AGAIN = 1 << 0, /* proto_attach, proto_wire_join: publishes again */
 	PROTO_ARENA = 1 << 1, /* replies: an arena is among the fds */
 	PROTO_WAIT = 1 << 2,  /* proto_umad_open, of OP_ISSM_OPEN */
 	PROTO_REQ2 = 1 << 3,  /* proto_umad_register: it is REGISTER_AGENT2 */
+	PROTO_IPV4 = 1 << 4,  /* proto_wire_joined: there is a socket of that family */
+	PROTO_IPV6 = 1 << 5,
 };
 
 /* Sizes of the payloads in cm/cm_proto.h, less their private data, and where the length of that is.
@@ -297,6 +312,7 @@ struct proto_node {
 struct proto_node_found {
 	uint32_t number;
 	uint32_t is_switch;
+	uint32_t files_errno; /* why its device files could not be written, or 0 */
 };
 
 enum proto_topo_form { PROTO_TOPO_NET, PROTO_TOPO_JSON };
@@ -312,6 +328,34 @@ struct proto_topo_done {
 			  */
 	uint32_t wait_s; /* before the next command */
 	uint64_t size;   /* of the text */
+};
+
+enum { PROTO_FAULT_TEXT = 480, PROTO_FAULT_ALL = 0, PROTO_FAULT_SELF = -1 };
+
+/* As much of the text is sent as there is. */
+struct proto_fault {
+	int32_t pid; /* of a process, as it or weftd sees it; or one of the above */
+	char text[PROTO_FAULT_TEXT];
+};
+
+struct proto_faulted {
+	uint32_t processes; /* that have the rules now */
+};
+
+struct proto_wire_join {
+	uint32_t flags; /* PROTO_AGAIN */
+	uint32_t index; /* with PROTO_AGAIN: what it has */
+};
+
+enum { PROTO_WIRE_WHY = 240 };
+
+/* Also of a join that was refused. */
+struct proto_wire_joined {
+	int32_t result; /* 0 or a negative errno; -EAGAIN: those who have the port come soon */
+	uint32_t index; /* of the sockets, in their group */
+	uint32_t flags; /* PROTO_IPV4, PROTO_IPV6 */
+	uint32_t pad;
+	char why[PROTO_WIRE_WHY]; /* not 0: for people; ends in a NUL */
 };
 
 union proto_payload {
@@ -343,6 +387,10 @@ union proto_payload {
 	struct proto_node_found node_found;
 	struct proto_topo topo;
 	struct proto_topo_done topo_done;
+	struct proto_fault fault;
+	struct proto_faulted faulted;
+	struct proto_wire_join wire_join;
+	struct proto_wire_joined wire_joined;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];
 };
 

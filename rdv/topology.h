@@ -28,8 +28,9 @@ int rdv_start_topology(
 void rdv_forget_topology(const char *fabric);
 
 /*
- * The node of that id, description, GUID (0x...) or number; its device files are there.  Starts
- * weftd only for a fabric that has a topology.  -ENOENT: there is no such node; -ENOTCONN as there.
+ * The node of that id, description, GUID (0x...) or number; its device files are there unless
+ * out->files_errno says why not.  Starts weftd only for a fabric that has a topology.  -ENOENT:
+ * there is no such node; -ENOTCONN as there.
  */
 int rdv_find_node(const char *fabric, const char *name, struct proto_node_found *out);
 

@@ -75,9 +75,10 @@ def has_ipv6():
         return False
 
 
-def is_listening(port):
+def is_listening(pid, port):
+    """Whether anybody listens on that port of the network that a process is in."""
     wanted = f"{port:04X}"
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+    for table in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
         try:
             with open(table) as f:
                 rows = [line.split() for line in f.readlines()[1:]]
@@ -112,9 +113,17 @@ class Run:
 
 
 class World:
-    """A runtime directory with its weftd.  as_user: everything runs as an unprivileged user."""
+    """A runtime directory with its weftd.  as_user: everything runs as an unprivileged user.
 
-    def __init__(self, build, as_user=False, env=None):
+    host: of hosts.Hosts, in which all runs.  client: where the clients of servers here run; another
+    world on another host, if it is set to that.
+    """
+
+    def __init__(self, build, as_user=False, env=None, host=None):
+        self.host = host
+        self.enter = host.enter if host else []
+        self.address = host.address if host else "127.0.0.1"
+        self.client = self
         self.build = os.path.abspath(build)
         for name in ("weft", "weftd", "lib/libibverbs.so.1"):
             if not os.path.exists(os.path.join(self.build, name)):
@@ -177,7 +186,7 @@ class World:
         if cpu is not None:
             command = ["taskset", "-c", str(cpu)] + command
         try:
-            return subprocess.Popen(command, env=self.env, stdin=self._stdin(command),
+            return subprocess.Popen(self.enter + command, env=self.env, stdin=self._stdin(command),
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     text=True, errors="replace", start_new_session=True)
         except FileNotFoundError as e:
@@ -191,7 +200,7 @@ class World:
         """Runs a server and its client on Weft; gives both ends as Run."""
         server_command = [program, "-p", str(free_port())] + args
         return self.run_both(self.weft_run(server_command),
-                             self.weft_run(server_command + ["127.0.0.1"]),
+                             self.client.weft_run(server_command + [self.address]),
                              int(server_command[2]), timeout, cpus)
 
     def run_cm(self, server_command, client_command, timeout=60, stays=False):
@@ -199,8 +208,11 @@ class World:
         deadline = time.monotonic() + timeout
         server = self.start(self.weft_run(server_command))
         self._wait_for(server, server_command, lambda s: s["connections"]["listeners"], "listen")
-        client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
+        client_end = self._run_client(client_command, deadline)
         return self._end_server(server, server_command, deadline, client_end, stays), client_end
+
+    def _run_client(self, command, deadline):
+        return self._end(self.client.start(self.client.weft_run(command)), command, deadline)
 
     def _end_server(self, server, command, deadline, client_end, stays):
         """stays: it may not end by itself and is ended."""
@@ -226,7 +238,7 @@ class World:
         client_command = [program, "-lp", str(port)] + client_args
         server = self.start(self.weft_run(server_command))
         wait_for_listen(server, server_command, port)
-        client_end = self._end(self.start(self.weft_run(client_command)), client_command, deadline)
+        client_end = self._run_client(client_command, deadline)
         return self._end_server(server, server_command, deadline, client_end, True), client_end
 
     def run_group(self, receiver_command, sender_command, timeout=60):
@@ -234,17 +246,22 @@ class World:
         deadline = time.monotonic() + timeout
         receiver = self.start(self.weft_run(receiver_command))
         self._wait_for(receiver, receiver_command, lambda s: s["counts"]["members"], "join")
-        sender_end = self._end(self.start(self.weft_run(sender_command)), sender_command, deadline)
+        sender_end = self._run_client(sender_command, deadline)
         return self._end_server(receiver, receiver_command, deadline, sender_end, False), sender_end
+
+    def status(self):
+        """What weft status --json says, or None where no weftd runs."""
+        command = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
+        out = subprocess.run(self.enter + command, env=self.env, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True).stdout
+        return json.loads(out) if out else None
 
     def _wait_for(self, server, command, condition, what):
         """Until the status of weftd fulfils a condition."""
         deadline = time.monotonic() + LISTEN_TIME
-        status = self.prefix + [os.path.join(self.build, "weft"), "status", "--json"]
         while time.monotonic() < deadline:
-            out = subprocess.run(status, env=self.env, stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True).stdout
-            if out and condition(json.loads(out)):
+            status = self.status()
+            if status and condition(status):
                 return
             if server.poll() is not None:
                 output, _ = server.communicate()
@@ -258,7 +275,7 @@ class World:
         deadline = time.monotonic() + timeout
         server = self.start(server_command, cpus[0])
         wait_for_listen(server, server_command, port)
-        client = self.start(client_command, cpus[1])
+        client = self.client.start(client_command, cpus[1])
         try:
             client_end = self._end(client, client_command, deadline)
         except Failure as e:
@@ -295,7 +312,7 @@ class World:
 
 def wait_for_listen(server, command, port):
     deadline = time.monotonic() + LISTEN_TIME
-    while not is_listening(port):
+    while not is_listening(server.pid, port):
         if server.poll() is not None:
             output, _ = server.communicate()
             raise Failure(f"server ended before it listened: "

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdv/rdv.h"
+#include "roce/roce.h"
 #include "verbs/peer_clients.h"
 
 /* Fills slots that nobody has called since libibverbs 1.1; a NULL there would crash who does. */
@@ -138,6 +139,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 	peer_clients_load();
 	rc = hca_open(&page);
+	if (!rc)
+		rc = roce_start();
 	cmd_fd = rc ? rc : hca_cmd_fd();
 	/* A daemon closed it, or ulimit -f forbids it; nothing but an import needs it. */
 	if (cmd_fd == -EBADF || cmd_fd == -EFBIG)

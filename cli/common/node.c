@@ -86,6 +86,18 @@ static int unknown(const char *fabric, const char *wanted)
 	return EXIT_FAILED;
 }
 
+static int no_files(const char *fabric, const char *name, int err)
+{
+	struct rdv_paths p;
+	bool known = !rdv_paths_open(&p, fabric);
+
+	cli_fail("weftd cannot write the device files of node '%s' to %s: %s; make room there",
+		name, known ? p.dir : "its runtime directory", strerror(err));
+	if (known)
+		rdv_paths_close(&p);
+	return EXIT_FAILED;
+}
+
 int cli_find_node(const char *fabric, const char *name, uint32_t *number)
 {
 	struct proto_node_found found;
@@ -97,7 +109,7 @@ int cli_find_node(const char *fabric, const char *name, uint32_t *number)
 	switch (rc) {
 	case 0:
 		*number = found.number;
-		return 0;
+		return found.files_errno ? no_files(fabric, name, (int)found.files_errno) : 0;
 	case -ENOENT:
 		return unknown(fabric, name);
 	case -ENOTCONN:

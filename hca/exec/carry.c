@@ -24,6 +24,8 @@ struct guard {
 
 bool work_connected(const struct work *w)
 {
+	if (!w->resp) /* an answer that came by another far end: no new request in SQD, but this */
+		return end_state(w->req) == IBV_QPS_RTS || end_state(w->req) == IBV_QPS_SQD;
 	return (!w->req || end_state(w->req) == IBV_QPS_RTS) && end_receives(w->resp) &&
 	       (w->mem == w->resp || rxq_live(&w->mem->rxq));
 }

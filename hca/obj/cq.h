@@ -50,6 +50,7 @@ struct hca_cq {
 	uint64_t ring_bytes;
 	void *cookie;
 	_Atomic uint32_t users;
+	_Atomic uint32_t far_qps; /* for which a program that waits must look: far_count() */
 	struct hca_channel *channel;
 	struct hca_cq *next;  /* on the channel */
 	struct hca_cq **link; /* what points to us, NULL: on none */

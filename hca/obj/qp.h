@@ -4,8 +4,10 @@
 
 #include <infiniband/verbs.h>
 
+#include "hca/obj/grh.h"
 #include "hca/obj/srq.h"
 
+struct datagram_ops;
 struct exec;
 struct far_ops;
 struct peer;
@@ -15,11 +17,14 @@ struct routes;
 /* UD: the address to which the last datagram went, and what was found out about it. */
 struct path_memo {
 	uint8_t sgid[16], dgid[16];
-	uint32_t flow, sum; /* as seg_av.flow; IPv4: of the header without the length */
-	uint32_t gid;       /* where dgid stands in the port's table */
+	uint32_t flow; /* as seg_av.flow */
+	uint32_t gid;  /* where dgid stands in the port's table, if it is of this host */
 	uint8_t tclass;
-	bool known, multicast, ipv4;
-	uint8_t grh[SEG_GRH_BYTES]; /* without the length, and the checksum of IPv4 */
+	bool known, multicast;
+	const struct datagram_ops *away; /* who carries it away, a multicast too; NULL: nobody */
+	struct seg_path to;              /* ... by this path, */
+	uint64_t until_ns;               /* ... which is found anew then */
+	struct grh grh;
 };
 
 enum { EXPLAIN_STATUSES = IBV_WC_RNR_RETRY_EXC_ERR + 1 };
@@ -57,7 +62,7 @@ struct hca_qp {
 	struct hca_qp *shared_next, **shared_link; /* of the SRQ, or of the XRC domain */
 	struct hca_qp *next, **link; /* in the PD: the one behind, and what points to us */
 	struct lock modify_lock;
-	void *away;           /* of another far end than near.c's, which sets it */
+	void *_Atomic away;   /* of another far end than near.c's, which sets it */
 	struct peer *process; /* near.c: of the other end; one reference per end on the list */
 	struct end *ends;     /* near.c: all that `peer` ever pointed to since RESET */
 	uint64_t sq_bytes, rq_bytes;

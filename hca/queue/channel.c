@@ -20,11 +20,12 @@
 #include "hca/proc/tables.h"
 #include "hca/proc/wake.h"
 #include "hca/queue/cq_arm.h"
+#include "hca/run/far.h"
 #include "hca/run/progress.h"
 #include "rdv/rdv.h"
 
 /* A weftd that has just gone is looked after so often. */
-enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10 };
+enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10, FAR_FDS = 4 };
 #define ALERT_NS (2 * (uint64_t)NSEC_PER_SEC)
 
 /* On which channel a CQ is, by its index: under that channel's lock it stays what it is. */
@@ -318,6 +319,27 @@ static bool look_after(struct hca_channel *ch, struct vigil *v)
 	return more || now < v->alert_until;
 }
 
+/* Has it CQs for which packets may come? */
+static bool looks_far(struct hca_channel *ch)
+{
+	bool any = false;
+
+	lock_take(&ch->lock);
+	for (struct hca_cq *cq = ch->cqs; cq; cq = cq->next)
+		any |= atomic_load_explicit(&cq->far_qps, memory_order_relaxed) != 0;
+	lock_drop(&ch->lock);
+	return any;
+}
+
+static void serve_far(void)
+{
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	far_look_in(0);
+	pthread_setcancelstate(cancel, NULL);
+}
+
 static bool blocks(const struct hca_channel *ch)
 {
 	return !(fcntl(ch->fd, F_GETFL) & O_NONBLOCK);
@@ -329,21 +351,26 @@ static bool blocks(const struct hca_channel *ch)
  */
 static int wait_readable(struct hca_channel *ch)
 {
-	struct pollfd p[2] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
+	struct pollfd p[2 + FAR_FDS] = {{.fd = ch->fd, .events = POLLIN}, {.fd = -1}};
 	struct vigil vigil = {
 		.hub_id = atomic_load_explicit(&proc_at()->hub_id, memory_order_relaxed)};
 	bool busy = true;
 
 	while (blocks(ch)) {
 		bool timed = busy || progress_pending() || moderated(ch);
+		unsigned far = looks_far(ch) ? far_sleep_on(p + 2, FAR_FDS) : 0;
 		int n;
 
 		p[1].fd = rdv_socket(); /* its end alone is looked for */
-		n = poll(p, 2, timed || p[1].fd < 0 ? SLOW_TICK_MS : -1);
+		n = poll(p, 2 + far, timed || p[1].fd < 0 ? SLOW_TICK_MS : -1);
 		if (n < 0 && !restart_after_signal())
 			return -EINTR;
 		if (n > 0 && p[0].revents)
 			return 0;
+		if (n > 0 && !p[1].revents) {
+			serve_far();
+			continue;
+		}
 		if (n > 0 && poll(p, 1, WEFTD_GONE_MS) > 0)
 			return 0;
 		busy = look_after(ch, &vigil);

@@ -18,6 +18,7 @@
 #include "hca/queue/own_rxq.h"
 #include "hca/queue/tm.h"
 #include "hca/run/agent.h"
+#include "hca/run/far.h"
 #include "hca/run/progress.h"
 #include "hca/seg/opcode.h"
 
@@ -224,6 +225,9 @@ static inline bool idle_poll(struct hca_cq *cq)
 		progress_slow();
 		slow = true;
 	}
+	/* Then what comes may be in a socket. */
+	if (atomic_load_explicit(&cq->far_qps, memory_order_relaxed))
+		slow |= far_look_in(n);
 	return slow;
 }
 

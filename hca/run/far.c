@@ -2,10 +2,13 @@
 #include "hca/run/far.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "hca/obj/cq.h"
 #include "hca/run/near.h"
+#include "hca/run/path.h"
 
 static struct lock lock;
 static const struct far_ops *_Atomic registered[FAR_MAX];
@@ -23,7 +26,7 @@ int far_register(const struct far_ops *ops)
 	return i < FAR_MAX ? 0 : -ENOSPC;
 }
 
-static const struct far_ops *nth(unsigned i)
+const struct far_ops *far_nth(unsigned i)
 {
 	return i < FAR_MAX ? atomic_load_explicit(&registered[i], memory_order_acquire) : NULL;
 }
@@ -32,17 +35,26 @@ int far_route(struct seg_path *path)
 {
 	const struct far_ops *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (!ops->route(path))
 			return 0;
 	return -EHOSTUNREACH;
 }
 
+/* Does its path lead to this host, whichever way? */
+static bool is_here(const struct hca_qp *qp)
+{
+	const struct seg_path *path = &qp->me.qp->path;
+	uint32_t index;
+
+	return !path->interface || path_find_gid(path->dgid, &index) == PATH_LOCAL;
+}
+
 int far_choose(struct hca_qp *qp)
 {
-	const struct far_ops *far = qp->me.qp->path.interface ? NULL : &near_ops, *ops;
+	const struct far_ops *far = is_here(qp) ? &near_ops : NULL, *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->reaches(qp)) {
 			far = ops;
 			break;
@@ -55,4 +67,46 @@ int far_choose(struct hca_qp *qp)
 	}
 	atomic_store_explicit(&qp->far, far, memory_order_release);
 	return 0;
+}
+
+void far_count(struct hca_qp *qp, int change)
+{
+	struct hca_cq *cqs[] = {qp->send_cq, qp->recv_cq};
+
+	for (unsigned i = 0; i < sizeof cqs / sizeof *cqs; i++)
+		if (cqs[i])
+			atomic_fetch_add_explicit(
+				&cqs[i]->far_qps, (uint32_t)change, memory_order_relaxed);
+}
+
+bool far_look_in(uint32_t times)
+{
+	const struct far_ops *ops;
+	bool any = false;
+
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
+		if (ops->look_in)
+			any |= ops->look_in(times);
+	return any;
+}
+
+unsigned far_sleep_on(struct pollfd *p, unsigned room)
+{
+	const struct far_ops *ops;
+	unsigned n = 0;
+
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
+		if (ops->sleep_on)
+			n += ops->sleep_on(p + n, room - n);
+	return n;
+}
+
+void far_forked_child(void)
+{
+	const struct far_ops *ops;
+
+	atomic_store_explicit(&lock.word, 0, memory_order_relaxed);
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
+		if (ops->forked_child)
+			ops->forked_child();
 }

@@ -10,6 +10,7 @@
 #include "hca/exec/exec.h"
 #include "hca/obj/qp.h"
 
+struct pollfd;
 struct worker;
 
 struct far_ops {
@@ -65,6 +66,18 @@ struct far_ops {
 	 * exec slot names us.  NULL: it is none, or not known; the op may be NULL, too.
 	 */
 	const struct end *(*end)(const struct hca_qp *qp);
+	/*
+	 * A program polls a CQ of which far_count() was told, and found nothing, so many times in a
+	 * row: what came is to be served.  True: that may have completed something.  Must not
+	 * block. NULL: it needs nobody's look.
+	 */
+	bool (*look_in)(uint32_t times);
+	/* What a program that sleeps for such a CQ is to be woken by, too: at most room, how many.
+	 */
+	unsigned (*sleep_on)(struct pollfd *p, unsigned room);
+	/* In a forked child: what is under way is the parent's.  NULL: there is nothing. */
+	void (*forked_child)(void);
+	const struct datagram_ops *datagrams; /* hca/run/far_datagram.h; NULL: it carries none */
 };
 
 enum { FAR_MAX = 4 };
@@ -75,6 +88,9 @@ enum { FAR_MAX = 4 };
  */
 int far_register(const struct far_ops *ops);
 
+/* The i-th that was registered; NULL: there are not so many. */
+const struct far_ops *far_nth(unsigned i);
+
 /* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
 int far_route(struct seg_path *path);
 
@@ -83,6 +99,14 @@ int far_route(struct seg_path *path);
  * on this host, and who reaches that serves no such QP.
  */
 int far_choose(struct hca_qp *qp);
+
+/* So many QPs more, or fewer, are on qp's CQs whose programs are to look (look_in, sleep_on). */
+void far_count(struct hca_qp *qp, int change);
+
+/* Asks all of them, as the ops of these names. */
+bool far_look_in(uint32_t times);
+unsigned far_sleep_on(struct pollfd *p, unsigned room);
+void far_forked_child(void);
 
 static inline const struct far_ops *far_of(const struct hca_qp *qp)
 {

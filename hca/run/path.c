@@ -6,6 +6,7 @@
 
 #include "hca/proc/proc.h"
 #include "hca/run/far.h"
+#include "rdv/wire.h"
 
 bool gid_is_multicast(const uint8_t *gid)
 {
@@ -81,7 +82,7 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
 		return -EINVAL;
 	describe(attr, port, path);
 	kind = path_find_gid(path->dgid, &index);
-	if (kind < 0 && !far_route(path))
+	if ((kind < 0 || (kind == PATH_LOCAL && wire_mode() == WIRE_ALWAYS)) && !far_route(path))
 		kind = PATH_REMOTE;
 	if (kind < 0)
 		*why = "the destination GID is not of this host; other hosts are not supported yet";

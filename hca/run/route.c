@@ -111,7 +111,7 @@ static int look_up(struct work *w, uint32_t qpn, struct route **out)
 	return 0;
 }
 
-int route_find(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out)
+int route_to(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out)
 {
 	struct route **at = place_of(qp->routes, qpn);
 	int rc;
@@ -151,5 +151,5 @@ int route_srq(struct work *w, uint32_t srqn, const struct end **out)
 	if (w->req->view.pid)
 		return own_srq(srqn, out);
 	qp = table_qp(w->req->index);
-	return qp ? route_find(w, qp, srqn, out) : -ENOENT;
+	return qp ? route_to(w, qp, srqn, out) : -ENOENT;
 }

@@ -21,7 +21,7 @@ void routes_free(struct routes *r, bool live);
  * ask weftd.  The caller holds qp's token and is in one of its exec slots.  -ENOENT: there is none;
  * -EAGAIN: weftd, new itself, may not know it yet; others: it could not be reached now.
  */
-int route_find(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out);
+int route_to(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out);
 
 /*
  * Where datagrams to that number last went, which may have gone since: only to fetch lines of it.

@@ -6,11 +6,13 @@
 
 #include "hca/proc/peer.h"
 #include "hca/run/agent.h"
+#include "hca/run/far.h"
 #include "hca/run/progress.h"
 #include "hca/run/worker.h"
 
 static void forked_child(void)
 {
+	far_forked_child();
 	worker_forked_child();
 	agent_forked_child();
 	progress_forked_child();

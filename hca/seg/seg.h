@@ -6,8 +6,8 @@
  *
  * Nothing in a segment is trusted by anyone but its owner: indices are masked, offsets and
  * lengths are checked at use (hca/seg/view.h).  A peer that scribbles over its own segment breaks
- * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h is a change of
- * SEG_VERSION.
+ * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h, seg_fault.h is a
+ * change of SEG_VERSION.
  *
  * Writers are named per group of fields; groups of different writers lie on different lines.
  */
@@ -19,6 +19,7 @@
 #include "hca/seg/fired.h"
 #include "hca/seg/rxq.h"
 #include "hca/seg/seg_cq.h"
+#include "hca/seg/seg_fault.h"
 #include "hca/seg/seg_mr.h"
 #include "hca/seg/seg_peer.h"
 #include "hca/seg/seg_qp.h"
@@ -26,7 +27,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 14 };
+enum { SEG_VERSION = 16 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -175,8 +176,37 @@ enum seg_counter {
 	CTR_PERSIST_VOLATILE, /* ... of memory that nothing can make durable */
 	CTR_HANDED_OVER,      /* requests left to the agent of the process whose memory it is */
 	CTR_AGENT_RUNS,       /* queues of peers that our own agent ran for that */
+	CTR_WIRE_SENT,        /* RoCE packets */
+	CTR_WIRE_SENT_BYTES,
+	CTR_WIRE_CAME,
+	CTR_WIRE_CAME_BYTES,
+	CTR_WIRE_RESENT,   /* packets that were sent again */
+	CTR_WIRE_PROBES,   /* ... to ask whether it is heard */
+	CTR_WIRE_TIMEOUTS, /* of queue pairs, when nothing was heard */
+	CTR_WIRE_NAKS,     /* that came: something before was lost */
+	CTR_WIRE_RNR_NAKS, /* that came: no receive was posted */
+	CTR_WIRE_CNPS_SENT,
+	CTR_WIRE_CNPS_CAME,
+	CTR_WIRE_DUPLICATES,      /* requests that came again */
+	CTR_WIRE_OUT_OF_SEQUENCE, /* ... that came although one before was missing */
+	CTR_WIRE_FULL,            /* times that the kernel had no room for packets */
+	CTR_WIRE_NOT_SENT,        /* packets that it refused */
+	CTR_WIRE_TOO_LONG,        /* ... for their length */
+	CTR_WIRE_HANDED_OVER,     /* packets of another process that came here */
+	CTR_WIRE_DROP_FULL,       /* packets for which the socket had no room */
+	CTR_WIRE_DROP_LENGTH,     /* too short, or not of a length that there is */
+	CTR_WIRE_DROP_VERSION,
+	CTR_WIRE_DROP_OPCODE,
+	CTR_WIRE_DROP_ICRC,
+	CTR_WIRE_DROP_PKEY,
+	CTR_WIRE_DROP_NO_QP,
+	CTR_WIRE_DROP_TYPE,    /* of another transport than its queue pair */
+	CTR_WIRE_DROP_STATE,   /* of the queue pair: it takes no requests */
+	CTR_WIRE_DROP_ADDRESS, /* not from where its queue pair's path leads */
+	CTR_WIRE_DROP_BUSY,    /* the queue was just being flushed */
+	CTR_WIRE_DROP_KEPT,    /* behind one that waited for a receive */
 	CTR_COUNT,
-	CTR_ROOM = 64
+	CTR_ROOM = 128
 };
 
 /* The fixed parts of a segment, in this order; the heap fills the rest. */
@@ -195,6 +225,7 @@ struct seg {
 	/* who maps exports of this process: key of the export << 24 | attach id */
 	_Alignas(4096) _Atomic uint64_t import[SEG_IMPORTS];
 	_Alignas(4096) struct seg_backing backing[SEG_BACKINGS];
+	_Alignas(4096) struct seg_faults faults;
 	_Alignas(4096) struct seg_peer peer[SEG_PEERS];
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];

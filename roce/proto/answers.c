@@ -222,7 +222,8 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 	err = q->ops->place(q->arg, read->entry, at, atomic ? (const void *)&p->old : p->payload,
 		atomic ? sizeof p->old : p->payload_len);
 	if (err) {
-		req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
+		if (err < 0)
+			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
 	read->got |= 1ull << i;

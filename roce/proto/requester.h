@@ -39,7 +39,10 @@ struct rc_req_ops {
 	 */
 	bool (*send)(void *arg, const struct roce_packet *head, uint32_t entry, uint64_t offset,
 		size_t len);
-	/* Data of a READ's response, or the old value of an atomic (8 bytes, host order). */
+	/*
+	 * Data of a READ's response, or the old value of an atomic (8 bytes, host order).  0; 1:
+	 * not now, as if it had been lost; negative: the memory is not there.
+	 */
 	int (*place)(void *arg, uint32_t entry, uint64_t offset, const void *bytes, size_t len);
 	/* Entries end in order; after one in error none follows. */
 	void (*complete)(void *arg, uint32_t entry, enum ibv_wc_status status);

@@ -10,7 +10,7 @@
 #include <endian.h>
 #include <fcntl.h>
 
-#include "daemon/guid.h"
+#include "daemon/tables/guid.h"
 
 static const struct guid_place place = {
 	.host = "0123456789abcdef0123456789abcdef",

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "daemon/nodes.h"
+#include "daemon/tables/nodes.h"
 
 static void numbers(void **state)
 {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "daemon/leases.h"
-#include "daemon/members.h"
-#include "daemon/timers.h"
+#include "daemon/tables/leases.h"
+#include "daemon/tables/members.h"
+#include "daemon/tables/timers.h"
 
 static void lease_life(void **state)
 {

@@ -20,6 +20,7 @@
 #include "hca/seg/seg.h"
 #include "rdv/admin.h"
 #include "rdv/rdv.h"
+#include "tests/prog/rdv/wire_kid.h"
 
 enum { CHANNELS = 8, ORDER_FD = 3, REPLY_FD = 4, EVENT_WAIT_MS = 20000, BECOMES_S = 20 };
 
@@ -212,6 +213,14 @@ static long obey(const struct order_msg *m)
 		return unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET) ? -errno : 0;
 	case ASK_EPOCH:
 		return rdv_epoch();
+	case DO_JOIN:
+		return wire_kid_join();
+	case DO_PACKET:
+		return wire_kid_packet(m->arg, m->arg2);
+	case DO_COUNT:
+		return wire_kid_count(m->arg, m->arg2);
+	case DO_HAND:
+		return wire_kid_hand(m->arg);
 	default:
 		exit(0);
 	}

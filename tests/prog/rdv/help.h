@@ -56,6 +56,10 @@ enum order {
 	DO_SETUID,      /* arg: uid */
 	DO_NEWNET,      /* enters a network namespace of its own; 0 or the error */
 	ASK_EPOCH,      /* rdv_epoch() */
+	DO_JOIN,        /* index among the sockets of UDP port 4791, or the error */
+	DO_PACKET,      /* arg: QP number, arg2: ms; which way a packet came (wire_kid.h) */
+	DO_COUNT,       /* arg: QP number, arg2: ms between two; how many packets came */
+	DO_HAND,        /* arg: QP number; hands weftd a packet */
 	DO_EXIT,        /* no reply */
 };
 
@@ -84,4 +88,5 @@ struct test_case {
 	int (*run)(void);
 };
 
-extern const struct test_case life_cases[], start_cases[], hostile_cases[], user_cases[];
+extern const struct test_case life_cases[], start_cases[], hostile_cases[], user_cases[],
+	wire_cases[];

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/engine.h"
+
+#include "base/clock.h"
+#include "hca/proc/proc.h"
+#include "roce/ack.h"
+#include "roce/ask.h"
+#include "roce/join.h"
+#include "roce/proto/req_timer.h"
+#include "roce/rx.h"
+#include "roce/serve.h"
+#include "roce/watch.h"
+
+enum {
+	TURN_BYTES = 64 << 10, /* that a flow sends before it is another's turn */
+	TURNS = 64,            /* of one pass */
+	ROUNDS = 4,            /* for what others asked for meanwhile */
+};
+
+static struct {
+	struct lock lock;
+	_Atomic unsigned kicks;      /* enum engine_why, of who found it running */
+	struct flow *_Atomic called; /* the list of struct flow.called, last first */
+	struct flow *first, **end;   /* those whose turn it is, in order; by struct flow.behind */
+	struct deadlines due;
+	_Atomic uint32_t looks;
+	bool left; /* flows had no turn in the last pass */
+} engine = {.end = &engine.first};
+
+/* ---- whose turn it is ---- */
+
+void engine_call(struct flow *f, unsigned calls)
+{
+	struct flow *head;
+
+	if (atomic_fetch_or_explicit(&f->calls, calls, memory_order_acq_rel))
+		return; /* it is on a list */
+	head = atomic_load_explicit(&engine.called, memory_order_relaxed);
+	do
+		atomic_store_explicit(&f->called, head, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&engine.called, &head, f, memory_order_release, memory_order_relaxed));
+}
+
+static void line_up(struct flow *f)
+{
+	f->behind = NULL;
+	*engine.end = f;
+	engine.end = &f->behind;
+}
+
+void engine_touch(struct flow *f, unsigned calls)
+{
+	if (!atomic_fetch_or_explicit(&f->calls, calls, memory_order_acq_rel))
+		line_up(f);
+}
+
+/* Those who were called by others join the line, in the order of calls. */
+static void take_called(void)
+{
+	struct flow *f = NULL, *back = NULL;
+
+	if (atomic_load_explicit(&engine.called, memory_order_relaxed))
+		f = atomic_exchange_explicit(&engine.called, NULL, memory_order_acquire);
+	while (f) {
+		f->behind = back;
+		back = f;
+		f = atomic_load_explicit(&f->called, memory_order_relaxed);
+	}
+	while (back) {
+		f = back->behind;
+		line_up(back);
+		back = f;
+	}
+}
+
+static struct flow *take_first(void)
+{
+	struct flow *f = engine.first;
+
+	if (!f)
+		return NULL;
+	engine.first = f->behind;
+	if (!engine.first)
+		engine.end = &engine.first;
+	return f;
+}
+
+/* ---- a turn ---- */
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+static void set_deadline(struct flow *f)
+{
+	uint64_t when = f->asks ? rc_req_deadline(&f->req) : 0;
+
+	when = sooner(sooner(when, f->again_ns), sooner(f->kept_due, ack_deadline(f)));
+	if (!when)
+		deadline_clear(&engine.due, &f->due);
+	else if (f->due.when != when || !f->due.pos)
+		deadline_set(&engine.due, &f->due, when);
+}
+
+static bool wants_to_ask(unsigned calls)
+{
+	return calls & (FLOW_POSTED | FLOW_ANSWERED | FLOW_DUE | FLOW_MORE);
+}
+
+/* The requester; *put: it sent something, which has not left yet.  True: there is more. */
+static bool ask(struct flow *f, struct exec *x, uint64_t now, bool *put)
+{
+	uint64_t before = f->put;
+	bool more;
+
+	if (!ask_enter(f, x)) {
+		f->again_ns = now + NSEC_PER_MSEC / 10;
+		return false;
+	}
+	more = ask_run(f, x, TURN_BYTES, now);
+	*put = f->put != before;
+	return more;
+}
+
+static void acknowledge(struct flow *f, struct exec *x, uint64_t now, bool rides)
+{
+	uint32_t owed = f->resp.owed;
+
+	if (!owed)
+		return;
+	if (ack_is_due(f, now, rides))
+		serve_answer(f, x, 0, true);
+	ack_note(f, now, f->resp.owed == 0, rides);
+}
+
+static void turn(struct flow *f, struct exec *x, uint64_t now)
+{
+	unsigned calls = atomic_exchange_explicit(&f->calls, 0, memory_order_acq_rel);
+	bool more, put = false;
+
+	ask_leave(x);
+	if (f->kept && calls & (FLOW_RECEIVE | FLOW_DUE))
+		serve_kept(f, x, now);
+	more = serve_answer(f, x, TURN_BYTES, false);
+	if (calls & FLOW_POSTED)
+		ack_note_post(f, now);
+	if (wants_to_ask(calls))
+		more |= ask(f, x, now, &put);
+	acknowledge(f, x, now, put);
+	ask_leave(x);
+	tx_flush(x);
+	set_deadline(f);
+	if (more)
+		engine_touch(f, FLOW_MORE);
+}
+
+static void take_turns(struct exec *x, uint64_t now)
+{
+	struct flow *f;
+
+	take_called();
+	for (unsigned n = 0; n < TURNS && tx_has_room() && (f = take_first()); n++)
+		turn(f, x, now);
+	engine.left = engine.first;
+}
+
+/* ---- a pass ---- */
+
+static struct flow *flow_of(struct deadline *d)
+{
+	return (struct flow *)((char *)d - offsetof(struct flow, due));
+}
+
+static void take_due(uint64_t now)
+{
+	struct deadline *d;
+
+	while ((d = deadline_pop(&engine.due, now)))
+		engine_touch(flow_of(d), FLOW_DUE);
+}
+
+static void due_ack(struct flow *f)
+{
+	engine_touch(f, FLOW_ASKED);
+}
+
+static void look(struct exec *x, uint64_t now, unsigned why)
+{
+	bool came = rx_look(x, now);
+
+	ask_leave(x);
+	if (!(why & ENGINE_WATCH)) {
+		atomic_fetch_add_explicit(&engine.looks, 1, memory_order_relaxed);
+		if (!came)
+			ack_idle(now, due_ack);
+	}
+	take_due(now);
+}
+
+static void pass(unsigned why)
+{
+	struct exec *x = exec_get();
+	uint64_t now = clock_ns();
+
+	if (!x)
+		return;
+	tx_flush(x);
+	take_turns(x, now);
+	if (why & (ENGINE_LOOK | ENGINE_WATCH)) {
+		look(x, now, why);
+		take_turns(x, now);
+	}
+	exec_put(x);
+}
+
+uint64_t engine_next(void)
+{
+	return engine.left && tx_has_room() ? 1 : deadline_next(&engine.due);
+}
+
+void engine_run(unsigned why)
+{
+	unsigned round = 0;
+
+	if (!lock_try(&engine.lock)) {
+		atomic_fetch_or_explicit(&engine.kicks, why, memory_order_seq_cst);
+		if (!lock_try(&engine.lock))
+			return;
+	}
+	do {
+		why |= atomic_exchange_explicit(&engine.kicks, 0, memory_order_seq_cst);
+		pass(why);
+		if (++round == ROUNDS)
+			watch_wake();
+		else
+			watch_until(engine_next(), why & ENGINE_WATCH);
+		why = 0;
+		lock_drop(&engine.lock);
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (round < ROUNDS && atomic_load_explicit(&engine.kicks, memory_order_relaxed) &&
+		 lock_try(&engine.lock));
+}
+
+uint32_t engine_looks(void)
+{
+	return atomic_load_explicit(&engine.looks, memory_order_relaxed);
+}
+
+/* ---- for who adds and deletes flows ---- */
+
+void engine_stop(void)
+{
+	lock_take(&engine.lock);
+}
+
+void engine_go(void)
+{
+	bool kicked;
+
+	lock_drop(&engine.lock);
+	atomic_thread_fence(memory_order_seq_cst);
+	kicked = atomic_load_explicit(&engine.kicks, memory_order_relaxed);
+	if (kicked)
+		engine_run(ENGINE_CALLS);
+}
+
+void engine_settle(struct flow *f)
+{
+	struct exec *x = exec_get();
+
+	if (x) {
+		serve_answer(f, x, 0, true);
+		tx_flush(x);
+	}
+	exec_put(x);
+}
+
+void engine_forget(struct flow *f)
+{
+	struct flow *all, *g;
+
+	take_called();
+	all = engine.first;
+	engine.first = NULL;
+	engine.end = &engine.first;
+	while ((g = all)) {
+		all = g->behind;
+		if (g != f)
+			line_up(g);
+	}
+	ack_forget(f);
+	deadline_clear(&engine.due, &f->due);
+}
+
+void engine_forked_child(void)
+{
+	atomic_store_explicit(&engine.lock.word, 0, memory_order_relaxed);
+	atomic_store_explicit(&engine.kicks, 0, memory_order_relaxed);
+	atomic_store_explicit(&engine.called, NULL, memory_order_relaxed);
+	engine.first = NULL;
+	engine.end = &engine.first;
+	engine.due.count = 0;
+	engine.left = false;
+	ack_forked_child();
+	flow_forked_child();
+	tx_forked_child();
+}

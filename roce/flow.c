@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/flow.h"
+
+#include <stdlib.h>
+
+#include "roce/port/keeper.h"
+
+enum { TABLE = 1024, MTU_BASE_LOG = 7 };
+
+static struct flow *table[TABLE];
+static unsigned count[KEEPER_FDS];
+
+static struct rc_resp_config responder_of(const struct seg_qp *s)
+{
+	return (struct rc_resp_config){
+		.unreliable = atomic_load_explicit(&s->type, memory_order_relaxed) == IBV_QPT_UC,
+		.mtu = 1u << (MTU_BASE_LOG + (s->mtu & 7)),
+		.dest_qpn = s->dest_qpn,
+		.psn = s->rq_psn,
+		.max_reads = s->max_dest_rd_atomic,
+		.min_rnr_timer = s->rnr_timer,
+	};
+}
+
+struct flow *flow_new(struct hca_qp *qp)
+{
+	struct rc_resp_config conf = responder_of(qp->me.qp);
+	struct flow *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->qp = qp;
+	f->qpn = qp->me.qpn;
+	f->unreliable = conf.unreliable;
+	f->kept_end = &f->kept;
+	f->replies = true;
+	tx_path_of(&f->path, &qp->me.qp->path);
+	if (rc_resp_start(&f->resp, &conf, NULL, f)) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void flow_free(struct flow *f)
+{
+	while (f->kept) {
+		struct kept *k = f->kept;
+
+		f->kept = k->next;
+		free(k);
+	}
+	if (f->asks)
+		rc_req_end(&f->req);
+	rc_resp_end(&f->resp);
+	free(f);
+}
+
+static int family_of(const struct flow *f)
+{
+	return f->path.addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4;
+}
+
+void flow_add(struct flow *f)
+{
+	struct flow **at = &table[f->qpn % TABLE];
+
+	f->next = *at;
+	*at = f;
+	count[family_of(f)]++;
+}
+
+void flow_del(struct flow *f)
+{
+	struct flow **at = &table[f->qpn % TABLE];
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = f->next;
+	count[family_of(f)]--;
+}
+
+struct flow *flow_find(uint32_t qpn)
+{
+	struct flow *f = table[qpn % TABLE];
+
+	while (f && f->qpn != qpn)
+		f = f->next;
+	return f;
+}
+
+unsigned flow_count(int family)
+{
+	return count[family];
+}
+
+void flow_each(void (*visit)(struct flow *f, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < TABLE; i++)
+		for (struct flow *f = table[i]; f; f = f->next)
+			visit(f, arg);
+}
+
+void flow_forked_child(void)
+{
+	for (unsigned i = 0; i < TABLE; i++)
+		table[i] = NULL;
+	for (unsigned i = 0; i < KEEPER_FDS; i++)
+		count[i] = 0;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/roce.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "hca/proc/proc.h"
+#include "hca/run/far.h"
+#include "roce/ask.h"
+#include "roce/engine.h"
+#include "roce/join.h"
+#include "roce/port/keeper.h"
+#include "roce/port/route.h"
+#include "roce/serve.h"
+#include "roce/watch.h"
+
+enum {
+	OFTEN = 256,                   /* looks in a row that found nothing */
+	SELDOM_NS = 2 * NSEC_PER_USEC, /* between those that follow */
+};
+
+static struct flow *flow_of(const struct hca_qp *qp)
+{
+	return atomic_load_explicit(&qp->away, memory_order_acquire);
+}
+
+/* ---- where it leads ---- */
+
+static int route(struct seg_path *path)
+{
+	struct route_want want = {.tos = path->flow >> PATH_TCLASS_SHIFT};
+	struct route found;
+
+	if (wire_mode() == WIRE_NEVER)
+		return -EHOSTUNREACH;
+	memcpy(want.dst, path->dgid, sizeof want.dst);
+	memcpy(want.src, path->sgid, sizeof want.src);
+	if (route_find(&want, &found))
+		return -EHOSTUNREACH;
+	if (join_wire()) {
+		rdv_wire_explain();
+		return -EHOSTUNREACH;
+	}
+	path->interface = found.ifindex;
+	path->udp_source = ROCE_PORT;
+	path->mtu = route_path_mtu(found.mtu);
+	return 0;
+}
+
+static bool reaches(const struct hca_qp *qp)
+{
+	enum ibv_qp_type type = qp->init.qp_type;
+
+	return qp->me.qp->path.interface && (type == IBV_QPT_RC || type == IBV_QPT_UC) &&
+	       !qp->me.rxq.matches_tags;
+}
+
+static bool find(struct hca_qp *qp)
+{
+	struct flow *f;
+
+	if (flow_of(qp))
+		return true;
+	f = flow_new(qp);
+	if (!f || watch_start()) {
+		if (f)
+			flow_free(f);
+		return false;
+	}
+	f->resp.ops = &serve_ops;
+	engine_stop();
+	flow_add(f);
+	atomic_store_explicit(&qp->away, f, memory_order_release);
+	engine_go();
+	far_count(qp, 1);
+	return true;
+}
+
+/* ---- what is to be done ---- */
+
+/* In an exec slot, so that forget() waits for us. */
+static void call(struct hca_qp *qp, unsigned calls)
+{
+	struct exec *x = exec_self();
+	struct flow *f;
+
+	if (x) {
+		slot_enter(x->slot, qp->me.view.attach, qp->me.view.attach);
+		atomic_thread_fence(memory_order_seq_cst);
+	}
+	f = flow_of(qp);
+	if (f && end_state(&qp->me) != IBV_QPS_RESET)
+		engine_call(f, calls);
+	if (x)
+		slot_leave(x->slot);
+	engine_run(ENGINE_CALLS);
+}
+
+static void run_out(struct hca_qp *qp)
+{
+	call(qp, FLOW_POSTED);
+}
+
+static void run_in(struct hca_qp *qp)
+{
+	call(qp, FLOW_RECEIVE);
+}
+
+static enum run_end work(struct exec *x, struct hca_qp *qp, unsigned direction)
+{
+	(void)x;
+	(void)direction;
+	call(qp, FLOW_POSTED | FLOW_RECEIVE);
+	return RUN_IDLE;
+}
+
+static bool look(struct hca_qp *qp)
+{
+	bool missing = !flow_of(qp) && end_state(&qp->me) == IBV_QPS_RTR && !find(qp);
+
+	call(qp, FLOW_POSTED);
+	return missing;
+}
+
+/* The program polls, and found nothing. */
+static bool look_in(uint32_t times)
+{
+	static _Atomic uint64_t last_ns;
+	uint64_t now;
+
+	if (times > OFTEN) {
+		now = clock_ns();
+		if (now - atomic_load_explicit(&last_ns, memory_order_relaxed) < SELDOM_NS)
+			return false;
+		atomic_store_explicit(&last_ns, now, memory_order_relaxed);
+	}
+	engine_run(ENGINE_LOOK);
+	return true;
+}
+
+static unsigned sleep_on(struct pollfd *p, unsigned room)
+{
+	const struct rdv_wire *wire = join_sockets();
+	unsigned n = 0;
+
+	for (int i = 0; i < KEEPER_FDS && wire && n < room; i++)
+		if (wire->fd[i] >= 0)
+			p[n++] = (struct pollfd){.fd = wire->fd[i], .events = POLLIN};
+	return n;
+}
+
+/* ---- the end ---- */
+
+static void stop(struct hca_qp *qp)
+{
+	struct flow *f = flow_of(qp);
+	struct exec *x = exec_get();
+
+	engine_stop();
+	if (f && x) {
+		engine_settle(f);
+		serve_stop(f, x);
+		ask_stop(f);
+		if (end_state(&qp->me) != IBV_QPS_ERR) {
+			engine_forget(f);
+			flow_del(f);
+		}
+	}
+	engine_go();
+	exec_put(x);
+}
+
+static void forget(struct hca_qp *qp, bool live)
+{
+	struct flow *f = flow_of(qp);
+
+	atomic_store_explicit(&qp->away, NULL, memory_order_release);
+	if (!f)
+		return;
+	if (live) {
+		engine_stop();
+		engine_forget(f);
+		flow_del(f);
+		engine_go();
+		far_count(qp, -1);
+	}
+	flow_free(f);
+}
+
+static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
+{
+	const struct flow *f = flow_of(qp);
+
+	engine_stop();
+	*sent = f && f->asks ? f->req.next : qp->me.qp->sq_psn;
+	*expected = f ? f->resp.expected : qp->me.qp->rq_psn;
+	engine_go();
+}
+
+static void forked_child(void)
+{
+	join_forked_child();
+	engine_forked_child();
+	watch_forked_child();
+}
+
+static const struct far_ops ops = {
+	.name = "roce",
+	.route = route,
+	.reaches = reaches,
+	.find = find,
+	.posted = run_out,
+	.run_out = run_out,
+	.run_in = run_in,
+	.work = work,
+	.look = look,
+	.stop = stop,
+	.forget = forget,
+	.psn = psn,
+	.look_in = look_in,
+	.sleep_on = sleep_on,
+	.forked_child = forked_child,
+};
+
+static int started;
+
+static void start(void)
+{
+	started = far_register(&ops);
+}
+
+int roce_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+	return started;
+}
+
+static void acknowledge(struct flow *f, void *arg)
+{
+	(void)arg;
+	engine_settle(f);
+}
+
+/* A program may exit right after its last receive: what it got is acknowledged. */
+static __attribute__((destructor)) void at_exit(void)
+{
+	if (!join_sockets() || !proc_epoch())
+		return;
+	engine_stop();
+	flow_each(acknowledge, NULL);
+	engine_go();
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets that come in: read, cut where the kernel has joined them, checked in the order of
+ * docs/roce.md, and given to the flow, or to who takes datagrams.  All under the engine's lock.
+ */
+#pragma once
+
+#include "hca/exec/exec.h"
+#include "roce/port/socket.h"
+#include "wire/roce.h"
+
+/* Reads what is there, up to a limit.  True: there was something. */
+bool rx_look(struct exec *x, uint64_t now);
+
+/*
+ * Takes a UD packet whose ICRC and P_Key are right, to queue pair p->dest_qpn or a multicast group
+ * (ROCE_QPN_MASK).  False: there is no such queue pair here.
+ */
+typedef bool (*rx_datagram_fn)(
+	struct exec *x, const struct roce_packet *p, const struct roce_from *from);
+
+/* Who takes them; until then they are dropped. */
+void rx_take_datagrams(rx_datagram_fn take);
+
+/* One packet of n bytes, the index-th of those that came together. */
+void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+	unsigned index, uint64_t now);

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/serve.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "hca/exec/flush.h"
+#include "hca/run/worker.h"
+#include "hca/seg/park.h"
+#include "roce/tx.h"
+
+enum {
+	KEPT_MAX = 64,                     /* packets */
+	KEEP_NS = NSEC_PER_MSEC,           /* for a receive that is posted meanwhile */
+	KEEP_BUSY_NS = 50 * NSEC_PER_MSEC, /* while a region changes over */
+	BUSY_AGAIN_NS = 50 * NSEC_PER_USEC,
+	FETH_TYPES = 0xf,
+	FETH_LEVEL_SHIFT = 4,
+	FETH_LEVEL = 3,
+};
+
+/* Whose thread it is, for the callbacks; under the engine's lock. */
+static struct exec *thread;
+
+static struct end *end_of(const struct flow *f)
+{
+	return &f->qp->me;
+}
+
+/* ---- verdicts ---- */
+
+static enum resp_verdict refusal(enum ibv_wc_status status)
+{
+	static const enum resp_verdict verdicts[] = {
+		[1] = RESP_INVALID, [2] = RESP_ACCESS, [3] = RESP_OPERATION};
+
+	return verdicts[respond_nak_code(status)];
+}
+
+static enum resp_verdict verdict_of(struct flow *f, struct verdict v)
+{
+	switch (v.answer) {
+	case ANSWER_OK:
+		return RESP_OK;
+	case ANSWER_RNR:
+		if (f->last_try)
+			return RESP_RNR;
+		f->said = ANSWER_RNR;
+		return RESP_LATER;
+	case ANSWER_BUSY:
+	case ANSWER_LATER:
+		f->said = v.answer;
+		return RESP_LATER;
+	case ANSWER_NOT_READY:
+		count_add(thread, CTR_WIRE_DROP_STATE, 1);
+		return RESP_LATER;
+	case ANSWER_NAK:
+		return refusal(v.status);
+	}
+	return RESP_LATER;
+}
+
+/* ---- requests ---- */
+
+static struct request request_of(const struct flow *f, const struct roce_packet *p)
+{
+	static const uint8_t opcodes[] = {
+		[ROCE_SEND] = IBV_WR_SEND,
+		[ROCE_WRITE] = IBV_WR_RDMA_WRITE,
+		[ROCE_READ] = IBV_WR_RDMA_READ,
+		[ROCE_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+		[ROCE_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		[ROCE_FLUSH] = IBV_WR_FLUSH,
+		[ROCE_ATOMIC_WRITE] = IBV_WR_ATOMIC_WRITE,
+	};
+	bool adds = p->op->act == ROCE_FETCH_ADD;
+
+	return (struct request){
+		.opcode = opcodes[p->op->act],
+		.from_qpn = f->resp.conf.dest_qpn,
+		.psn = p->psn,
+		.rkey = p->rkey,
+		.raddr = p->va,
+		.length = p->op->headers & ROCE_RETH ? p->length : 0,
+		.compare_add = adds ? p->swap_add : p->compare,
+		.swap = p->swap_add,
+		.flush = flush_operand(
+			p->flush & FETH_TYPES, p->flush >> FETH_LEVEL_SHIFT & FETH_LEVEL),
+	};
+}
+
+static enum resp_verdict on_begin(void *arg, const struct roce_packet *p)
+{
+	struct flow *f = arg;
+	struct request rq = request_of(f, p);
+
+	return verdict_of(f, respond_begin(&f->in, thread, end_of(f), &rq));
+}
+
+static enum resp_verdict on_place(void *arg, uint64_t offset, const void *bytes, size_t len)
+{
+	struct flow *f = arg;
+
+	if (!len)
+		return RESP_OK;
+	return verdict_of(f, respond_place(&f->in, thread, offset, bytes, len));
+}
+
+static enum ibv_wr_opcode whole_opcode(const struct roce_packet *p)
+{
+	if (p->op->act == ROCE_WRITE)
+		return p->op->headers & ROCE_IMM ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+	if (p->op->headers & ROCE_IMM)
+		return IBV_WR_SEND_WITH_IMM;
+	return p->op->headers & ROCE_IETH ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND;
+}
+
+static enum resp_verdict on_end(void *arg, const struct roce_packet *p, uint64_t length)
+{
+	struct flow *f = arg;
+	struct last_piece last = {.solicited = p->solicited,
+		.imm = p->op->headers & ROCE_IETH ? p->invalidate : htobe32(p->imm)};
+
+	(void)length;
+	f->in.rq.opcode = whole_opcode(p);
+	return verdict_of(f, respond_end(&f->in, thread, &last));
+}
+
+static void on_drop(void *arg)
+{
+	struct flow *f = arg;
+
+	respond_drop(&f->in, thread);
+}
+
+static enum resp_verdict on_read(void *arg, const struct roce_packet *p)
+{
+	struct flow *f = arg;
+	struct request rq = request_of(f, p);
+
+	return verdict_of(f, respond_read(thread, end_of(f), &rq, 0, NULL, 0));
+}
+
+static enum resp_verdict on_word(void *arg, const struct roce_packet *p, uint64_t *old)
+{
+	struct flow *f = arg;
+	struct request rq = request_of(f, p);
+
+	if (p->op->act == ROCE_ATOMIC_WRITE)
+		memcpy(&rq.word, p->payload, sizeof rq.word);
+	return verdict_of(f, respond_at_once(thread, end_of(f), &rq, old));
+}
+
+/* ---- answers ---- */
+
+static int send_read(struct flow *f, const struct roce_packet *head, struct request *rq)
+{
+	struct iovec piece = {.iov_base = tx_stage(thread, rq->length), .iov_len = rq->length};
+	struct verdict v;
+
+	if (!piece.iov_base)
+		return 0;
+	v = respond_read(thread, end_of(f), rq, 0, piece.iov_base, rq->length);
+	if (v.answer != ANSWER_OK)
+		return v.answer == ANSWER_NAK ? -1 : 0;
+	return tx_put(thread, &f->path, head, &piece, 1);
+}
+
+static int on_send(
+	void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey, size_t len)
+{
+	struct flow *f = arg;
+	struct request rq = {.opcode = IBV_WR_RDMA_READ,
+		.from_qpn = f->resp.conf.dest_qpn,
+		.psn = head->psn,
+		.rkey = rkey,
+		.raddr = va,
+		.length = len};
+
+	if (!tx_has_room())
+		return 0;
+	return len ? send_read(f, head, &rq) : tx_put(thread, &f->path, head, NULL, 0);
+}
+
+/* A NAK that was found by the order of packets alone: the queue pair does not know yet. */
+static void on_fatal(void *arg, enum resp_verdict why)
+{
+	struct flow *f = arg;
+	struct end *me = end_of(f);
+
+	if (!qp_set_error(me))
+		return;
+	raise_qp_event(
+		thread, me, why == RESP_ACCESS ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
+	slot_enter(thread->slot, me->view.attach, me->view.attach);
+	qp_flush(thread, me, false);
+	slot_leave(thread->slot);
+}
+
+const struct rc_resp_ops serve_ops = {
+	.begin = on_begin,
+	.place = on_place,
+	.end = on_end,
+	.drop = on_drop,
+	.read = on_read,
+	.word = on_word,
+	.send = on_send,
+	.fatal = on_fatal,
+};
+
+bool serve_answer(struct flow *f, struct exec *x, uint64_t bytes, bool ack)
+{
+	thread = x;
+	return rc_resp_run(&f->resp, bytes, ack);
+}
+
+/* ---- what cannot be served yet ---- */
+
+static void keep(struct flow *f, const uint8_t *bytes, size_t len)
+{
+	struct kept *k = f->n_kept < KEPT_MAX ? malloc(sizeof *k + len) : NULL;
+
+	if (!k) {
+		count_add(thread, CTR_WIRE_DROP_KEPT, 1);
+		return;
+	}
+	k->next = NULL;
+	k->len = len;
+	memcpy(k->bytes, bytes, len);
+	*f->kept_end = k;
+	f->kept_end = &k->next;
+	f->n_kept++;
+}
+
+static void drop_first(struct flow *f)
+{
+	struct kept *k = f->kept;
+
+	f->kept = k->next;
+	if (!f->kept)
+		f->kept_end = &f->kept;
+	f->n_kept--;
+	free(k);
+}
+
+static void drop_kept(struct flow *f)
+{
+	while (f->kept)
+		drop_first(f);
+	f->kept_due = f->kept_until = 0;
+}
+
+/* Whoever posts a receive calls the engine. */
+static void ask_for_receive(struct flow *f)
+{
+	struct end *me = end_of(f);
+
+	park_set(&me->qp->park);
+	if (me->rxq.ring.slots)
+		park_set(&me->rxq.entry->rxq.park);
+}
+
+/* Serves one packet; false: it could not be, and f->said is why. */
+static bool serve(struct flow *f, const struct roce_packet *p, bool last_try)
+{
+	f->said = ANSWER_OK;
+	f->last_try = last_try;
+	rc_resp_request(&f->resp, p);
+	return f->said == ANSWER_OK;
+}
+
+static void begin_keeping(struct flow *f, uint64_t now)
+{
+	bool no_receive = f->said == ANSWER_RNR;
+
+	f->kept_until = now + (no_receive ? KEEP_NS : KEEP_BUSY_NS);
+	f->kept_due = no_receive ? f->kept_until : now + BUSY_AGAIN_NS;
+	if (no_receive)
+		ask_for_receive(f);
+	else if (f->said == ANSWER_LATER)
+		worker_add(f->qp, WORK_IN);
+}
+
+void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, const uint8_t *bytes,
+	size_t len, uint64_t now)
+{
+	thread = x;
+	if (f->kept) {
+		keep(f, bytes, len);
+		return;
+	}
+	if (serve(f, p, f->unreliable) || f->unreliable)
+		return;
+	begin_keeping(f, now);
+	keep(f, bytes, len);
+	if (f->said == ANSWER_RNR)
+		serve_kept(f, x, now); /* one that was posted before we asked */
+}
+
+/* The first that is kept.  False: it stays. */
+static bool serve_first(struct flow *f, uint64_t now)
+{
+	struct roce_packet p;
+	bool over = now >= f->kept_until;
+
+	if (roce_parse(f->kept->bytes, f->kept->len, &p) != ROCE_GOOD)
+		return true;
+	if (serve(f, &p, over))
+		return true;
+	if (over)
+		return true; /* as if it had been lost */
+	f->kept_due = f->said == ANSWER_RNR ? f->kept_until : now + BUSY_AGAIN_NS;
+	if (f->said == ANSWER_RNR)
+		ask_for_receive(f);
+	return false;
+}
+
+void serve_kept(struct flow *f, struct exec *x, uint64_t now)
+{
+	thread = x;
+	while (f->kept && serve_first(f, now)) {
+		drop_first(f);
+		if (f->resp.nak)
+			drop_kept(f);
+		f->kept_until = now + KEEP_NS;
+	}
+	if (!f->kept)
+		f->kept_due = f->kept_until = 0;
+}
+
+void serve_stop(struct flow *f, struct exec *x)
+{
+	thread = x;
+	drop_kept(f);
+	if (f->resp.open)
+		respond_drop(&f->in, x);
+	f->resp.open = 0;
+	f->resp.dead = true;
+}

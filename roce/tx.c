@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/tx.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "roce/join.h"
+#include "roce/port/keeper.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+enum {
+	MESSAGES = 64,
+	PACKETS = 256,
+	PIECES = 4096,
+	RUN_PACKETS = 60, /* of one message: the kernel cuts 64 */
+	RUN_BYTES = 60000,
+	RUN_PIECES = 900, /* of UIO_MAXIOV */
+	TAIL_MAX = 8,     /* padding and ICRC, padded to what aligns the headers behind */
+	CONTROL_ROOM = 128,
+	DEFAULT_TTL = 64,
+	UDP_OVER_IPV4 = 28,
+};
+
+/* A run of packets of one size, but for the last one. */
+struct run {
+	const struct tx_path *path;
+	unsigned packets;
+	size_t bytes, size; /* of all; of the first */
+	bool closed;
+	union {
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} to;
+	_Alignas(struct cmsghdr) char control[CONTROL_ROOM];
+};
+
+static struct {
+	struct mmsghdr msg[MESSAGES];
+	struct run run[MESSAGES];
+	struct iovec piece[PIECES];
+	/* the end of the packet before, and the headers of this one, so that both are one piece */
+	uint8_t head[PACKETS + 1][TAIL_MAX + ROCE_HEADERS_MAX];
+	unsigned n_msg, n_piece, n_packet;
+	unsigned sent;   /* messages */
+	bool waits;      /* what was not sent yet is a copy: nothing more is taken */
+	bool never_runs; /* this kernel, or the device, cuts no messages */
+	uint8_t *stage;
+	size_t staged;
+	uint8_t *copies;
+} tx;
+
+/* ---- paths ---- */
+
+static bool is_mapped_ipv4(const uint8_t *gid)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(gid, prefix, sizeof prefix);
+}
+
+static bool needs_interface(const uint8_t *gid)
+{
+	return (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) || gid[0] == 0xff;
+}
+
+void tx_path_of(struct tx_path *p, const struct seg_path *path)
+{
+	memset(p, 0, sizeof *p);
+	p->addr.ipv6 = !is_mapped_ipv4(path->dgid);
+	memcpy(p->addr.src, path->sgid, sizeof p->addr.src);
+	memcpy(p->addr.dst, path->dgid, sizeof p->addr.dst);
+	if (!p->addr.ipv6) {
+		memset(p->addr.src, 0, 12);
+		memset(p->addr.dst, 0, 12);
+	}
+	p->addr.src_port = p->addr.dst_port = ROCE_PORT;
+	p->interface = p->addr.ipv6 && needs_interface(path->dgid) ? path->interface : 0;
+	p->tos = path->flow >> PATH_TCLASS_SHIFT;
+	p->ttl = path->hop_limit ? path->hop_limit : DEFAULT_TTL;
+}
+
+/* ---- control messages ---- */
+
+static struct cmsghdr *add_control(
+	struct msghdr *m, int level, int type, const void *value, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)((char *)m->msg_control + m->msg_controllen);
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), value, len);
+	m->msg_controllen += CMSG_SPACE(len);
+	return c;
+}
+
+static void address_ipv4(struct msghdr *m, struct run *r)
+{
+	struct in_pktinfo info = {0};
+	int tos = r->path->tos, ttl = r->path->ttl;
+
+	r->to.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
+	memcpy(&r->to.in.sin_addr, r->path->addr.dst + 12, 4);
+	memcpy(&info.ipi_spec_dst, r->path->addr.src + 12, 4);
+	m->msg_namelen = sizeof r->to.in;
+	add_control(m, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+	if (tos)
+		add_control(m, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
+	if (ttl != DEFAULT_TTL)
+		add_control(m, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
+}
+
+static void address_ipv6(struct msghdr *m, struct run *r)
+{
+	struct in6_pktinfo info = {.ipi6_ifindex = r->path->interface};
+	int tclass = r->path->tos, hops = r->path->ttl;
+
+	r->to.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+		.sin6_port = htons(ROCE_PORT),
+		.sin6_scope_id = r->path->interface};
+	memcpy(&r->to.in6.sin6_addr, r->path->addr.dst, 16);
+	memcpy(&info.ipi6_addr, r->path->addr.src, 16);
+	m->msg_namelen = sizeof r->to.in6;
+	add_control(m, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+	if (tclass)
+		add_control(m, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
+	if (hops != DEFAULT_TTL)
+		add_control(m, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
+}
+
+/* ---- runs ---- */
+
+static struct run *begin_run(const struct tx_path *path)
+{
+	struct run *r = &tx.run[tx.n_msg];
+	struct msghdr *m = &tx.msg[tx.n_msg++].msg_hdr;
+
+	r->path = path;
+	r->packets = 0;
+	r->bytes = r->size = 0;
+	r->closed = false;
+	m->msg_name = &r->to;
+	m->msg_control = r->control;
+	m->msg_controllen = 0;
+	m->msg_flags = 0;
+	m->msg_iov = &tx.piece[tx.n_piece];
+	m->msg_iovlen = 0;
+	if (path->addr.ipv6)
+		address_ipv6(m, r);
+	else
+		address_ipv4(m, r);
+	return r;
+}
+
+/* The run that a packet of so many bytes in n pieces goes on with, or a new one. */
+static struct run *run_for(const struct tx_path *path, size_t bytes, unsigned n)
+{
+	struct run *r = tx.n_msg ? &tx.run[tx.n_msg - 1] : NULL;
+
+	if (r && r->path == path && !r->closed && bytes <= r->size && r->packets < RUN_PACKETS &&
+		r->bytes + bytes <= RUN_BYTES &&
+		tx.msg[tx.n_msg - 1].msg_hdr.msg_iovlen + n + 2 <= RUN_PIECES && !tx.never_runs)
+		return r;
+	return begin_run(path);
+}
+
+static void add_piece(void *at, size_t len)
+{
+	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
+
+	m->msg_iov[m->msg_iovlen++] = (struct iovec){.iov_base = at, .iov_len = len};
+	tx.n_piece++;
+}
+
+/* Headers; the end of the packet before lies right before them. */
+static void add_head(struct run *r, uint8_t *head, size_t len)
+{
+	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
+
+	if (r->packets)
+		m->msg_iov[m->msg_iovlen - 1].iov_len += len;
+	else
+		add_piece(head, len);
+}
+
+static void count_packet(struct run *r, size_t bytes)
+{
+	if (!r->packets++)
+		r->size = bytes;
+	else if (bytes < r->size)
+		r->closed = true;
+	r->bytes += bytes;
+}
+
+bool tx_has_room(void)
+{
+	return !tx.waits;
+}
+
+static bool make_room(struct exec *x, unsigned pieces)
+{
+	if (tx.waits)
+		return false;
+	if (tx.n_packet == PACKETS || tx.n_msg == MESSAGES || tx.n_piece + pieces > PIECES)
+		return tx_flush(x);
+	return true;
+}
+
+bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
+	const struct iovec *piece, unsigned n)
+{
+	uint8_t *h, *tail;
+	size_t head_len, bytes, tail_len = head->pad + ROCE_ICRC_LEN;
+	struct run *r;
+	uint32_t crc;
+
+	if (!make_room(x, n + 2))
+		return false;
+	h = tx.head[tx.n_packet++] + TAIL_MAX;
+	tail = tx.head[tx.n_packet] + TAIL_MAX - tail_len;
+	head_len = roce_build(head, h);
+	bytes = head_len + head->payload_len + tail_len;
+	r = run_for(path, bytes, n);
+	crc = icrc_begin(&path->addr, r->packets, bytes, h, head_len);
+	add_head(r, h, head_len);
+	for (unsigned i = 0; i < n; i++) {
+		crc = icrc_add(crc, piece[i].iov_base, piece[i].iov_len);
+		add_piece(piece[i].iov_base, piece[i].iov_len);
+	}
+	memset(tail, 0, head->pad);
+	icrc_put(icrc_add(crc, tail, head->pad), tail + head->pad);
+	add_piece(tail, tail_len);
+	count_packet(r, bytes);
+	return true;
+}
+
+void *tx_stage(struct exec *x, size_t n)
+{
+	void *at;
+
+	if (!tx.stage)
+		tx.stage = malloc(TX_STAGE_BYTES);
+	if (!tx.stage || (tx.staged + n > TX_STAGE_BYTES && !tx_flush(x)))
+		return NULL;
+	at = tx.stage + tx.staged;
+	tx.staged += (n + 63) & ~(size_t)63;
+	return at;
+}
+
+/* ---- sending ---- */
+
+static int family_of(unsigned i)
+{
+	return tx.run[i].path->addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4;
+}
+
+bool tx_waits(int family)
+{
+	return tx.waits && family_of(tx.sent) == family;
+}
+
+static void finish_runs(void)
+{
+	for (unsigned i = tx.sent; i < tx.n_msg; i++) {
+		uint16_t size = tx.run[i].size;
+
+		if (tx.run[i].packets > 1 && !tx.waits)
+			add_control(&tx.msg[i].msg_hdr, SOL_UDP, UDP_SEGMENT, &size, sizeof size);
+	}
+}
+
+static void begin_anew(void)
+{
+	tx.n_msg = tx.n_piece = tx.n_packet = tx.sent = 0;
+	tx.staged = 0;
+	tx.waits = false;
+	free(tx.copies);
+	tx.copies = NULL;
+}
+
+/* What is left is copied, for its memory may change or go.  What cannot be copied is lost. */
+static void keep_rest(void)
+{
+	size_t total = 0;
+	uint8_t *to;
+
+	if (tx.waits)
+		return;
+	for (unsigned i = tx.sent; i < tx.n_msg; i++)
+		total += tx.run[i].bytes;
+	to = tx.copies = malloc(total);
+	if (!to) {
+		begin_anew();
+		return;
+	}
+	for (unsigned i = tx.sent; i < tx.n_msg; i++) {
+		struct msghdr *m = &tx.msg[i].msg_hdr;
+		uint8_t *from = to;
+
+		for (size_t k = 0; k < m->msg_iovlen; k++)
+			to = mempcpy(to, m->msg_iov[k].iov_base, m->msg_iov[k].iov_len);
+		m->msg_iov[0] = (struct iovec){.iov_base = from, .iov_len = to - from};
+		m->msg_iovlen = 1;
+	}
+	tx.waits = true;
+}
+
+/* The message is lost, as on a wire; what it means is counted, and said once. */
+static void lose(struct exec *x, int error)
+{
+	static bool told_size, told;
+	struct run *r = &tx.run[tx.sent];
+
+	if (error == EMSGSIZE) {
+		count_add(x, CTR_WIRE_TOO_LONG, r->packets);
+		if (!told_size)
+			log_line(LOG_LVL_WARN,
+				"a packet of %zu bytes is longer than its path takes",
+				r->size + UDP_OVER_IPV4);
+		told_size = true;
+	} else if ((error == EIO || error == EINVAL) && r->packets > 1) {
+		tx.never_runs = true;
+		log_line(
+			LOG_LVL_INFO, "the kernel does not cut UDP messages: packets leave singly");
+	} else if (!told) {
+		log_line(LOG_LVL_WARN, "a RoCE packet was not sent: %s", strerror(error));
+		told = true;
+	}
+	count_add(x, CTR_WIRE_NOT_SENT, r->packets);
+	tx.sent++;
+}
+
+static void count_sent(struct exec *x, unsigned n)
+{
+	uint64_t packets = 0, bytes = 0;
+
+	for (unsigned i = tx.sent; i < tx.sent + n; i++) {
+		packets += tx.run[i].packets;
+		bytes += tx.run[i].bytes;
+	}
+	count_add(x, CTR_WIRE_SENT, packets);
+	count_add(x, CTR_WIRE_SENT_BYTES, bytes);
+	tx.sent += n;
+}
+
+/* Sends those in a row that go by one socket.  False: it is full. */
+static bool send_some(struct exec *x, const struct rdv_wire *wire)
+{
+	int family = family_of(tx.sent), n;
+	unsigned end = tx.sent + 1;
+
+	while (end < tx.n_msg && family_of(end) == family)
+		end++;
+	/* not sendmmsg(3): no thread is to be cancelled in here */
+	n = wire->fd[family] < 0 ? (errno = ENETUNREACH, -1)
+				 : (int)syscall(SYS_sendmmsg, wire->fd[family], &tx.msg[tx.sent],
+					   end - tx.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0)
+		count_sent(x, n);
+	else if (n < 0 && errno == EAGAIN)
+		return false;
+	else if (n < 0 && errno != EINTR)
+		lose(x, errno);
+	return true;
+}
+
+bool tx_flush(struct exec *x)
+{
+	const struct rdv_wire *wire = join_sockets();
+	int saved = errno;
+
+	finish_runs();
+	while (wire && tx.sent < tx.n_msg)
+		if (!send_some(x, wire)) {
+			count_add(x, CTR_WIRE_FULL, 1);
+			keep_rest();
+			errno = saved;
+			return !tx.waits;
+		}
+	begin_anew();
+	errno = saved;
+	return true;
+}
+
+void tx_forked_child(void)
+{
+	begin_anew();
+}

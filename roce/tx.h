@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets on their way out.  They are collected, and leave together by one system call; equal ones
+ * in a row, of one path, are one message that the kernel cuts (UDP_SEGMENT).  All under the
+ * engine's lock.
+ */
+#pragma once
+
+#include <sys/uio.h>
+
+#include "hca/exec/exec.h"
+#include "hca/seg/seg_path.h"
+#include "wire/icrc.h"
+
+/* Between which addresses, and how. */
+struct tx_path {
+	struct icrc_path addr;
+	uint32_t interface; /* where an address does not say which: link-local, multicast; else 0 */
+	uint8_t tos, ttl;
+};
+
+/* From the path of a queue pair, or of a datagram. */
+void tx_path_of(struct tx_path *p, const struct seg_path *path);
+
+enum {
+	TX_PIECES_MAX = 33, /* pieces of memory in one packet */
+	TX_STAGE_BYTES = 128 << 10,
+};
+
+/*
+ * Takes a packet: these headers, and the payload that lies in n pieces of memory, which stay as
+ * they are until tx_flush().  Packets of one path are one run while `path` is the same pointer.
+ * False: the kernel has no room now; nothing was taken.
+ */
+bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
+	const struct iovec *piece, unsigned n);
+
+/* Memory for n bytes of payload, at most TX_STAGE_BYTES, until tx_flush(); may flush itself. */
+void *tx_stage(struct exec *x, size_t n);
+
+/*
+ * Sends what was taken.  True: all of it is gone.  False: the kernel has no room; a copy of the
+ * rest waits for the next call, and the memory of the packets is needed no more.
+ */
+bool tx_flush(struct exec *x);
+
+/* Does something wait for room in that socket (KEEPER_IPV4, KEEPER_IPV6)? */
+bool tx_waits(int family);
+
+/* May tx_put() take something? */
+bool tx_has_room(void);
+
+/* In a forked child: what was on its way is the parent's. */
+void tx_forked_child(void);

@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# weft up, down, status and doctor; device files while weftd comes and goes.
+. "$(dirname "$0")/../lib.sh"
+WEFT=$BUILD/weft
+export WEFT_IDLE_EXIT=60
+unset WEFT_AUTOSTART
+trap '"$WEFT" down >/dev/null 2>&1; rm -rf "$T"' EXIT
+serves() { "$WEFT" status --json 2>/dev/null | grep -q '"device": "weft0"'; }
+pid() { "$WEFT" status --json | sed -n 's/^  "pid": \([0-9]*\).*/\1/p'; }
+first_line() { head -n 1 "$T/out"; }
+
+rc 'status without weftd' 1 "$WEFT" status
+same 'it is one line' 1 "$(wc -l <"$T/err")"
+rc 'which starts none' 1 "$WEFT" status --json
+rc 'down without weftd' 0 "$WEFT" down
+same 'it says so' "no weftd serves fabric 'default'" "$(first_line)"
+
+rc up 0 "$WEFT" up
+ok 'weftd answers' serves
+same 'up says so' "weftd serves fabric 'default' (pid $(pid))" "$(first_line)"
+was=$(pid)
+rc 'up again' 0 "$WEFT" up
+same 'it says so' "weftd already serves fabric 'default' (pid $was)" "$(first_line)"
+rc status 0 "$WEFT" status
+ok 'the table has the device' grep -q '^device  *weft0$' "$T/out"
+ok 'the table has the GIDs' grep -q '^  [0-9]  *::ffff:127.0.0.1 ' "$T/out"
+rc 'another fabric is not up' 1 "$WEFT" status --fabric other
+rc 'a bad name' 2 "$WEFT" status --fabric a/b
+rc 'state' 0 "$WEFT" run cat /sys/class/infiniband/weft0/ports/1/state
+same 'state' '4: ACTIVE' "$(first_line)"
+guid=$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)
+
+rc down 0 "$WEFT" down
+same 'down says so' "weftd of fabric 'default' has stopped" "$(first_line)"
+rc 'it is gone' 1 "$WEFT" status
+i=0
+while [ -e "/proc/$was/exe" ] && [ $i -lt 200 ]; do
+	sleep 0.05
+	i=$((i + 1))
+done
+rc 'no process' 1 test -e "/proc/$was/exe"
+
+# Who looks at a device file starts weftd; who is told not to sees what the last one left.
+same 'without autostart' "$guid" \
+	"$(WEFT_AUTOSTART=0 "$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
+rc 'still none' 1 "$WEFT" status
+rc 'ordinary files start none' 0 "$WEFT" run cat /dev/null
+rc 'still none' 1 "$WEFT" status
+same 'the GUID is stable' "$guid" "$("$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
+ok 'now weftd runs' serves
+
+# The manual page has all names that the status has.
+SOURCE=$(dirname "$0")/../../..
+names=$(sed -n 's/.*\] = "\([a-z_]*\)",$/\1/p; s/.*set_int(.*"\([a-z_]*\)".*/\1/p' \
+	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c")
+ok 'there are some' [ "$(echo "$names" | wc -l)" -gt 100 ]
+for name in $names; do
+	ok "weftd.8 explains $name" grep -qw "$name" "$SOURCE/man/weftd.8"
+done
+
+rc doctor 0 "$WEFT" doctor
+same 'nothing fails' '' "$(grep FAIL "$T/out")"
+same 'all checks are there' 15 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+rc 'doctor as JSON' 0 "$WEFT" doctor --json
+ok 'it counts' grep -q '"failed": 0' "$T/out"
+WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  peer clients */none.so: .*No such file' "$T/out"
+P=$BUILD/tests/prog/peer
+if [ -e "$P/libpeer_plugin_first.so" ]; then # where there is a libibverbs.so.1
+	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so rc 'doctor loads peer clients' 0 "$WEFT" doctor
+	ok 'it says so' grep -q '^ok    peer clients *WEFT_PEER_CLIENTS names 1 library, each loads' "$T/out"
+	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so:$P/libpeer_plugin_fails.so \
+		rc 'doctor finds one that does not start' 1 "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  peer clients *.*fails.so: its init_module answers -5' "$T/out"
+	WEFT_PEER_CLIENTS=$BUILD/lib/libibumad.so.3 rc 'doctor finds one that is no client' 1 "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  peer clients *.*umad.so.3: it registers no peer client' "$T/out"
+fi
+WEFT_GPU=0 rc 'doctor knows WEFT_GPU' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^warn  gpus *WEFT_GPU=0' "$T/out"
+LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^ok    gpus *libcuda.so.1 is there' "$T/out"
+chmod 755 "$WEFT_RUNTIME_DIR"
+rc 'doctor finds an open directory' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
+chmod 700 "$WEFT_RUNTIME_DIR"
+stopped=$(pid)
+kill -STOP "$stopped"
+i=0
+until grep -q '^State:.T' "/proc/$stopped/status" || [ $i -ge 200 ]; do
+	sleep 0.05
+	i=$((i + 1))
+done
+rc 'doctor finds a stopped weftd' 1 "$WEFT" doctor
+kill -CONT "$stopped"
+same 'it says so once' 1 "$(grep -c '^FAIL  fabric .*stopped' "$T/out")"
+same 'and does not ask it again' 2 "$(grep -c 'not checked: weftd does not answer' "$T/out")"
+WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
+rc down 0 "$WEFT" down
+WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
+
+# A check that cannot look does not pass.
+no_proc='unshare -m'
+[ "$(id -u)" = 0 ] || no_proc='unshare -rm'
+no_proc="$no_proc sh -c"
+hide='mount -t tmpfs none /proc && exec "$0" "$@"'
+if $no_proc "$hide" "$WEFT" --version >/dev/null 2>&1; then
+	rc 'doctor without /proc' 1 $no_proc "$hide" "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  weftd .*mount /proc' "$T/out"
+	same 'no check passes without a word' 0 "$(grep -Ec '^ok  *[^ ]+( [^ ]+)? *$' "$T/out")"
+fi
+
+# Whatever fails, there is one line that says why.
+WEFT_FABRIC=a/b rc 'up with a bad name' 1 "$WEFT" up
+same 'it says so once' 1 "$(wc -l <"$T/err")"
+for files in 4 5 6 7 8; do
+	for c in status up; do
+		rc 'none runs' 0 "$WEFT" down
+		sh -c 'ulimit -Sn "$1" && exec "$2" "$3"' - $files "$WEFT" $c >"$T/out" 2>"$T/err" ||
+			same "$c with $files files says why not" 1 "$(wc -l <"$T/err")"
+	done
+done
+rc down 0 "$WEFT" down
+
+# An address that comes and goes, in a network namespace of its own.
+new_net='unshare -n'
+[ "$(id -u)" = 0 ] || new_net='unshare -rn'
+if command -v ip >/dev/null && $new_net true 2>/dev/null; then
+	cat >"$T/inside" <<-'END'
+		look() { "$1" run sh -c 'grep -h 0a09:0807 /sys/class/infiniband/weft0/ports/1/gids/*'; }
+		seen() { i=0; until [ "$(look "$1")" = "$2" ] || [ $i = 400 ]; do i=$((i + 1)); sleep 0.05; done; look "$1"; }
+		ip link set lo up
+		"$1" up >/dev/null
+		echo "before: $(look "$1")"
+		ip addr add 10.9.8.7/32 dev lo
+		echo "with: $(seen "$1" 0000:0000:0000:0000:0000:ffff:0a09:0807)"
+		ip addr del 10.9.8.7/32 dev lo
+		echo "after: $(seen "$1" '')"
+		"$1" down >/dev/null
+	END
+	same 'an address that comes and goes' \
+		"before:  with: 0000:0000:0000:0000:0000:ffff:0a09:0807 after:  " \
+		"$($new_net sh "$T/inside" "$WEFT" | tr '\n' ' ')"
+else
+	echo 'not checked: a changing address (no network namespace to be had)'
+fi
+# Names of others do nothing to a terminal.
+rc "a command that is none" 2 "$BUILD/weft" "$(printf 'x\nweft: y\033[2J')"
+same "it is told of in one line" "weft: unknown command 'x\x0aweft: y\x1b[2J'; try 'weft --help'" \
+	"$(cat "$T/err")"
+finish
