@@ -97,6 +97,8 @@ struct server {
 	struct umads *umads;           /* daemon/umad_file.h */
 	struct issm *issms;            /* daemon/issm.h; in the order of opening */
 	struct subnet_service *subnet; /* daemon/subnet_service.h; NULL: no topology */
+	char faults[SEG_FAULT_TEXT];   /* rules for packets of all processes */
+	bool faults_told;              /* somebody has set them, or cleared them */
 	struct wire_port *wire;        /* daemon/wire.h */
 	struct qp1 *qp1;               /* daemon/qp1.h */
 	struct port_place place;       /* whose addresses we have */

@@ -80,6 +80,7 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_WIRE_JOIN] = {"wire_join", WITH_FDS(proto_wire_join, 1, 3),
 		WITH_FDS(proto_wire_joined, 0, 4)},
 	[OP_TOPO_DO] = {"topo_do", {0, PROTO_PAYLOAD_MAX, 0, 0}, WITH_FDS(proto_topo_done, 1, 1)},
+	[OP_FAULT] = {"fault", {4, sizeof(struct proto_fault) - 1, 0, 0}, JUST(proto_faulted)},
 };
 
 const struct proto_op *proto_op(uint32_t op)

@@ -16,6 +16,7 @@
 #include "hca/queue/qp.h"
 #include "hca/queue/qp_table.h"
 #include "hca/run/agent.h"
+#include "hca/run/far_datagram.h"
 #include "hca/run/near.h"
 #include "hca/run/path.h"
 #include "hca/run/progress.h"
@@ -310,6 +311,8 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	}
 	if (!move_state(qp, from, to))
 		return -EINVAL;
+	if (to == IBV_QPS_RTR && !qp_connects(qp))
+		far_datagram_listen(qp, true);
 	if (to == IBV_QPS_RTR)
 		far_run_in(qp); /* the peer may have sent already */
 	if (!found)
