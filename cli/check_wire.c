@@ -126,6 +126,6 @@ void check_udp_steering(struct check *c)
 		check_set(c, CHECK_OK, NULL, "packets come to their process");
 	else
 		check_set(c, CHECK_WARN,
-			"for other machines allow SO_ATTACH_REUSEPORT_CBPF (seccomp, gVisor)",
+			"for other machines allow programs for groups of sockets (seccomp, gVisor)",
 			"packets cannot be steered to processes: %s", strerror(-rc));
 }

@@ -6,6 +6,7 @@
 #include "cli/crash/crash.h"
 #include "cli/doctor.h"
 #include "cli/env.h"
+#include "cli/fault.h"
 #include "cli/peercheck/peercheck.h"
 #include "cli/run.h"
 #include "cli/status.h"
@@ -24,13 +25,14 @@ int main(int argc, char **argv)
 		{"down", "stop weftd", cmd_down},
 		{"status", "show what weftd serves", cmd_status},
 		{"topo", "show a topology", cmd_topo},
+		{"fault", "inject faults into RoCE packets", cmd_fault},
 		{"crash", "find out what a power failure would leave of persistent memory",
 			cmd_crash},
 		{"peercheck", "check a client of the peer memory API", cmd_peercheck},
 		{"doctor", "check this machine and this installation", cmd_doctor},
 		{0},
 	};
-	static const char *const not_yet[] = {"top", "capture", "fault", "bench", NULL};
+	static const char *const not_yet[] = {"top", "capture", "bench", NULL};
 	static const struct commands commands = {.name = "weft",
 		.doc = "Soft RDMA in user space: runs unmodified RDMA programs on any machine.\v",
 		.see = "weft(1) and weft(7)",

@@ -42,6 +42,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static void cell(const json_t *value, char out[CELL]);
+
+/* Members of an object within an object: "seen 5 done 1". */
+static void cell_of_members(const json_t *object, char out[CELL])
+{
+	const char *key;
+	json_t *value;
+	size_t n = 0;
+
+	*out = '\0';
+	json_object_foreach((json_t *)object, key, value)
+	{
+		char text[CELL];
+
+		cell(value, text);
+		n += snprintf(out + n, CELL - n, "%s%s %s", n ? " " : "", key, text);
+		if (n >= CELL)
+			return;
+	}
+}
+
 static void cell(const json_t *value, char out[CELL])
 {
 	char *text = NULL;
@@ -54,6 +75,8 @@ static void cell(const json_t *value, char out[CELL])
 		snprintf(out, CELL, "%.1f", json_real_value(value));
 	else if (!value || json_is_null(value))
 		strcpy(out, "-");
+	else if (json_is_object(value))
+		cell_of_members(value, out);
 	else
 		snprintf(out, CELL, "%s",
 			(text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT)));

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "daemon/connections.h"
+#include "daemon/faults.h"
 #include "daemon/issm.h"
 #include "daemon/node_ports.h"
 #include "daemon/peer_stats.h"
@@ -167,6 +168,7 @@ static int do_attach(struct server *s, struct session *c, struct proto_in *in, s
 	p->node = node;
 	p->session = c;
 	c->process = p;
+	faults_attached(s, p);
 	give_attachment(s, p, r);
 	log_line(LOG_LVL_INFO, "process %d (%s) has attach id %#x", (int)p->pid, p->comm, p->id);
 	return 0;
@@ -415,6 +417,7 @@ static const struct request {
 	[OP_CM_DESTROY] = {connections_request, true},
 	[OP_CM_PUBLISH] = {connections_request, true},
 	[OP_CM_LEND] = {connections_request, true},
+	[OP_CM_RESOLVE] = {connections_request, true},
 	[OP_UMAD_OPEN] = {umads_request, false},
 	[OP_UMAD_JOIN] = {umads_request, false},
 	[OP_UMAD_REGISTER] = {umads_request, false},
@@ -426,6 +429,7 @@ static const struct request {
 	[OP_NODE] = {subnet_admin_node, false},
 	[OP_TOPO] = {subnet_admin_topo, false},
 	[OP_TOPO_DO] = {subnet_admin_do, false},
+	[OP_FAULT] = {faults_request, false},
 	[OP_WIRE_JOIN] = {wire_request, true},
 };
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/connections.h"
+#include "daemon/faults.h"
 #include "daemon/issm.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
@@ -221,6 +222,7 @@ static json_t *one_process(const struct process *p)
 	json_object_set_new(o, "share", share(h));
 	json_object_set_new(o, "persistence", persistence(h));
 	json_object_set_new(o, "counters", counters(p->seg));
+	json_object_set_new(o, "faults", faults_of_process(p));
 	return o;
 }
 
@@ -299,11 +301,13 @@ static json_t *whole(const struct server *s)
 	set_int(o, "epoch", s->epoch);
 	set_int(o, "hub_id", s->env.hub_id);
 	json_object_set_new(o, "device", json_string(s->node->page->device));
+	json_object_set_new(o, "faults", faults_of_all(s));
 	json_object_set_new(o, "processes", all_processes(s));
 	json_object_set_new(o, "peers", peer_stats_status(s));
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
+	json_object_set_new(o, "qp1", connections_qp1(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));

@@ -89,6 +89,31 @@ int rdv_status_json(const char *fabric, char **json)
 	return ret;
 }
 
+int rdv_fault(const char *fabric, int32_t pid, const char *text, uint32_t *reached)
+{
+	struct proto_fault call = {.pid = pid};
+	struct proto_out out = proto_call(OP_FAULT, &call);
+	size_t len = strlen(text);
+	struct proto_in in;
+	struct conn c;
+	int ret;
+
+	if (len >= sizeof call.text)
+		return -EINVAL;
+	memcpy(call.text, text, len);
+	out.len += len;
+	ret = open_admin(&c, fabric);
+	if (ret)
+		return ret;
+	ret = conn_call(&c, &out, &in);
+	if (!ret) {
+		*reached = in.payload.faulted.processes;
+		proto_close(&in);
+	}
+	conn_close(&c);
+	return ret == -EPIPE ? -ENOTCONN : ret;
+}
+
 int rdv_shutdown(const char *fabric)
 {
 	struct conn c;

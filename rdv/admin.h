@@ -39,5 +39,12 @@ int rdv_shutdown(const char *fabric);
  */
 int rdv_start(const char *fabric, bool stay, int32_t *pid);
 
+/*
+ * Gives processes rules of faults to inject into packets (weft-fault(1)); an empty text: none any
+ * more.  pid: of one process, 0: all, and those to come.  *reached: how many there are.  -EINVAL:
+ * the text has no meaning; -ESRCH: no such process.
+ */
+int rdv_fault(const char *fabric, int32_t pid, const char *text, uint32_t *reached);
+
 /* The runtime directory, created if need be, in buf.  -EACCES, -ENAMETOOLONG, -ENOENT. */
 int rdv_runtime_dir(char *buf, size_t size);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 8,
+	PROTO_VERSION = 9,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -74,6 +74,7 @@ enum proto_op_number {
 	OP_CM_DESTROY,    /* cm_id_call */
 	OP_CM_PUBLISH,    /* cm_publish_call */
 	OP_CM_LEND,       /* ; proto_cm_loan */
+	OP_CM_RESOLVE,    /* cm_resolve_call */
 	/*
 	 * Files of management datagrams (mad/umad_page.h), also for a connection that is not
 	 * attached, whose end ends its lanes.
@@ -111,6 +112,11 @@ enum proto_op_number {
 	OP_TOPO_DO, /* a console command, no NUL; proto_topo_done, fds {memfd with what it printed}
 		     */
 	/*
+	 * Rules of faults to inject into packets, text without a NUL; none: no rules any more. Also
+	 * for a connection that is not attached.  proto_fault; proto_faulted.
+	 */
+	OP_FAULT,
+	/*
 	 * UDP port 4791 (rdv/wire.h), of attached processes.
 	 *
 	 * proto_wire_join, fds {weftd's end of the hand-over pair}; to publish again {that end,
@@ -136,10 +142,11 @@ enum {
 	PROTO_CM_ID = 4,
 	PROTO_CM_BIND = 36,
 	PROTO_CM_LISTEN = 16,
-	PROTO_CM_CONNECT = 92,
-	PROTO_CM_CONNECT_LEN = 89,
-	PROTO_CM_ACCEPT = 44,
-	PROTO_CM_ACCEPT_LEN = 41,
+	PROTO_CM_RESOLVE = 56,
+	PROTO_CM_CONNECT = 96,
+	PROTO_CM_CONNECT_LEN = 93,
+	PROTO_CM_ACCEPT = 48,
+	PROTO_CM_ACCEPT_LEN = 45,
 	PROTO_CM_REJECT = 8,
 	PROTO_CM_REJECT_LEN = 6,
 	PROTO_CM_MIGRATE = 8,
@@ -325,6 +332,18 @@ struct proto_topo_done {
 	uint64_t size;   /* of the text */
 };
 
+enum { PROTO_FAULT_TEXT = 480, PROTO_FAULT_ALL = 0, PROTO_FAULT_SELF = -1 };
+
+/* As much of the text is sent as there is. */
+struct proto_fault {
+	int32_t pid; /* of a process, as it or weftd sees it; or one of the above */
+	char text[PROTO_FAULT_TEXT];
+};
+
+struct proto_faulted {
+	uint32_t processes; /* that have the rules now */
+};
+
 struct proto_wire_join {
 	uint32_t flags; /* PROTO_AGAIN */
 	uint32_t index; /* with PROTO_AGAIN: what it has */
@@ -370,6 +389,8 @@ union proto_payload {
 	struct proto_node_found node_found;
 	struct proto_topo topo;
 	struct proto_topo_done topo_done;
+	struct proto_fault fault;
+	struct proto_faulted faulted;
 	struct proto_wire_join wire_join;
 	struct proto_wire_joined wire_joined;
 	uint8_t bytes[PROTO_PAYLOAD_MAX];

@@ -4,8 +4,10 @@
 
 #include <infiniband/verbs.h>
 
+#include "hca/obj/grh.h"
 #include "hca/obj/srq.h"
 
+struct datagram_ops;
 struct exec;
 struct far_ops;
 struct peer;
@@ -15,11 +17,14 @@ struct routes;
 /* UD: the address to which the last datagram went, and what was found out about it. */
 struct path_memo {
 	uint8_t sgid[16], dgid[16];
-	uint32_t flow, sum; /* as seg_av.flow; IPv4: of the header without the length */
-	uint32_t gid;       /* where dgid stands in the port's table */
+	uint32_t flow; /* as seg_av.flow */
+	uint32_t gid;  /* where dgid stands in the port's table, if it is of this host */
 	uint8_t tclass;
-	bool known, multicast, ipv4;
-	uint8_t grh[SEG_GRH_BYTES]; /* without the length, and the checksum of IPv4 */
+	bool known, multicast;
+	const struct datagram_ops *away; /* who carries it away, a multicast too; NULL: nobody */
+	struct seg_path to;              /* ... by this path, */
+	uint64_t until_ns;               /* ... which is found anew then */
+	struct grh grh;
 };
 
 enum { EXPLAIN_STATUSES = IBV_WC_RNR_RETRY_EXC_ERR + 1 };

@@ -100,16 +100,25 @@ void member_del(uint32_t index)
 	rdv_publish_member(index);
 }
 
-uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
+static uint32_t next_in(
+	const struct seg *seg, enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
 {
-	const struct seg *hub = proc_at()->hub;
-
-	while (*at < used(hub)) {
+	while (*at < used(seg)) {
 		uint32_t i = (*at)++;
-		uint32_t word = atomic_load_explicit(&hub->member[i].id, memory_order_acquire);
+		uint32_t word = atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
 
-		if (word >> KIND_SHIFT == (uint32_t)kind && holds(hub, i, word, key))
+		if (word >> KIND_SHIFT == (uint32_t)kind && holds(seg, i, word, key))
 			return word & ID_MASK;
 	}
 	return 0;
+}
+
+uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
+{
+	return next_in(proc_at()->hub, kind, key, at);
+}
+
+uint32_t member_next_own(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
+{
+	return next_in(proc_seg(), kind, key, at);
 }

@@ -28,6 +28,9 @@ int64_t member_find(enum seg_member_kind kind, uint32_t id, const uint8_t key[16
  */
 uint32_t member_next(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at);
 
+/* The same of the members that this process has itself. */
+uint32_t member_next_own(enum seg_member_kind kind, const uint8_t key[16], uint32_t *at);
+
 /* In a forked child, before anything else: the parent's other threads are gone. */
 void member_forked_child(void);
 

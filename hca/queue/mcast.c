@@ -7,6 +7,7 @@
 #include "hca/obj/qp.h"
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
+#include "hca/run/far_datagram.h"
 #include "hca/run/path.h"
 
 static int refuse(const struct hca_qp *qp, const char *why)
@@ -32,8 +33,11 @@ int hca_mcast_attach(struct hca_qp *qp, const union ibv_gid *gid)
 	if (rc)
 		return rc;
 	lock_take(&qp->modify_lock);
-	if (member_find(MEMBER_MCAST, qp->me.qpn, gid->raw) < 0)
+	if (member_find(MEMBER_MCAST, qp->me.qpn, gid->raw) < 0) {
 		rc = member_add(MEMBER_MCAST, qp->me.qpn, gid->raw, &index);
+		if (!rc)
+			far_datagram_join(gid->raw, true);
+	}
 	lock_drop(&qp->modify_lock);
 	return rc;
 }
@@ -47,8 +51,10 @@ int hca_mcast_detach(struct hca_qp *qp, const union ibv_gid *gid)
 		return rc;
 	lock_take(&qp->modify_lock);
 	index = member_find(MEMBER_MCAST, qp->me.qpn, gid->raw);
-	if (index >= 0)
+	if (index >= 0) {
+		far_datagram_join(gid->raw, false);
 		member_del(index);
+	}
 	lock_drop(&qp->modify_lock);
 	return index < 0 ? refuse(qp, "it is not in that group") : 0;
 }

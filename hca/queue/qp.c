@@ -23,6 +23,7 @@
 #include "hca/queue/own_rxq.h"
 #include "hca/queue/rxq_order.h"
 #include "hca/queue/xrcd.h"
+#include "hca/run/far_datagram.h"
 #include "hca/run/handed.h"
 #include "hca/run/near.h"
 #include "hca/run/progress.h"
@@ -394,6 +395,8 @@ void qp_stop(struct hca_qp *qp, uint32_t new_state)
 
 	atomic_store_explicit(&s->state, new_state, memory_order_seq_cst);
 	far_of(qp)->stop(qp);
+	if (!qp_connects(qp))
+		far_datagram_listen(qp, false);
 	worker_forget(qp);
 	handed_forget(qp);
 	progress_forget(qp);

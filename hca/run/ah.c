@@ -10,18 +10,19 @@
 #include "hca/api/hca.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
+#include "hca/run/far_datagram.h"
 #include "hca/run/path.h"
 
-/* 0 if datagrams go there; other hosts are for connected queue pairs alone. */
+/* 0 if datagrams go there. */
 static int check_path(const struct ibv_ah_attr *attr)
 {
 	struct seg_path path;
 	const char *why;
 	int rc = path_find(attr, &path, &why);
 
-	if (rc == PATH_REMOTE) {
+	if (rc == PATH_REMOTE && !far_datagram_route(&path)) {
 		rc = -EHOSTUNREACH;
-		why = "datagrams to other hosts are not supported yet";
+		why = "nobody carries datagrams to that host";
 	}
 	if (rc >= 0)
 		return 0;

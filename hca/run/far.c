@@ -26,7 +26,7 @@ int far_register(const struct far_ops *ops)
 	return i < FAR_MAX ? 0 : -ENOSPC;
 }
 
-static const struct far_ops *nth(unsigned i)
+const struct far_ops *far_nth(unsigned i)
 {
 	return i < FAR_MAX ? atomic_load_explicit(&registered[i], memory_order_acquire) : NULL;
 }
@@ -35,7 +35,7 @@ int far_route(struct seg_path *path)
 {
 	const struct far_ops *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (!ops->route(path))
 			return 0;
 	return -EHOSTUNREACH;
@@ -54,7 +54,7 @@ int far_choose(struct hca_qp *qp)
 {
 	const struct far_ops *far = is_here(qp) ? &near_ops : NULL, *ops;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->reaches(qp)) {
 			far = ops;
 			break;
@@ -84,7 +84,7 @@ bool far_look_in(uint32_t times)
 	const struct far_ops *ops;
 	bool any = false;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->look_in)
 			any |= ops->look_in(times);
 	return any;
@@ -95,7 +95,7 @@ unsigned far_sleep_on(struct pollfd *p, unsigned room)
 	const struct far_ops *ops;
 	unsigned n = 0;
 
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->sleep_on)
 			n += ops->sleep_on(p + n, room - n);
 	return n;
@@ -106,7 +106,7 @@ void far_forked_child(void)
 	const struct far_ops *ops;
 
 	atomic_store_explicit(&lock.word, 0, memory_order_relaxed);
-	for (unsigned i = 0; (ops = nth(i)); i++)
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
 		if (ops->forked_child)
 			ops->forked_child();
 }

@@ -77,6 +77,7 @@ struct far_ops {
 	unsigned (*sleep_on)(struct pollfd *p, unsigned room);
 	/* In a forked child: what is under way is the parent's.  NULL: there is nothing. */
 	void (*forked_child)(void);
+	const struct datagram_ops *datagrams; /* hca/run/far_datagram.h; NULL: it carries none */
 };
 
 enum { FAR_MAX = 4 };
@@ -86,6 +87,9 @@ enum { FAR_MAX = 4 };
  * registered first are asked first.  0, or -ENOSPC: there are FAR_MAX.
  */
 int far_register(const struct far_ops *ops);
+
+/* The i-th that was registered; NULL: there are not so many. */
+const struct far_ops *far_nth(unsigned i);
 
 /* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
 int far_route(struct seg_path *path);

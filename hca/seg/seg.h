@@ -6,8 +6,8 @@
  *
  * Nothing in a segment is trusted by anyone but its owner: indices are masked, offsets and
  * lengths are checked at use (hca/seg/view.h).  A peer that scribbles over its own segment breaks
- * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h is a change of
- * SEG_VERSION.
+ * itself.  A change of this file or of seg_mr.h, seg_peer.h, seg_qp.h, seg_cq.h, seg_fault.h is a
+ * change of SEG_VERSION.
  *
  * Writers are named per group of fields; groups of different writers lie on different lines.
  */
@@ -19,6 +19,7 @@
 #include "hca/seg/fired.h"
 #include "hca/seg/rxq.h"
 #include "hca/seg/seg_cq.h"
+#include "hca/seg/seg_fault.h"
 #include "hca/seg/seg_mr.h"
 #include "hca/seg/seg_peer.h"
 #include "hca/seg/seg_qp.h"
@@ -26,7 +27,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 15 };
+enum { SEG_VERSION = 16 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -224,6 +225,7 @@ struct seg {
 	/* who maps exports of this process: key of the export << 24 | attach id */
 	_Alignas(4096) _Atomic uint64_t import[SEG_IMPORTS];
 	_Alignas(4096) struct seg_backing backing[SEG_BACKINGS];
+	_Alignas(4096) struct seg_faults faults;
 	_Alignas(4096) struct seg_peer peer[SEG_PEERS];
 	_Alignas(4096) struct seg_mr mr[SEG_MRS];
 	_Alignas(4096) struct seg_qp qp[SEG_QPS];
