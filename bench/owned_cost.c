@@ -121,6 +121,7 @@ struct addr {
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
+static struct ibv_port_attr port;
 static union ibv_gid gid;
 static struct addr peer;
 static int sock;
@@ -142,7 +143,8 @@ static void make(void)
 	qp = ibv_create_qp(pd, &init);
 	mr = ibv_reg_mr(pd, memory, SIZE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-	need(cq && qp && mr && !ibv_query_gid(ctx, 1, GID, &gid), "queue pair and memory");
+	need(cq && qp && mr && !ibv_query_gid(ctx, 1, GID, &gid) && !ibv_query_port(ctx, 1, &port),
+		"queue pair and memory");
 }
 
 static void meet(void)
@@ -159,7 +161,7 @@ static void meet(void)
 		     qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 		"INIT");
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
+		.path_mtu = port.active_mtu,
 		.dest_qp_num = peer.qpn,
 		.max_dest_rd_atomic = 16,
 		.min_rnr_timer = 12,

@@ -2,46 +2,47 @@
 #include "cli/check_peers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/check.h"
+#include "cli/common/dirs.h"
+#include "cli/peercheck/loads.h"
 
-/* 0, or -errno: it cannot be read.  One without a slash is for the dynamic loader to find. */
-static int look_for(const char *path)
-{
-	return strchr(path, '/') && access(path, R_OK) ? -errno : 0;
-}
-
-/* The first of list, which is cut, that cannot be read; *n: how many were looked for. */
-static const char *first_missing(char *list, unsigned *n, int *err)
+/* The first of list, which is cut, that registers no client, and why; *n: how many do. */
+static const char *first_wrong(
+	char *list, const char *libverbs, unsigned *n, char *why, size_t size)
 {
 	for (char *path; (path = strsep(&list, ":"));) {
 		if (!*path)
 			continue;
-		++*n;
-		*err = look_for(path);
-		if (*err)
+		if (!peer_client_loads(path, libverbs, why, size))
 			return path;
+		++*n;
 	}
 	return NULL;
 }
 
 void check_peer_clients(struct check *c)
 {
-	const char *named = secure_getenv("WEFT_PEER_CLIENTS"), *missing;
+	const char *named = secure_getenv("WEFT_PEER_CLIENTS"), *wrong;
+	char libverbs[PATH_MAX + sizeof "/libibverbs.so.1"], why[256] = "";
 	char *list = strdup(named ? named : "");
+	struct cli_dirs dirs;
 	unsigned n = 0;
-	int err = 0;
 
-	missing = list ? first_missing(list, &n, &err) : NULL;
-	if (missing)
-		check_set(c, CHECK_FAIL, "correct WEFT_PEER_CLIENTS", "%.300s: %s", missing,
-			strerror(-err));
+	if (!list || cli_find_dirs(&dirs))
+		dirs.lib[0] = 0;
+	snprintf(libverbs, sizeof libverbs, "%s/libibverbs.so.1", dirs.lib);
+	wrong = list ? first_wrong(list, libverbs, &n, why, sizeof why) : NULL;
+	if (wrong)
+		check_set(c, CHECK_FAIL, "correct WEFT_PEER_CLIENTS", "%.150s: %s", wrong, why);
 	else if (n)
-		check_set(c, CHECK_OK, NULL, "WEFT_PEER_CLIENTS names %u, which are there", n);
+		check_set(c, CHECK_OK, NULL,
+			"WEFT_PEER_CLIENTS names %u librar%s, each loads and registers a client", n,
+			n == 1 ? "y" : "ies");
 	else
 		check_set(c, CHECK_OK, NULL, "WEFT_PEER_CLIENTS names none");
 	free(list);

@@ -3,7 +3,7 @@
 
 struct check;
 
-/* The libraries that WEFT_PEER_CLIENTS names; loads none. */
+/* The libraries that WEFT_PEER_CLIENTS names: loads each in a process of its own. */
 void check_peer_clients(struct check *c);
 
 /* Whether memory of GPUs can be registered: by programs that load their driver. */

@@ -278,6 +278,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
+	json_object_set_new(o, "qp1", connections_qp1(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));

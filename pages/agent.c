@@ -184,9 +184,13 @@ static void describe(struct run *r, struct agent_half *h, uint64_t want)
 	}
 }
 
-/* Copies between the bounce buffer and our list, which it consumes. */
-static void copy_bounce(struct sgl *l, uint8_t *bounce, uint64_t len, bool out)
+/* Copies between the bounce buffer and our list or functions; consumes it. */
+static enum move_result copy_bounce(struct move *m, uint8_t *bounce, uint64_t len, bool out)
 {
+	struct sgl *l = m->local;
+
+	if (m->io)
+		return m->io->copy(m->io->arg, bounce, len, !out);
 	while (len) {
 		struct iovec *v = &l->v[l->at];
 		uint64_t step = v->iov_len < len ? v->iov_len : len;
@@ -196,6 +200,7 @@ static void copy_bounce(struct sgl *l, uint8_t *bounce, uint64_t len, bool out)
 		len -= step;
 		sgl_consume(l, step);
 	}
+	return MOVE_OK;
 }
 
 static void post(struct run *r, struct agent_half *h, uint64_t len)
@@ -206,40 +211,53 @@ static void post(struct run *r, struct agent_half *h, uint64_t len)
 	r->m->calls++;
 }
 
-/* The halves in turn: one is filled or emptied while the other is served. */
-static enum move_result carry(struct run *r)
+/* Halves in turn, of which one is filled or emptied while the other is served. */
+struct turns {
+	unsigned posted, finished;
+	uint64_t len[2];
+};
+
+static enum move_result post_next(struct run *r, struct turns *t)
 {
 	struct move *m = r->m;
-	uint64_t len[2];
-	unsigned posted = 0, finished = 0;
+	const uint64_t left = m->remote->left;
+	const unsigned i = t->posted & 1;
+	enum move_result rc = MOVE_OK;
 
-	for (;;) {
-		uint64_t left = m->remote->left;
-		unsigned i = posted & 1;
-		enum move_result rc;
+	t->len[i] = left < AGENT_HALF_BYTES ? left : AGENT_HALF_BYTES;
+	if (m->push)
+		rc = copy_bounce(m, r->area->bounce[r->index][i], t->len[i], false);
+	if (rc != MOVE_OK)
+		return rc;
+	post(r, &r->slot->half[i], t->len[i]);
+	t->posted++;
+	return MOVE_OK;
+}
 
-		if (left && posted - finished < 2) {
-			len[i] = left < AGENT_HALF_BYTES ? left : AGENT_HALF_BYTES;
-			if (m->push)
-				copy_bounce(m->local, r->area->bounce[r->index][i], len[i], false);
-			post(r, &r->slot->half[i], len[i]);
-			posted++;
-			continue;
-		}
-		if (finished == posted)
-			return MOVE_OK;
-		i = finished & 1;
-		rc = await(r, &r->slot->half[i]);
-		if (rc != MOVE_OK)
-			return rc;
-		if (!m->push)
-			copy_bounce(m->local, r->area->bounce[r->index][i], len[i], true);
-		m->moved += len[i];
-		finished++;
-		rc = m->remote->left ? m->may_go_on(m->arg) : MOVE_OK;
-		if (rc != MOVE_OK)
-			return rc;
-	}
+static enum move_result finish_next(struct run *r, struct turns *t)
+{
+	struct move *m = r->m;
+	const unsigned i = t->finished & 1;
+	enum move_result rc = await(r, &r->slot->half[i]);
+
+	if (rc == MOVE_OK && !m->push)
+		rc = copy_bounce(m, r->area->bounce[r->index][i], t->len[i], true);
+	if (rc != MOVE_OK)
+		return rc;
+	m->moved += t->len[i];
+	t->finished++;
+	return m->remote->left ? m->may_go_on(m->arg) : MOVE_OK;
+}
+
+static enum move_result carry(struct run *r)
+{
+	struct turns t = {0};
+	enum move_result rc = MOVE_OK;
+
+	while (rc == MOVE_OK && (r->m->remote->left || t.finished != t.posted))
+		rc = r->m->remote->left && t.posted - t.finished < 2 ? post_next(r, &t)
+								     : finish_next(r, &t);
+	return rc;
 }
 
 static enum move_result update(struct run *r)

@@ -31,6 +31,13 @@ enum { MOVE_STEP = 256 * 1024 };
 
 struct agent_call;
 
+/* Bytes that only functions reach, in the place of a list of addresses. */
+struct sgl_io {
+	/* The next n of them, to (in) or from buf; MOVE_OK, or with what the move ends. */
+	enum move_result (*copy)(void *arg, uint8_t *buf, uint64_t n, bool in);
+	void *arg;
+};
+
 struct move {
 	int pid;   /* of the peer; 0: both lists are of this process */
 	bool push; /* true: local to remote; false: remote to local */
@@ -40,6 +47,8 @@ struct move {
 	enum move_result (*may_go_on)(void *arg);
 	void *arg;
 	struct agent_call *agent; /* not NULL: by the peer's agent, which may sleep */
+	/* With an agent: instead of local, which is not looked at.  NULL: local. */
+	const struct sgl_io *io;
 	/* result */
 	uint64_t moved;
 	uint32_t calls;

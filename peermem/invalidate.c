@@ -83,8 +83,10 @@ static int give_pages_back(struct peer_region *r, struct peer_guest *g)
 			peer_disown(r);
 		return 0;
 	}
-	/* Whoever deregisters it does; but not while this thread's operation keeps him waiting. */
-	if (r->state == PEER_DEREG && !peer_guest_self(r->guests, PEER_OP))
+	/* Whoever deregisters it does; but not while this thread's operation keeps him waiting.
+	 * One that gave up is not there any more. */
+	if (r->state == PEER_DEREG && peer_guest_other(r->guests, PEER_DROPS) &&
+		!peer_guest_self(r->guests, PEER_OP))
 		return peer_await(r, PEER_DROPS | PEER_UNDOES);
 	peer_undo(r, g, PEER_DID_PAGES | inside);
 	return peer_await(r, PEER_UNDOES);

@@ -265,22 +265,43 @@ void peer_region_abandon(struct peer_region *r)
 	dismantle(r, &r->maker);
 }
 
-int peer_region_drop(struct peer_region *r)
+/* Whoever deregisters it comes in, as g.  Takes the lock; drops it if that is refused. */
+static int come_in(struct peer_region *r, struct peer_guest *g, enum peer_role role)
 {
-	struct peer_guest g;
 	const struct peer_guest *self;
 
 	lock_take(&r->lock);
 	self = peer_guest_self(r->guests, PEER_ANY_ROLE);
-	if (self) {
-		peer_count(&r->client->stats, PEER_DEADLOCKS, 1);
-		log_line(LOG_LVL_WARN, "peer client %s: ibv_dereg_mr of a region inside its own %s",
-			r->client->ops.name, self->in);
-		lock_drop(&r->lock);
-		return -EDEADLK;
+	if (!self) {
+		peer_guest_add(&r->guests, g, role, "ibv_dereg_mr");
+		return 0;
 	}
-	peer_guest_add(&r->guests, &g, PEER_DROPS, "ibv_dereg_mr");
-	return dismantle(r, &g);
+	peer_count(&r->client->stats, PEER_DEADLOCKS, 1);
+	log_line(LOG_LVL_WARN, "peer client %s: ibv_dereg_mr of a region inside its own %s",
+		r->client->ops.name, self->in);
+	lock_drop(&r->lock);
+	return -EDEADLK;
+}
+
+int peer_region_await_ops(struct peer_region *r)
+{
+	struct peer_guest g;
+	int rc = come_in(r, &g, 0);
+
+	if (rc)
+		return rc;
+	rc = peer_await(r, PEER_OP);
+	peer_guest_remove(&r->guests, &g);
+	lock_drop(&r->lock);
+	return rc;
+}
+
+int peer_region_drop(struct peer_region *r)
+{
+	struct peer_guest g;
+	int rc = come_in(r, &g, PEER_DROPS);
+
+	return rc ? rc : dismantle(r, &g);
 }
 
 static bool enter(struct peer_region *r, struct peer_guest *op, const char *in)

@@ -85,6 +85,13 @@ int peer_region_live(struct peer_region *r);
 void peer_region_abandon(struct peer_region *r);
 
 /*
+ * Waits for the operations that run in other threads; others may begin meanwhile, if they can.  0;
+ * -EDEADLK in a thread that is inside it, -ETIMEDOUT if one stayed inside for 10 s, as
+ * peer_region_drop(), which is called later.
+ */
+int peer_region_await_ops(struct peer_region *r);
+
+/*
  * Deregisters: waits for operations and callbacks that run, gives the pages back, releases.  The
  * key must be gone.  0: the region is gone.  -EDEADLK in a thread that is inside it, -ETIMEDOUT if
  * another stayed inside for 10 s: it remains, and can be dropped again.

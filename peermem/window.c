@@ -220,4 +220,7 @@ void peer_window_forked_child(void)
 
 	windows.lock = open;
 	windows.count = 0;
+	/* Another thread may have been exchanging it for a larger one. */
+	windows.at = NULL;
+	windows.room = 0;
 }

@@ -31,9 +31,23 @@ static struct flow *flow_of(const struct hca_qp *qp)
 
 /* ---- where it leads ---- */
 
+/* Of an address that is unique in its link alone: the link of our own. */
+static uint32_t interface_of(const struct seg_path *path)
+{
+	const struct fabric_port *port = &proc_at()->fabric->port[0];
+
+	if (path->dgid[0] != 0xfe || (path->dgid[1] & 0xc0) != 0x80)
+		return 0;
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (!memcmp(port->gid[i].raw, path->sgid, sizeof path->sgid))
+			return port->gid[i].ifindex;
+	return 0;
+}
+
 static int route(struct seg_path *path)
 {
-	struct route_want want = {.tos = path->flow >> PATH_TCLASS_SHIFT};
+	struct route_want want = {
+		.tos = path->flow >> PATH_TCLASS_SHIFT, .ifindex = interface_of(path)};
 	struct route found;
 
 	if (wire_mode() == WIRE_NEVER)
@@ -56,8 +70,8 @@ static bool reaches(const struct hca_qp *qp)
 {
 	enum ibv_qp_type type = qp->init.qp_type;
 
-	return qp->me.qp->path.interface && (type == IBV_QPT_RC || type == IBV_QPT_UC) &&
-	       !qp->me.rxq.matches_tags;
+	return wire_mode() != WIRE_NEVER && qp->me.qp->path.interface &&
+	       (type == IBV_QPT_RC || type == IBV_QPT_UC) && !qp->me.rxq.matches_tags;
 }
 
 static bool find(struct hca_qp *qp)

@@ -181,6 +181,16 @@ enum move_result carry_agent(
 	return carry_by(run_agent, w, src, dst, held);
 }
 
+enum move_result carry_agent_io(struct work *w, const struct sgl_io *io, struct payload *far,
+	bool push, const struct held *held)
+{
+	struct move m = {.push = push, .io = io, .remote = &far->l, .pid = far->at->view.pid};
+	enum move_result r = exec_agent_move(w, &m, held, far->held_at);
+
+	w->moved += m.moved;
+	return r;
+}
+
 static enum move_result run_here(
 	struct work *w, struct move *m, const struct payload *far, const struct held *held)
 {

@@ -68,6 +68,13 @@ enum move_result carry_agent(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
 
 /*
+ * Between what io reaches, bytes of this process, and far, in another one's memory, by that one's
+ * agent; push: to it.  As carry_agent(), which has a list in the place of io.
+ */
+enum move_result carry_agent_io(struct work *w, const struct sgl_io *io, struct payload *far,
+	bool push, const struct held *held);
+
+/*
  * Memory of another process is about to be reached by a system call: the exec slot says so, and
  * the regions were looked at again since: MOVE_TAKEN or MOVE_ANEW.
  */

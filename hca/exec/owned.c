@@ -209,6 +209,43 @@ static enum move_result move_by_steps(
 	return MOVE_OK;
 }
 
+/* No lane leads there: a shared receive queue of another process behind a target of our own. */
+static bool is_out_of_reach(const struct work *w)
+{
+	return end_is_here(w->req) && end_is_here(w->resp);
+}
+
+/* Of bytes that go to another process, or come from one, by its agent. */
+struct far {
+	struct work *w;
+	struct payload *p;
+	const struct held *held;
+};
+
+static enum move_result copy_own(void *arg, uint8_t *buf, uint64_t n, bool in)
+{
+	struct far *f = arg;
+
+	return pieces(f->w, f->p, f->held, buf, n, in);
+}
+
+/* Both copy at once, each between its functions and the buffer that is the other's no more. */
+static enum move_result move_by_agent(struct work *w, struct payload *own, struct payload *other,
+	const struct held *held, bool push)
+{
+	struct far f = {.w = w, .p = own, .held = held};
+	const struct sgl_io io = {.copy = copy_own, .arg = &f};
+
+	if (is_out_of_reach(w))
+		return MOVE_REFUSED;
+	return carry_agent_io(w, &io, other, push, held);
+}
+
+static bool is_by_agent(const struct payload *p)
+{
+	return p->way == &way_owner || p->way == &way_agent;
+}
+
 /*
  * A short source that goes to what only its owner reaches: read first, and then handed over like
  * inline data.
@@ -237,6 +274,10 @@ enum move_result owned_move(
 		return move_direct(w, src, dst, held, true);
 	if (src->way->here)
 		return move_direct(w, dst, src, held, false);
+	if (is_by_agent(dst))
+		return move_by_agent(w, src, dst, held, true);
+	if (is_by_agent(src))
+		return move_by_agent(w, dst, src, held, false);
 	return move_by_steps(w, src, dst, held);
 }
 
@@ -283,12 +324,6 @@ enum move_result owned_persist(
 }
 
 /* ---- that of another process ---- */
-
-/* No lane leads there: a shared receive queue of another process behind a target of our own. */
-static bool is_out_of_reach(const struct work *w)
-{
-	return end_is_here(w->req) && end_is_here(w->resp);
-}
 
 bool owner_later(struct work *w)
 {

@@ -240,7 +240,7 @@ static struct verdict place_in_receive(struct work *w, struct respond *r, uint64
 
 	if (v.answer != ANSWER_OK)
 		return v;
-	w->length = offset + n;
+	w->length = n > UINT64_MAX - offset ? UINT64_MAX : offset + n; /* longer than any */
 	status = receive_range(w, dst, held);
 	if (status)
 		return receive_unfit(w, r, status);

@@ -319,10 +319,24 @@ static void hide(struct hca_mr *mr)
 	peers_sweep();
 }
 
+/*
+ * Before anybody waits without an end: a function of its client may wait for a lock that the
+ * program holds here.  -errno: it stays, without its key.
+ */
+static int await_client(struct hca_mr *mr)
+{
+	if (!mr->kind->client || !mr->kind->io)
+		return 0;
+	atomic_store_explicit(&proc_seg()->mr[mr->index].key, 0, memory_order_seq_cst);
+	return mr_peer_await(mr);
+}
+
 static int end_region(struct hca_mr *mr)
 {
-	int rc;
+	int rc = mr->withdrawn ? 0 : await_client(mr);
 
+	if (rc)
+		return rc;
 	if (!mr->withdrawn)
 		hide(mr);
 	rc = mr->kind->drop ? mr->kind->drop(mr) : 0;
@@ -423,12 +437,28 @@ static void take_off(struct hca_mr *mr)
 	pd_pass_landers(mr->pd);
 }
 
+/* A rereg that does nothing: unless its client took the region away meanwhile. */
+static void give_back_key(struct hca_mr *mr)
+{
+	lock_take(&mr->lock);
+	if (!mr->dead)
+		atomic_store_explicit(
+			&proc_seg()->mr[mr->index].key, mr->key, memory_order_release);
+	lock_drop(&mr->lock);
+}
+
 static int exchange(struct hca_mr *mr, const struct mr_region *r, struct hca_pd *pd)
 {
 	const struct mr_region old = made_of(mr);
 	struct hca_pd *old_pd = mr->pd;
-	int rc = 0;
+	int rc = await_client(mr);
 
+	if (rc) {
+		give_back_key(mr);
+		if (r->kind->client && r->of != mr->of)
+			mr_peer_abandon(r);
+		return rc;
+	}
 	hold_agent(r->kind);
 	take_off(mr);
 	become(mr, r, pd);

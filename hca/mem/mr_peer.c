@@ -4,13 +4,17 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "hca/mem/mr_kinds.h"
 #include "hca/proc/proc.h"
+#include "hca/proc/quiesce.h"
 #include "hca/proc/tables.h"
 #include "include/weft/verbs_ext.h"
 #include "pages/mapped.h"
 #include "peermem/bytes.h"
+
+enum { AWAITED = 10 /* seconds */ };
 
 /* What clients get as the device: zeros, for those that look into it. */
 static _Alignas(64) uint8_t device[4096];
@@ -177,6 +181,18 @@ const struct mr_io mr_peer_io = {
 	.read = read_bytes, .write = write_bytes, .update = update_word, .settle = settle};
 
 /* ---- the end ---- */
+
+int mr_peer_await(struct hca_mr *mr)
+{
+	/* Threads of ours may be in functions about other regions, too, where nobody looks. */
+	for (int i = 0; i < AWAITED; i++) {
+		int rc = mr->of ? peer_region_await_ops(mr->of) : 0;
+
+		if (rc || quiesce_own_within(NSEC_PER_SEC))
+			return rc;
+	}
+	return -ETIMEDOUT;
+}
 
 int mr_peer_drop(struct hca_mr *mr)
 {

@@ -35,6 +35,13 @@ uint64_t mr_peer_addr(const struct hca_mr *mr);
 bool mr_peer_gone(const struct mr_region *r);
 
 /*
+ * Its key is gone, it is an owned one: waits until no thread of this process is in one of its
+ * functions, or has found it and may come into one.  0; -EDEADLK in such a function; -ETIMEDOUT: a
+ * thread stayed inside for 10 s, which the log has: it may be waiting for a lock of our caller's.
+ */
+int mr_peer_await(struct hca_mr *mr);
+
+/*
  * Nobody uses the region any more: gives the memory back.  Waits for the client's callbacks.  0;
  * -EDEADLK in a function of the client about this very region; -ETIMEDOUT: one did not end in 10 s.
  */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,6 +38,17 @@ struct wait {
 	uint64_t grace;
 };
 
+static void tell(const struct view *v)
+{
+	if (v->pid == getpid())
+		log_line(LOG_LVL_WARN, "waits for a thread of this process, which is carrying out "
+				       "a request: perhaps in a function of a peer client");
+	else
+		log_line(LOG_LVL_WARN,
+			"waits for process %d, which was stopped while it used our memory", v->pid);
+	count_one(CTR_WAIT_STOPPED);
+}
+
 /* False: it did not move in time. */
 static bool wait_moved(
 	const struct view *v, _Atomic uint64_t *at, uint64_t word, const struct wait *wait)
@@ -56,10 +68,7 @@ static bool wait_moved(
 		if (wait->until && clock_ns() > wait->until)
 			return false;
 		if (!told && clock_ns() - start > NSEC_PER_SEC) {
-			log_line(LOG_LVL_WARN,
-				"waits for process %d, which was stopped while it used our memory",
-				v->pid);
-			count_one(CTR_WAIT_STOPPED);
+			tell(v);
 			told = true;
 		}
 		nap();
@@ -191,6 +200,14 @@ void quiesce(void)
 bool quiesce_within(uint64_t ns, bool copies)
 {
 	return wait_for_all(&(struct wait){.until = clock_ns() + ns, .copies = copies});
+}
+
+bool quiesce_own_within(uint64_t ns)
+{
+	const struct view own = proc_view();
+
+	atomic_thread_fence(memory_order_seq_cst);
+	return wait_for(&own, &(struct wait){.until = clock_ns() + ns});
 }
 
 /* ---- not waiting ---- */

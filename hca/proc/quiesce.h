@@ -22,6 +22,9 @@ void quiesce(void);
  */
 bool quiesce_within(uint64_t ns, bool copies);
 
+/* As quiesce(), for threads of this process alone, and for at most so many ns. */
+bool quiesce_own_within(uint64_t ns);
+
 enum { LATE_MAX = 32 };
 
 /* Exec slots of peers that have not moved; each holds a reference to the peer. */

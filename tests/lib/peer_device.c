@@ -89,6 +89,7 @@ static void enter(const struct context *c)
 	__atomic_fetch_add(&peer_device.copies, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&c->unmapped, __ATOMIC_SEQ_CST))
 		__atomic_fetch_add(&peer_device.late, 1, __ATOMIC_SEQ_CST);
+	once(&peer_device.in_copy);
 	if (__atomic_exchange_n(&peer_device.take_in_copy, false, __ATOMIC_SEQ_CST))
 		peer_device.inside_answer = peer_device_take(c->core);
 }

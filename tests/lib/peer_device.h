@@ -38,6 +38,7 @@ struct peer_device {
 	enum peer_fault fault;
 	void (*in_acquire)(void); /* called there, once */
 	void (*in_unmap)(void);
+	void (*in_copy)(void); /* PEER_DEVICE_WINDOW */
 	/* Calls so far. */
 	unsigned acquires, gets, maps, unmaps, puts, releases;
 	int inside_answer; /* what the callback answered to PEER_TAKEN_INSIDE, or in a copy */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Two threads inside copy functions of one region, both of which find its memory gone. */
+/*
+ * Two threads inside copy functions of one region, both of which find its memory gone; and one that
+ * stays inside until who deregisters has given up.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +24,7 @@ static void *handle;
 static struct peer_region *region;
 static unsigned revoked;
 static int answer; /* of the other thread's callback */
-static sem_t asleep;
+static sem_t asleep, go;
 
 static void tell_and_sleep(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
@@ -58,6 +61,8 @@ static void make_live(void)
 	fake_reset();
 	peer_time_use(&telling);
 	sem_init(&asleep, 0, 0);
+	sem_init(&go, 0, 0);
+	revoked = 0;
 	assert_int_equal(peer_generation_use('W'), 0);
 	handle = fake_E.open("fake", 0);
 	assert_int_equal(peer_region_make(&q, &region, &trace), 0);
@@ -89,10 +94,65 @@ static void two_operations_that_both_invalidate(void **state)
 	ib_unregister_peer_memory_client(handle);
 }
 
+/* ---- time that passes by sleeping alone ---- */
+
+static uint64_t fake_now;
+
+static uint64_t read_fake(void)
+{
+	return fake_now;
+}
+
+static void pass(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
+{
+	(void)word;
+	(void)seen;
+	fake_now += ns;
+}
+
+static const struct peer_time passing = {read_fake, pass};
+
+static void *stay_inside(void *arg)
+{
+	struct peer_guest op;
+
+	(void)arg;
+	assert_true(peer_region_enter(region, &op, "copy_to"));
+	sem_post(&asleep);
+	sem_wait(&go);
+	peer_region_leave(region, &op);
+	return NULL;
+}
+
+/* It leaves it to the callback to give the pages back. */
+static void callback_after_a_dereg_that_gave_up(void **state)
+{
+	pthread_t other;
+
+	(void)state;
+	make_live();
+	assert_int_equal(pthread_create(&other, NULL, stay_inside, NULL), 0);
+	sem_wait(&asleep);
+	peer_time_use(&passing);
+	assert_int_equal(peer_region_await_ops(region), -ETIMEDOUT);
+	assert_int_equal(fake_now, PEER_GIVE_UP_NS);
+	assert_int_equal(peer_region_drop(region), -ETIMEDOUT);
+	sem_post(&go);
+	pthread_join(other, NULL);
+	assert_int_equal(peer_region_await_ops(region), 0);
+	assert_string_equal(fake_calls(), "");
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	assert_string_equal(fake_calls(), "up");
+	assert_int_equal(peer_region_drop(region), 0);
+	assert_string_equal(fake_calls(), "r");
+	ib_unregister_peer_memory_client(handle);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_operations_that_both_invalidate),
+		cmocka_unit_test(callback_after_a_dereg_that_gave_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

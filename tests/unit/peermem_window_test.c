@@ -8,8 +8,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <malloc.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "peermem/client.h"
 #include "peermem/table.h"
@@ -174,6 +179,70 @@ static void partly(void **state)
 	assert_int_equal(weft_dma_window_del(bus), 0);
 }
 
+/* ---- a fork while another thread adds ---- */
+
+static bool forks_here;
+static uint8_t *given_up;
+static size_t given_up_size;
+
+/* The block that was exchanged stays, filled, so that one sees who writes there. */
+static void *exchange(void *old, size_t n)
+{
+	const size_t had = malloc_usable_size(old);
+	void *at = malloc(n);
+
+	assert_non_null(at);
+	memcpy(at, old, had < n ? had : n);
+	memset(old, 0xdd, had);
+	given_up = old;
+	given_up_size = had;
+	return at;
+}
+
+/* What such a child finds: the pointer that was, for its thread was not through. */
+static void in_child(void)
+{
+	peer_window_forked_child();
+	add(0, PAGE);
+	for (size_t i = 0; i < given_up_size; i++)
+		if (given_up[i] != 0xdd)
+			_exit(1);
+	_exit(0);
+}
+
+/* The program's own, that of window.c among others. */
+void *realloc(void *old, size_t n)
+{
+	void *at = old ? exchange(old, n) : malloc(n);
+	pid_t pid;
+	int status;
+
+	if (!old || !forks_here)
+		return at;
+	forks_here = false;
+	pid = fork();
+	if (!pid)
+		in_child();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return at;
+}
+
+static void forked_while_adding(void **state)
+{
+	enum { ENOUGH = 1000 };
+	uint64_t bus[ENOUGH];
+	int n = 0;
+
+	(void)state;
+	forks_here = true;
+	while (forks_here && n < ENOUGH)
+		bus[n++] = add(0, PAGE);
+	assert_false(forks_here);
+	while (n)
+		assert_int_equal(weft_dma_window_del(bus[--n]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +252,7 @@ int main(void)
 		cmocka_unit_test(lookup),
 		cmocka_unit_test(pieces),
 		cmocka_unit_test(partly),
+		cmocka_unit_test(forked_while_adding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

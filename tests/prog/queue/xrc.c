@@ -13,6 +13,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/xrc_ends.h"
 
 enum { LEN = 65536, RECV = 8192 };
 
@@ -36,52 +37,10 @@ struct address {
 	union ibv_gid gid;
 };
 
-static struct ibv_xrcd *open_domain(struct ibv_context *ctx, int fd, int oflags)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = fd,
-		.oflags = oflags};
-
-	errno = 0;
-	return ibv_open_xrcd(ctx, &attr);
-}
-
-static struct ibv_srq *make_srq(struct side *s, struct ibv_xrcd *xrcd)
-{
-	struct ibv_srq_init_attr_ex init = {.attr = {.max_wr = 16, .max_sge = 1},
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
-			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_PD,
-		.srq_type = IBV_SRQT_XRC,
-		.pd = s->pd,
-		.xrcd = xrcd,
-		.cq = s->rcq};
-	struct ibv_srq *srq = ibv_create_srq_ex(s->ctx, &init);
-
-	if (!srq)
-		die("ibv_create_srq_ex");
-	return srq;
-}
-
-static struct ibv_qp *make_qp(struct side *s, enum ibv_qp_type type)
-{
-	struct ibv_qp_init_attr_ex init = {.qp_type = type,
-		.comp_mask = type == IBV_QPT_XRC_SEND ? IBV_QP_INIT_ATTR_PD : IBV_QP_INIT_ATTR_XRCD,
-		.pd = s->pd,
-		.xrcd = s->xrcd,
-		.send_cq = type == IBV_QPT_XRC_SEND ? s->scq : NULL,
-		.cap = {.max_send_wr = 32, .max_send_sge = 1}};
-	struct ibv_qp *qp = ibv_create_qp_ex(s->ctx, &init);
-
-	if (!qp)
-		die("ibv_create_qp_ex of type %d", type);
-	return qp;
-}
-
 static void make(struct side *s, struct ibv_context *ctx, int fd)
 {
 	*s = (struct side){.ctx = ctx, .pd = ibv_alloc_pd(ctx), .buf = calloc(1, LEN)};
-	s->xrcd = open_domain(ctx, fd, O_CREAT);
+	s->xrcd = xrc_domain(ctx, fd, O_CREAT);
 	s->scq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
 	s->rcq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
 	if (!s->xrcd || !s->scq || !s->rcq)
@@ -90,11 +49,11 @@ static void make(struct side *s, struct ibv_context *ctx, int fd)
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 			IBV_ACCESS_REMOTE_ATOMIC);
 	for (int i = 0; i < 2; i++) {
-		s->srq[i] = make_srq(s, s->xrcd);
+		s->srq[i] = xrc_srq(s->pd, s->xrcd, s->rcq);
 		CHECK_EQ(ibv_get_srq_num(s->srq[i], &s->srqn[i]), 0);
 	}
-	s->ini = make_qp(s, IBV_QPT_XRC_SEND);
-	s->tgt = make_qp(s, IBV_QPT_XRC_RECV);
+	s->ini = xrc_initiator(s->pd, s->scq);
+	s->tgt = xrc_target(s->xrcd);
 }
 
 static void unmake(struct side *s)
@@ -121,58 +80,10 @@ static struct address address_of(const struct side *s)
 	return a;
 }
 
-static int to_init(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_ATOMIC};
-
-	return ibv_modify_qp(
-		qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
-
-static int to_rtr(struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
-{
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = dest,
-		.rq_psn = 7,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
-			.port_num = 1,
-			.grh = {.dgid = *gid, .sgid_index = VP_GID_INDEX, .hop_limit = 1}}};
-	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-
-	if (qp->qp_type == IBV_QPT_XRC_RECV)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	return ibv_modify_qp(qp, &a, mask);
-}
-
-static int to_rts(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
-		.sq_psn = 7,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.max_rd_atomic = 4};
-	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
-
-	if (qp->qp_type == IBV_QPT_XRC_SEND)
-		mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-	return ibv_modify_qp(qp, &a, mask);
-}
-
 static void connect_to(struct side *s, const struct address *to)
 {
-	CHECK_EQ(to_init(s->ini), 0);
-	CHECK_EQ(to_init(s->tgt), 0);
-	CHECK_EQ(to_rtr(s->tgt, to->ini, &to->gid), 0);
-	CHECK_EQ(to_rtr(s->ini, to->tgt, &to->gid), 0);
-	CHECK_EQ(to_rts(s->tgt), 0);
-	CHECK_EQ(to_rts(s->ini), 0);
+	xrc_connect(s->ini, to->tgt, &to->gid);
+	xrc_connect(s->tgt, to->ini, &to->gid);
 }
 
 static int post_recv(struct side *s, int srq, uint64_t id, size_t off, uint32_t len)
@@ -214,18 +125,18 @@ static void domains(struct ibv_context *ctx)
 	struct ibv_xrcd *x, *y;
 
 	check_case("domains");
-	CHECK(!open_domain(ctx, fd, 0) && errno == EAGAIN);
-	x = open_domain(ctx, fd, O_CREAT | O_EXCL);
+	CHECK(!xrc_domain(ctx, fd, 0) && errno == EAGAIN);
+	x = xrc_domain(ctx, fd, O_CREAT | O_EXCL);
 	CHECK(x);
-	CHECK(!open_domain(ctx, fd, O_CREAT | O_EXCL) && errno == EINVAL);
-	y = open_domain(ctx, fd, 0);
+	CHECK(!xrc_domain(ctx, fd, O_CREAT | O_EXCL) && errno == EINVAL);
+	y = xrc_domain(ctx, fd, 0);
 	CHECK(y);
 	CHECK_EQ(ibv_close_xrcd(x), 0);
 	CHECK_EQ(ibv_close_xrcd(y), 0);
-	CHECK(!open_domain(ctx, fd, 0) && errno == EAGAIN);
-	CHECK(!open_domain(ctx, -1, 0) && errno == EINVAL);
-	CHECK(!open_domain(ctx, 9999, O_CREAT) && errno == EBADF);
-	x = open_domain(ctx, -1, O_CREAT);
+	CHECK(!xrc_domain(ctx, fd, 0) && errno == EAGAIN);
+	CHECK(!xrc_domain(ctx, -1, 0) && errno == EINVAL);
+	CHECK(!xrc_domain(ctx, 9999, O_CREAT) && errno == EBADF);
+	x = xrc_domain(ctx, -1, O_CREAT);
 	if (CHECK(x))
 		CHECK_EQ(ibv_close_xrcd(x), 0);
 	close(fd);
@@ -307,8 +218,8 @@ static void opened_twice(struct side *s)
 /* A queue of another domain. */
 static void strange_srq(struct side *s, const struct address *to)
 {
-	struct ibv_xrcd *other = open_domain(s->ctx, -1, O_CREAT);
-	struct ibv_srq *srq = make_srq(s, other);
+	struct ibv_xrcd *other = xrc_domain(s->ctx, -1, O_CREAT);
+	struct ibv_srq *srq = xrc_srq(s->pd, other, s->rcq);
 	struct ibv_wc wc;
 	uint32_t srqn;
 

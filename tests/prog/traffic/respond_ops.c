@@ -372,6 +372,13 @@ static void nonsense(void)
 	expect(respond_place(&r, x, PIECE, bytes, 1), ANSWER_NAK, IBV_WC_REM_INV_REQ_ERR);
 	vp_want(b.rcq, &wc, IBV_WC_LOC_LEN_ERR, 8);
 	vp_reconnect(&a, &b);
+	check_case("a piece of a SEND whose end is beyond all numbers");
+	CHECK_EQ(vp_post_recv(&b, 8, 0, BYTES), 0);
+	expect_ok(respond_begin(&r, x, end_of(&b), &rq));
+	expect(respond_place(&r, x, UINT64_MAX - 1, bytes, PIECE), ANSWER_NAK,
+		IBV_WC_REM_INV_REQ_ERR);
+	vp_want(b.rcq, &wc, IBV_WC_LOC_LEN_ERR, 8);
+	vp_reconnect(&a, &b);
 	check_case("a key to invalidate that is none");
 	CHECK_EQ(vp_post_recv(&b, 9, 0, BYTES), 0);
 	rq = ask(IBV_WR_SEND_WITH_INV);

@@ -65,7 +65,17 @@ same 'all checks are there' 15 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
 WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
-ok 'it says so' grep -q '^FAIL  peer clients */none.so: No such file' "$T/out"
+ok 'it says so' grep -q '^FAIL  peer clients */none.so: .*No such file' "$T/out"
+P=$BUILD/tests/prog/peer
+if [ -e "$P/libpeer_plugin_first.so" ]; then # where there is a libibverbs.so.1
+	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so rc 'doctor loads peer clients' 0 "$WEFT" doctor
+	ok 'it says so' grep -q '^ok    peer clients *WEFT_PEER_CLIENTS names 1 library, each loads' "$T/out"
+	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so:$P/libpeer_plugin_fails.so \
+		rc 'doctor finds one that does not start' 1 "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  peer clients *.*fails.so: its init_module answers -5' "$T/out"
+	WEFT_PEER_CLIENTS=$BUILD/lib/libibumad.so.3 rc 'doctor finds one that is no client' 1 "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  peer clients *.*umad.so.3: it registers no peer client' "$T/out"
+fi
 WEFT_GPU=0 rc 'doctor knows WEFT_GPU' 0 "$WEFT" doctor
 ok 'it says so' grep -q '^warn  gpus *WEFT_GPU=0' "$T/out"
 LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEFT" doctor
