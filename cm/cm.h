@@ -82,6 +82,7 @@ struct cm_id {
 	uint32_t qpn, remote_qpn;
 	uint32_t psn; /* with which the peer starts to send */
 	struct mad_send *pending;
+	uint8_t *answer; /* SIDR_REP to another machine, MAD_SIZE bytes, should it ask again */
 	struct cm_id *by_handle, *by_comm, *by_remote; /* chains */
 	struct cm_id *next, *prev;                     /* all of them */
 };
@@ -101,7 +102,8 @@ enum cm_count {
 	CM_N_RECEIVED,
 	CM_N_DUPLICATE,
 	CM_N_MALFORMED,
-	CM_N_UNEXPECTED, /* in no state that awaits it */
+	CM_N_UNEXPECTED,    /* in no state that awaits it */
+	CM_N_WRONG_ADDRESS, /* a request whose IP header names others than its packet */
 	CM_N_NO_LISTENER,
 	CM_N_BACKLOG_FULL,
 	CM_N_STALE,

@@ -45,6 +45,7 @@ struct cm_params {
 	uint32_t sq_psn, rq_psn; /* events: with which the id starts to send and to receive */
 	uint32_t qkey;
 	uint32_t ece_vendor, ece_options;
+	uint32_t flow_label;                          /* of packets both ways */
 	uint8_t responder_resources, initiator_depth; /* as the receiver of the struct sees them */
 	uint8_t flow_control;
 	uint8_t retry_count, rnr_retry;
@@ -70,6 +71,19 @@ struct cm_bind_call {
 	uint16_t ps;    /* enum rdma_port_space */
 	uint16_t pad;
 	struct cm_addr src;
+};
+
+/*
+ * Find the way to dst, which is no address of this host.  The answer is an event, ADDR_RESOLVED
+ * with src filled in, or ADDR_ERROR: -EHOSTUNREACH there is no route, or its next hop is not there;
+ * -ETIMEDOUT.
+ */
+struct cm_resolve_call {
+	uint32_t handle, channel;
+	int32_t timeout_ms;
+	uint32_t ifindex;   /* of a link-local dst; 0: any */
+	struct cm_addr src; /* family 0: the kernel's choice */
+	struct cm_addr dst;
 };
 
 struct cm_listen_call {

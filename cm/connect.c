@@ -67,6 +67,7 @@ static void fill_req(const struct cm_id *id, const struct cm_connect_call *call,
 	req->primary.remote_lid = LID_PERMISSIVE;
 	memcpy(req->primary.local_gid, id->addr.grh.local, 16);
 	memcpy(req->primary.remote_gid, id->addr.grh.remote, 16);
+	req->primary.flow_label = p->flow_label;
 	req->primary.tclass = p->tclass;
 	req->primary.hop_limit = HOP_LIMIT;
 	req->primary.ack_timeout = id->local_ack;
@@ -220,19 +221,32 @@ static uint16_t ps_of(uint64_t service_id)
 	return service_id >> 32 ? 0 : service_id >> 16;
 }
 
+/* An address of the IP header, of which IPv4 has the last bytes. */
+static struct cm_addr addr_of(const struct cm_ip_hdr *ip, const uint8_t bytes[16], uint16_t port)
+{
+	struct cm_addr a = {.family = ip->ip_version, .port = port};
+	int skip = ip->ip_version == 4 ? 12 : 0;
+
+	if (skip)
+		a.gid[10] = a.gid[11] = 0xff;
+	memcpy(a.gid + skip, bytes + skip, 16 - skip);
+	return a;
+}
+
 struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_t service_id,
 	const struct cm_ip_hdr *ip, uint32_t flags, uint16_t *reason)
 {
-	struct cm_addr src = {.family = ip->ip_version, .port = ip->src_port};
-	struct cm_addr dst = {.family = ip->ip_version, .port = service_id & 0xffff};
+	struct cm_addr src = addr_of(ip, ip->src, ip->src_port);
+	struct cm_addr dst = addr_of(ip, ip->dst, service_id & 0xffff);
 	struct cm_id *listener, *id;
 	uint32_t comm;
 	bool near;
 
-	memcpy(dst.gid, ip->dst, 16);
-	memcpy(src.gid, ip->src, 16);
-	if (ip->ip_version == 4) {
-		dst.gid[10] = dst.gid[11] = src.gid[10] = src.gid[11] = 0xff;
+	if (memcmp(src.gid, from->grh.remote, MAD_GID) ||
+		memcmp(dst.gid, from->grh.local, MAD_GID)) {
+		cm->counts[CM_N_WRONG_ADDRESS]++;
+		*reason = CM_REJ_INVALID_GID;
+		return NULL;
 	}
 	listener = cm_find_listener(cm, ps_of(service_id), &dst, &near);
 	if (!listener || !!(listener->flags & CM_F_DATAGRAM) != !!(flags & CM_F_DATAGRAM)) {
@@ -307,6 +321,7 @@ static void req_event(struct cm_id *id, const struct cm_msg *m)
 				.mtu = req->mtu,
 				.ack_timeout = req->primary.ack_timeout,
 				.tclass = req->primary.tclass,
+				.flow_label = req->primary.flow_label,
 				.transport = req->transport,
 				.priv_len = CM_REQ_PRIV - CM_IP_HDR_SIZE,
 			},

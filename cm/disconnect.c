@@ -128,12 +128,11 @@ int cm_disconnect(struct cm *cm, uint32_t owner, uint32_t handle)
 }
 
 /* Its owner may not have published it again yet: the peer tries again. */
-static bool is_of_earlier_weftd(struct cm *cm, const struct mad_addr *from, uint32_t local_comm)
+static bool is_of_earlier_weftd(struct cm *cm, uint32_t local_comm)
 {
 	uint64_t age = cm->env.now(cm->env.arg) - cm->started;
 
-	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS &&
-	       cm->env.is_local(cm->env.arg, from->grh.remote);
+	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS;
 }
 
 void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
@@ -141,7 +140,7 @@ void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	const struct cm_dreq *dreq = &m->dreq;
 	struct cm_id *id = id_of(cm, from, dreq->remote_comm_id, dreq->local_comm_id);
 
-	if (!id && is_of_earlier_weftd(cm, from, dreq->remote_comm_id)) {
+	if (!id && is_of_earlier_weftd(cm, dreq->remote_comm_id)) {
 		cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}
@@ -239,8 +238,10 @@ int cm_destroy(struct cm *cm, uint32_t owner, uint32_t handle)
 		ghost = id_new(cm, 0, 0, 0);
 		if (ghost) {
 			ghost->addr = id->addr;
-			ghost->local_ack = id->local_ack;
+			ghost->local_ack = id->local_ack > CM_TIMEOUT ? id->local_ack : CM_TIMEOUT;
 			ghost->tid = id->tid;
+			ghost->answer = id->answer;
+			id->answer = NULL;
 			id_set_remote(ghost, id->remote_comm);
 			id_timewait(ghost);
 		}

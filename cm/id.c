@@ -16,6 +16,7 @@ static const char *const count_names[CM_N_COUNT] = {
 	[CM_N_DUPLICATE] = "duplicate",
 	[CM_N_MALFORMED] = "malformed",
 	[CM_N_UNEXPECTED] = "unexpected",
+	[CM_N_WRONG_ADDRESS] = "wrong_address",
 	[CM_N_NO_LISTENER] = "no_listener",
 	[CM_N_BACKLOG_FULL] = "backlog_full",
 	[CM_N_STALE] = "stale",
@@ -196,6 +197,7 @@ void id_free(struct cm_id *id)
 	if (id->next)
 		id->next->prev = id->prev;
 	cm->n_ids--;
+	free(id->answer);
 	free(id);
 }
 

@@ -3,6 +3,7 @@
 #include "cm/sidr.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cm/connect.h"
@@ -38,10 +39,20 @@ static void refuse(struct cm *cm, const struct mad_addr *to, const struct cm_msg
 	cm_post(cm, to, &rep);
 }
 
+/* One that was answered: the answer got lost. */
+static void on_duplicate(const struct cm_id *id)
+{
+	id->cm->counts[CM_N_DUPLICATE]++;
+	if (id->answer)
+		(void)mad_post(&id->cm->agent, &id->addr, id->answer);
+}
+
 void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	if (id_by_remote(cm, m->sidr_req.request_id, from->grh.remote))
-		cm->counts[CM_N_DUPLICATE]++;
+	const struct cm_id *id = id_by_remote(cm, m->sidr_req.request_id, from->grh.remote);
+
+	if (id)
+		on_duplicate(id);
 	else
 		sidr_request(cm, from, m, true);
 }
@@ -74,6 +85,21 @@ void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_ms
 	id_event(id, &e);
 }
 
+/* Between ids of this machine nothing gets lost; without memory the peer's next try is a new one.
+ */
+static void keep_answer(struct cm_id *id, const struct cm_msg *m)
+{
+	struct cm *cm = id->cm;
+
+	if (cm->env.is_local(cm->env.arg, id->addr.grh.remote))
+		return;
+	id->answer = malloc(MAD_SIZE);
+	if (!id->answer)
+		id_clear_remote(id);
+	else if (cm_msg_pack(m, id->answer))
+		memset(id->answer, 0, MAD_SIZE);
+}
+
 int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, const uint8_t *priv,
 	uint8_t len)
 {
@@ -91,6 +117,7 @@ int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, co
 	rep->service_id = id->service_id;
 	if (len)
 		memcpy(rep->priv, priv, len);
+	keep_answer(id, &m);
 	id_send(id, &m, false);
 	id->state = CM_ENDED;
 	return 0;

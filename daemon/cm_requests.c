@@ -51,6 +51,7 @@ int cm_requests_start(struct cm_requests *k, struct server *s, struct mad_port *
 	};
 	k->cm.ca_guid = be64toh(s->node->page->node_guid);
 	k->cm.epoch = s->epoch;
+	resolver_start(&k->resolver, s, k->channels);
 	return cm_init(&k->cm, port);
 }
 
@@ -79,6 +80,25 @@ void cm_requests_run(struct cm_requests *k)
 		cm_destroy(&k->cm, o->owner, o->handle);
 		free(o);
 	}
+	resolver_run(&k->resolver);
+}
+
+uint64_t cm_requests_next(const struct cm_requests *k)
+{
+	uint64_t a = cm_next(&k->cm), b = resolver_next(&k->resolver);
+
+	return !a || (b && b < a) ? b : a;
+}
+
+bool cm_requests_any(const struct cm_requests *k)
+{
+	return k->cm.n_ids || k->resolver.n;
+}
+
+void cm_requests_owner_gone(struct cm_requests *k, uint32_t owner)
+{
+	cm_owner_gone(&k->cm, owner);
+	resolver_owner_gone(&k->resolver, owner);
 }
 
 /* ---- what processes ask ---- */
@@ -92,6 +112,7 @@ void cm_requests_run(struct cm_requests *k)
 
 HAS_NONE(cm_id_call, PROTO_CM_ID);
 HAS_NONE(cm_bind_call, PROTO_CM_BIND);
+HAS_NONE(cm_resolve_call, PROTO_CM_RESOLVE);
 HAS_NONE(cm_listen_call, PROTO_CM_LISTEN);
 HAS_DATA(cm_connect_call, PROTO_CM_CONNECT, param.priv_len);
 HAS_DATA(cm_accept_call, PROTO_CM_ACCEPT, param.priv_len);
@@ -124,6 +145,7 @@ static int migrate(struct cm_requests *k, uint32_t owner, const struct cm_migrat
 
 	if (!ret)
 		channels_move(k->channels, owner, call->handle, call->channel);
+	resolver_migrate(&k->resolver, owner, call->handle, call->channel);
 	return ret;
 }
 
@@ -132,6 +154,7 @@ static int destroy(struct cm_requests *k, uint32_t owner, uint32_t handle, bool 
 {
 	int ret = cm_destroy(&k->cm, owner, handle);
 
+	resolver_forget(&k->resolver, owner, handle);
 	if (!ret && !one_way)
 		channels_purge(k->channels, owner, handle);
 	return ret;
@@ -155,9 +178,12 @@ int cm_requests_do(
 	switch (in->head.op) {
 	case OP_CM_LEND:
 		return lend(k, owner, r);
+	case OP_CM_RESOLVE:
+		return resolver_ask(&k->resolver, owner, call);
 	case OP_CM_BIND:
 		return bind_id(&k->cm, owner, call, r);
 	case OP_CM_LISTEN:
+		qp1_open(&k->mads->qp1);
 		return cm_listen(&k->cm, owner, call);
 	case OP_CM_CONNECT:
 		return connect_id(&k->cm, owner, call, r);
@@ -176,6 +202,8 @@ int cm_requests_do(
 	case OP_CM_DESTROY:
 		return destroy(k, owner, handle, !in->head.cookie);
 	case OP_CM_PUBLISH:
+		if (((const struct cm_publish_call *)call)->state != CM_IDLE)
+			qp1_open(&k->mads->qp1);
 		return cm_publish(&k->cm, owner, call);
 	default:
 		return -EINVAL;
@@ -195,6 +223,7 @@ void cm_requests_status(const struct cm_requests *k, json_t *o)
 {
 	json_object_set_new(o, "ids", json_integer(k->cm.n_ids));
 	json_object_set_new(o, "listeners", json_integer(listeners(&k->cm)));
+	resolver_status(&k->resolver, o);
 }
 
 void cm_requests_counts(const struct cm_requests *k, json_t *o)

@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 #include "daemon/channels.h"
 #include "daemon/mad_service.h"
+#include "daemon/resolve.h"
 #include "daemon/session.h"
 
 /* A request that nobody will ever see. */
@@ -15,7 +16,8 @@ struct orphan;
 struct cm_requests {
 	struct cm cm;
 	struct channels *channels; /* where its events go */
-	const struct mad_service *mads;
+	struct resolver resolver;
+	struct mad_service *mads;
 	struct orphan *orphans;
 	uint32_t randoms[64];
 	unsigned n_randoms; /* how many of them are left */
@@ -31,8 +33,15 @@ int cm_requests_do(
 /* An event that was dropped: the request that it told of ends with the next run. */
 void cm_requests_drop(struct cm_requests *k, uint32_t owner, const struct cm_event *e);
 
-/* Sees to what timed out, and ends requests that nobody will see. */
+/* Sees to what timed out, and ends requests that nobody will see; when it is to be called again. */
 void cm_requests_run(struct cm_requests *k);
+uint64_t cm_requests_next(const struct cm_requests *k);
+
+/* Is there any id, or way asked for? */
+bool cm_requests_any(const struct cm_requests *k);
+
+/* A process is gone. */
+void cm_requests_owner_gone(struct cm_requests *k, uint32_t owner);
 
 /* For weft status: what there is, and what happened so far. */
 void cm_requests_status(const struct cm_requests *k, json_t *o);

@@ -61,11 +61,13 @@ static void run(struct connections *k)
 	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
 	when = subnet_service_run(k->server);
-	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_next(&k->cms.cm)));
+	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_requests_next(&k->cms)));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
 		when = earlier(when, clock_ns());
 	when = earlier(when, umads_run(k->server));
+	if (!cm_requests_any(&k->cms) && !k->server->n_files)
+		qp1_close(&k->mads.qp1);
 	if (k->channels.stuck)
 		when = earlier(when, clock_ns() + STUCK_NS);
 	arm(k, when);
@@ -150,7 +152,7 @@ void connections_process_gone(struct server *s, uint32_t attach_id)
 {
 	struct connections *k = of(s);
 
-	cm_owner_gone(&k->cms.cm, attach_id);
+	cm_requests_owner_gone(&k->cms, attach_id);
 	channels_gone(&k->channels, attach_id);
 	run(k);
 }
@@ -208,6 +210,11 @@ json_t *connections_status(const struct server *s)
 	json_object_set_new(o, "mads_resent", json_integer(k->mads.port.resent));
 	cm_requests_counts(&k->cms, o);
 	return o;
+}
+
+json_t *connections_qp1(const struct server *s)
+{
+	return qp1_status(&of(s)->mads.qp1);
 }
 
 json_t *connections_mad_drops(const struct server *s)

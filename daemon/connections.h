@@ -24,5 +24,8 @@ void connections_end(struct server *s);
 /* Counts, for weft status; the caller owns it. */
 json_t *connections_status(const struct server *s);
 
+/* MADs between machines; the caller owns it. */
+json_t *connections_qp1(const struct server *s);
+
 /* MADs that were dropped, by reason; the caller owns it. */
 json_t *connections_mad_drops(const struct server *s);

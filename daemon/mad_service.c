@@ -23,8 +23,10 @@ static int transmit(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_
 {
 	struct mad_service *m = arg;
 
-	if (!to->has_grh || !mad_service_is_local(m, to->grh.remote))
+	if (!to->has_grh)
 		return -EHOSTUNREACH;
+	if (!mad_service_is_local(m, to->grh.remote))
+		return qp1_send(&m->qp1, to, mad);
 	return mad_loopback(&m->port, to, mad);
 }
 
@@ -43,10 +45,11 @@ json_t *mad_service_drops(const struct mad_service *m)
 	return o;
 }
 
-void mad_service_start(struct mad_service *m, const struct server *s)
+void mad_service_start(struct mad_service *m, struct server *s)
 {
 	m->server = s;
 	m->layer.now = mad_service_now;
 	mad_layer_init(&m->layer);
 	m->port = (struct mad_port){.layer = &m->layer, .transmit = transmit, .arg = m};
+	qp1_start(&m->qp1, s, &m->port);
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MAD layer of weft0's port, in weftd: every address of this machine is the port itself, other
- * machines are not there yet.
+ * The MAD layer of weft0's port, in weftd: every address of this machine is the port itself; other
+ * machines are reached by packets.
  */
 #pragma once
 
 #include <jansson.h>
 
+#include "daemon/qp1.h"
 #include "daemon/server.h"
 #include "mad/mad.h"
 
 struct mad_service {
 	struct mad_layer layer;
 	struct mad_port port;
+	struct qp1 qp1;
 	const struct server *server;
 };
 
-void mad_service_start(struct mad_service *m, const struct server *s);
+void mad_service_start(struct mad_service *m, struct server *s);
 
 /* The clock of MADs and of the communication manager: ns.  arg is of no use. */
 uint64_t mad_service_now(void *arg);

@@ -417,6 +417,7 @@ static const struct request {
 	[OP_CM_DESTROY] = {connections_request, true},
 	[OP_CM_PUBLISH] = {connections_request, true},
 	[OP_CM_LEND] = {connections_request, true},
+	[OP_CM_RESOLVE] = {connections_request, true},
 	[OP_UMAD_OPEN] = {umads_request, false},
 	[OP_UMAD_JOIN] = {umads_request, false},
 	[OP_UMAD_REGISTER] = {umads_request, false},

@@ -25,6 +25,7 @@ struct issm;
 struct subnet_service;
 struct mad_port;
 struct wire_port;
+struct qp1;
 struct server;
 
 /* Something epoll watches; first member of what it belongs to. */
@@ -99,6 +100,7 @@ struct server {
 	char faults[SEG_FAULT_TEXT];   /* rules for packets of all processes */
 	bool faults_told;              /* somebody has set them, or cleared them */
 	struct wire_port *wire;        /* daemon/wire.h */
+	struct qp1 *qp1;               /* daemon/qp1.h */
 	struct port_place place;       /* whose addresses we have */
 	uint64_t refusals[REF_COUNT];
 };

@@ -365,11 +365,11 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	if (!ret)
 		ret = make_events(s, &f);
 	if (!ret)
+		ret = wire_start(s);
+	if (!ret)
 		ret = connections_start(s);
 	if (!ret)
 		ret = umads_start(s);
-	if (!ret)
-		ret = wire_start(s);
 	s->idle_ns = idle_ns();
 	s->started = s->idle_since = clock_ns();
 	return ret;

@@ -66,6 +66,35 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_PERSIST_VOLATILE] = "volatile_flushes",
 	[CTR_HANDED_OVER] = "handed_over",
 	[CTR_AGENT_RUNS] = "agent_runs",
+	[CTR_WIRE_SENT] = "wire_sent",
+	[CTR_WIRE_SENT_BYTES] = "wire_sent_bytes",
+	[CTR_WIRE_CAME] = "wire_came",
+	[CTR_WIRE_CAME_BYTES] = "wire_came_bytes",
+	[CTR_WIRE_RESENT] = "wire_resent",
+	[CTR_WIRE_PROBES] = "wire_probes",
+	[CTR_WIRE_TIMEOUTS] = "wire_timeouts",
+	[CTR_WIRE_NAKS] = "wire_naks",
+	[CTR_WIRE_RNR_NAKS] = "wire_rnr_naks",
+	[CTR_WIRE_CNPS_SENT] = "wire_cnps_sent",
+	[CTR_WIRE_CNPS_CAME] = "wire_cnps_came",
+	[CTR_WIRE_DUPLICATES] = "wire_duplicates",
+	[CTR_WIRE_OUT_OF_SEQUENCE] = "wire_out_of_sequence",
+	[CTR_WIRE_FULL] = "wire_full",
+	[CTR_WIRE_NOT_SENT] = "wire_not_sent",
+	[CTR_WIRE_TOO_LONG] = "wire_too_long",
+	[CTR_WIRE_HANDED_OVER] = "wire_handed_over",
+	[CTR_WIRE_DROP_FULL] = "wire_drop_full",
+	[CTR_WIRE_DROP_LENGTH] = "wire_drop_length",
+	[CTR_WIRE_DROP_VERSION] = "wire_drop_version",
+	[CTR_WIRE_DROP_OPCODE] = "wire_drop_opcode",
+	[CTR_WIRE_DROP_ICRC] = "wire_drop_icrc",
+	[CTR_WIRE_DROP_PKEY] = "wire_drop_pkey",
+	[CTR_WIRE_DROP_NO_QP] = "wire_drop_no_qp",
+	[CTR_WIRE_DROP_TYPE] = "wire_drop_type",
+	[CTR_WIRE_DROP_STATE] = "wire_drop_state",
+	[CTR_WIRE_DROP_ADDRESS] = "wire_drop_address",
+	[CTR_WIRE_DROP_BUSY] = "wire_drop_busy",
+	[CTR_WIRE_DROP_KEPT] = "wire_drop_kept",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */
@@ -278,6 +307,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));
 	json_object_set_new(o, "connections", connections_status(s));
+	json_object_set_new(o, "qp1", connections_qp1(s));
 	json_object_set_new(o, "mad_drops", connections_mad_drops(s));
 	json_object_set_new(o, "umad", umads_status(s));
 	set_int(o, "issm_files", issm_count(s));

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/node_ports.h"
+#include "daemon/qp1.h"
 #include "daemon/umad_lane.h"
 #include "daemon/umad_recv.h"
 #include "daemon/umad_send.h"
@@ -74,6 +75,8 @@ static int do_open(struct server *s, struct session *c, struct proto_in *in, str
 	ret = ufile_make(s->umads, node, call->port, port, &f, &end);
 	if (ret)
 		return ret;
+	if (port == s->mad_port)
+		qp1_open(s->qp1);
 	r->fds[r->n_fds++] = reply_owns(r, end);
 	ret = give_lane(f, c, r);
 	if (ret)

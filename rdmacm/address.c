@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Addresses: bind, resolution, what the program sees in id->route. */
+/* Addresses: how programs write them, and binding ids to them. */
 #include "rdmacm/address.h"
 
 #include <arpa/inet.h>
@@ -21,13 +21,7 @@
 #include "rdmacm/table.h"
 #include "verbs/for_rdmacm.h"
 
-enum {
-	PKEY_DEFAULT = 0xffff,
-	HOP_LIMIT = 64,
-	SELECT_EXACTLY = 2, /* of a path record's mtu, rate, lifetime */
-	RATE_100_GBPS = 16,
-	PACKET_LIFETIME = 18,
-};
+enum { PKEY_DEFAULT = 0xffff };
 
 static bool is_mapped(const uint8_t gid[16])
 {
@@ -74,8 +68,7 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
 	}
 }
 
-/* The first bits of a service id, as far as they are given, name the port space. */
-static int check_port_space(const struct ident *id, const struct sockaddr *sa)
+int addr_check_port_space(const struct ident *id, const struct sockaddr *sa)
 {
 	const struct sockaddr_ib *sib = (const struct sockaddr_ib *)sa;
 	uint64_t mask;
@@ -121,19 +114,26 @@ bool addr_is_any(const struct cm_addr *a)
 	return memcmp(a->gid + (a->family == 4 ? 12 : 0), zero, a->family == 4 ? 4 : 16) == 0;
 }
 
-static bool is_multicast(const struct cm_addr *a)
+static bool is_link_local(const struct cm_addr *a)
 {
-	return a->family == 4 ? (a->gid[12] & 0xf0) == 0xe0 : a->gid[0] == 0xff;
+	return a->family == 6 && a->gid[0] == 0xfe && (a->gid[1] & 0xc0) == 0x80;
+}
+
+static void show(const struct ident *id, const struct cm_addr *a, struct sockaddr_storage *ss)
+{
+	if (!a->family)
+		return;
+	addr_to_sockaddr(a, id->id.ps, ss);
+	if (is_link_local(a) && !a->is_gid)
+		((struct sockaddr_in6 *)ss)->sin6_scope_id = id->scope;
 }
 
 void ident_show_addresses(struct ident *id)
 {
 	struct rdma_addr *addr = &id->id.route.addr;
 
-	if (id->src.family)
-		addr_to_sockaddr(&id->src, id->id.ps, &addr->src_storage);
-	if (id->dst.family)
-		addr_to_sockaddr(&id->dst, id->id.ps, &addr->dst_storage);
+	show(id, &id->src, &addr->src_storage);
+	show(id, &id->dst, &addr->dst_storage);
 	if (!id->id.verbs)
 		return;
 	memcpy(addr->addr.ibaddr.sgid.raw, id->src.gid, 16);
@@ -224,8 +224,7 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 	return 0;
 }
 
-/* An id that is resolved without a port gets one that was lent to us. */
-static int bind_to_any_port(struct ident *id)
+int ident_bind_to_any_port(struct ident *id)
 {
 	uint16_t port;
 	int ret = port_borrow(&port, &id->loan);
@@ -241,136 +240,10 @@ int rdma_bind_addr(struct rdma_cm_id *rdma_id, struct sockaddr *sa)
 	int ret = addr_from_sockaddr(sa, &addr);
 
 	if (!ret)
-		ret = check_port_space(to_ident(rdma_id), sa);
+		ret = addr_check_port_space(to_ident(rdma_id), sa);
 	if (!ret)
 		ret = ident_bind(to_ident(rdma_id), &addr);
 	return result(ret);
-}
-
-/* ---- resolution ---- */
-
-/* The source of packets to dst: an address of ours is reached from itself. */
-static int choose_source(struct ident *id, const struct cm_addr *dst)
-{
-	struct cm_addr src = id->src;
-	int ret;
-
-	if (src.family && src.family != dst->family && !addr_is_any(&src))
-		return -EINVAL;
-	if (src.family && !addr_is_any(&src))
-		return 0;
-	if (is_multicast(dst)) {
-		ret = device_address(dst->family, false, &src);
-		if (ret)
-			ret = device_address(dst->family, true, &src);
-		if (ret)
-			return ret;
-	} else {
-		memcpy(src.gid, dst->gid, 16);
-		src.family = dst->family;
-		src.is_gid = dst->is_gid;
-	}
-	src.port = id->src.port;
-	id->src = src;
-	return 0;
-}
-
-static int take_source(struct ident *id, const struct sockaddr *sa)
-{
-	struct cm_addr src;
-	int ret;
-
-	if (!sa || id->state != ID_IDLE)
-		return 0;
-	ret = addr_from_sockaddr(sa, &src);
-	if (!ret)
-		ret = check_port_space(id, sa);
-	return ret ? ret : ident_bind(id, &src);
-}
-
-static int resolve_addr(struct ident *id, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	struct cm_addr to;
-	int ret = addr_from_sockaddr(dst, &to);
-
-	if (!ret)
-		ret = check_port_space(id, dst);
-	if (ret)
-		return ret;
-	ret = take_source(id, src);
-	if (ret)
-		return ret;
-	if (id->state != ID_IDLE && id->state != ID_BOUND)
-		return -EINVAL;
-	if (addr_is_any(&to)) /* ourselves, as with sockets */
-		ret = device_address(to.family, true, &to);
-	if (ret)
-		return ret;
-	if (!is_multicast(&to) && device_gid_index(to.gid) < 0)
-		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
-	ret = choose_source(id, &to);
-	if (!ret && id->state == ID_IDLE) {
-		ret = bind_to_any_port(id);
-		if (ret)
-			return ret;
-	}
-	if (!ret)
-		ret = ident_attach_device(id);
-	if (ret)
-		return ret;
-	id->dst = to;
-	ident_show_addresses(id);
-	id->state = ID_ADDR_QUERY;
-	return ident_put_event(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-}
-
-int rdma_resolve_addr(struct rdma_cm_id *rdma_id, struct sockaddr *src_addr,
-	struct sockaddr *dst_addr, int timeout_ms)
-{
-	struct ident *id = to_ident(rdma_id);
-	int ret = resolve_addr(id, src_addr, dst_addr);
-
-	(void)timeout_ms; /* we know at once */
-	return ret ? fail(ret) : ident_complete(id);
-}
-
-static void fill_path(struct ident *id)
-{
-	const struct device *dev;
-
-	if (device_get(&dev))
-		return;
-	id->path = (struct ibv_sa_path_rec){
-		.hop_limit = HOP_LIMIT,
-		.traffic_class = id->tos,
-		.reversible = 1,
-		.numb_path = 1,
-		.pkey = htons(PKEY_DEFAULT),
-		.mtu_selector = SELECT_EXACTLY,
-		.mtu = device_mtu(dev),
-		.rate_selector = SELECT_EXACTLY,
-		.rate = RATE_100_GBPS,
-		.packet_life_time_selector = SELECT_EXACTLY,
-		.packet_life_time = PACKET_LIFETIME,
-	};
-	memcpy(id->path.sgid.raw, id->src.gid, 16);
-	memcpy(id->path.dgid.raw, id->dst.gid, 16);
-	id->id.route.path_rec = &id->path;
-	id->id.route.num_paths = 1;
-}
-
-int rdma_resolve_route(struct rdma_cm_id *rdma_id, int timeout_ms)
-{
-	struct ident *id = to_ident(rdma_id);
-	int ret;
-
-	(void)timeout_ms;
-	if (id->state != ID_ADDR_RESOLVED)
-		return fail(EINVAL);
-	fill_path(id);
-	id->state = ID_ROUTE_QUERY;
-	ret = ident_put_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	return ret ? fail(ret) : ident_complete(id);
 }
 
 static uint16_t port_of(const struct sockaddr *sa)

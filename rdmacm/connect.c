@@ -2,6 +2,7 @@
 /* Listen, connect, accept, reject, disconnect. */
 #include "rdmacm/rdmacm.h"
 
+#include <endian.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -116,7 +117,8 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 	c->flow_control = p ? !!p->flow_control : 1;
 	c->retry_count = p ? at_most_7(p->retry_count) : MAX_RETRIES;
 	c->rnr_retry = p ? at_most_7(p->rnr_retry_count) : MAX_RETRIES;
-	c->mtu = device_mtu(dev);
+	c->mtu = id->path.mtu ? id->path.mtu : device_mtu(dev);
+	c->flow_label = be32toh(id->path.flow_label);
 	c->ack_timeout = id->ack_timeout;
 	c->tclass = id->tos;
 	c->ece_vendor = id->local_ece.vendor_id;

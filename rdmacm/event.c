@@ -3,6 +3,7 @@
  * it. */
 #include "rdmacm/event.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "rdmacm/mcast.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"
+#include "rdmacm/resolve.h"
 #include "rdmacm/table.h"
 
 static const char *const names[] = {
@@ -138,6 +140,10 @@ static int apply(struct ident *id, struct rdma_cm_event *event, const struct cm_
 	event->id = &id->id;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		ident_resolved(id, e);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
 		id->state = ID_ADDR_RESOLVED;
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
@@ -196,6 +202,7 @@ static void fill_ud(struct got_event *got, const struct cm_event *e, const struc
 	u->ah_attr.is_global = 1;
 	u->ah_attr.port_num = 1;
 	u->ah_attr.grh.hop_limit = 64;
+	u->ah_attr.grh.flow_label = be32toh(id->path.flow_label);
 	u->ah_attr.grh.sgid_index = index < 0 ? 0 : index;
 	memcpy(u->ah_attr.grh.dgid.raw, id->dst.gid, 16);
 }
@@ -216,6 +223,8 @@ static int show(struct ident *owner, struct got_event *got, const struct cm_even
 			sizeof(uint64_t)); /* param.arg of newer headers */
 		return 0;
 	}
+	if (ident_is_late(owner, e))
+		return -EAGAIN;
 	ret = apply(owner, &got->event, e);
 	if (ret)
 		return ret == -EAGAIN ? -EIO : ret;

@@ -2,6 +2,7 @@
 /* The QP of an id: made with what it needs, driven through its states. */
 #include "rdmacm/qp.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,12 +188,22 @@ static int init_attributes(const struct ident *id, struct ibv_qp_attr *attr, int
 	return 0;
 }
 
+/* Both ends must have the same: a full packet says where it stands in its message. */
 static uint8_t path_mtu(const struct ident *id)
 {
 	const struct device *dev;
-	uint8_t mtu = device_get(&dev) ? IBV_MTU_1024 : device_mtu(dev);
 
-	return id->peer.mtu && id->peer.mtu < mtu ? id->peer.mtu : mtu;
+	if (id->peer.mtu) /* of a REQ */
+		return id->peer.mtu;
+	if (id->path.mtu)
+		return id->path.mtu;
+	return device_get(&dev) ? IBV_MTU_1024 : device_mtu(dev);
+}
+
+/* An answer goes the way of its request. */
+static bool is_passive(const struct ident *id)
+{
+	return id->handle & CM_HANDLE_PASSIVE;
 }
 
 static int rtr_attributes(const struct ident *id, struct ibv_qp_attr *attr, int *mask)
@@ -216,7 +227,9 @@ static int rtr_attributes(const struct ident *id, struct ibv_qp_attr *attr, int 
 	attr->ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1};
 	attr->ah_attr.grh.sgid_index = index;
 	attr->ah_attr.grh.hop_limit = HOP_LIMIT;
-	attr->ah_attr.grh.traffic_class = id->tos;
+	attr->ah_attr.grh.traffic_class = is_passive(id) && !id->tos ? id->peer.tclass : id->tos;
+	attr->ah_attr.grh.flow_label =
+		is_passive(id) ? id->peer.flow_label : be32toh(id->path.flow_label);
 	memcpy(attr->ah_attr.grh.dgid.raw, id->dst.gid, 16);
 	return 0;
 }

@@ -83,12 +83,15 @@ struct ident {
 	bool has_port;    /* ours, as weftd knows or will learn */
 	bool known;       /* weftd may know the id */
 	bool inherited;   /* by fork: its events are the parent's to acknowledge */
+	bool asks;        /* weftd looks for the way to dst */
 	uint32_t loan;    /* which lent port it has, 0: none */
 	uint64_t left_at; /* when it disconnected, ns; 0: it did not */
 	uint32_t flags;   /* enum cm_flags */
 	uint8_t tos, ack_timeout;
 	int backlog;
 	struct cm_addr src, dst;
+	uint32_t scope;     /* interface of a link-local address, 0: none */
+	int32_t resolve_ms; /* how long it may look */
 	uint32_t local_comm, remote_comm;
 	struct cm_params peer; /* from REQ or REP */
 	uint8_t responder_resources, initiator_depth;

@@ -12,6 +12,7 @@
 #include "rdmacm/event.h"
 #include "rdmacm/mcast.h"
 #include "rdmacm/ports.h"
+#include "rdmacm/resolve.h"
 #include "verbs/for_rdmacm.h"
 
 enum { BUCKETS = 1 << 12 };
@@ -72,6 +73,13 @@ static int tell_lost(struct ident *id, channel_send send, void *conn)
 	return 0;
 }
 
+static int ask_again(const struct ident *id, channel_send send, void *conn)
+{
+	struct cm_resolve_call call = ident_resolve_call(id);
+
+	return send(conn, OP_CM_RESOLVE, &call, sizeof call, -1);
+}
+
 static int publish_ident(struct ident *id, channel_send send, void *conn)
 {
 	const struct cm_id_call about = {.handle = id->handle};
@@ -97,6 +105,8 @@ static int publish_ident(struct ident *id, channel_send send, void *conn)
 	ret = send(conn, OP_CM_PUBLISH, &call, sizeof call, -1);
 	if (!ret && again)
 		ret = send(conn, OP_CM_DISCONNECT, &about, sizeof about, -1);
+	if (!ret && id->asks)
+		ret = ask_again(id, send, conn);
 	/* Another process took the port, or the like: this id alone is lost. */
 	return ret == -EPIPE || ret == -ETIMEDOUT ? ret : 0;
 }

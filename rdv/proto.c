@@ -65,6 +65,7 @@ static const struct proto_op ops[OP_COUNT] = {
 	[OP_CM_DESTROY] = {"cm_destroy", CM(PROTO_CM_ID), NOTHING},
 	[OP_CM_PUBLISH] = {"cm_publish", CM(PROTO_CM_PUBLISH), NOTHING},
 	[OP_CM_LEND] = {"cm_lend", NOTHING, JUST(proto_cm_loan)},
+	[OP_CM_RESOLVE] = {"cm_resolve", CM(PROTO_CM_RESOLVE), NOTHING},
 	[OP_UMAD_OPEN] = {"umad_open", JUST(proto_umad_open), WITH_FDS(proto_umad_opened, 4, 4)},
 	[OP_UMAD_JOIN] = {"umad_join", {0, 0, 1, 1}, WITH_FDS(proto_umad_opened, 3, 3)},
 	[OP_UMAD_REGISTER] = {"umad_register", JUST(proto_umad_register),

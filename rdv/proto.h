@@ -74,6 +74,7 @@ enum proto_op_number {
 	OP_CM_DESTROY,    /* cm_id_call */
 	OP_CM_PUBLISH,    /* cm_publish_call */
 	OP_CM_LEND,       /* ; proto_cm_loan */
+	OP_CM_RESOLVE,    /* cm_resolve_call */
 	/*
 	 * Files of management datagrams (mad/umad_page.h), also for a connection that is not
 	 * attached, whose end ends its lanes.
@@ -141,10 +142,11 @@ enum {
 	PROTO_CM_ID = 4,
 	PROTO_CM_BIND = 36,
 	PROTO_CM_LISTEN = 16,
-	PROTO_CM_CONNECT = 92,
-	PROTO_CM_CONNECT_LEN = 89,
-	PROTO_CM_ACCEPT = 44,
-	PROTO_CM_ACCEPT_LEN = 41,
+	PROTO_CM_RESOLVE = 56,
+	PROTO_CM_CONNECT = 96,
+	PROTO_CM_CONNECT_LEN = 93,
+	PROTO_CM_ACCEPT = 48,
+	PROTO_CM_ACCEPT_LEN = 45,
 	PROTO_CM_REJECT = 8,
 	PROTO_CM_REJECT_LEN = 6,
 	PROTO_CM_MIGRATE = 8,

@@ -12,6 +12,7 @@
 #include "hca/run/far.h"
 #include "roce/ask.h"
 #include "roce/engine.h"
+#include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
 #include "roce/port/route.h"
@@ -30,9 +31,23 @@ static struct flow *flow_of(const struct hca_qp *qp)
 
 /* ---- where it leads ---- */
 
+/* Of an address that is unique in its link alone: the link of our own. */
+static uint32_t interface_of(const struct seg_path *path)
+{
+	const struct fabric_port *port = &proc_at()->fabric->port[0];
+
+	if (path->dgid[0] != 0xfe || (path->dgid[1] & 0xc0) != 0x80)
+		return 0;
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (!memcmp(port->gid[i].raw, path->sgid, sizeof path->sgid))
+			return port->gid[i].ifindex;
+	return 0;
+}
+
 static int route(struct seg_path *path)
 {
-	struct route_want want = {.tos = path->flow >> PATH_TCLASS_SHIFT};
+	struct route_want want = {
+		.tos = path->flow >> PATH_TCLASS_SHIFT, .ifindex = interface_of(path)};
 	struct route found;
 
 	if (wire_mode() == WIRE_NEVER)
@@ -55,8 +70,8 @@ static bool reaches(const struct hca_qp *qp)
 {
 	enum ibv_qp_type type = qp->init.qp_type;
 
-	return qp->me.qp->path.interface && (type == IBV_QPT_RC || type == IBV_QPT_UC) &&
-	       !qp->me.rxq.matches_tags;
+	return wire_mode() != WIRE_NEVER && qp->me.qp->path.interface &&
+	       (type == IBV_QPT_RC || type == IBV_QPT_UC) && !qp->me.rxq.matches_tags;
 }
 
 static bool find(struct hca_qp *qp)
@@ -204,6 +219,7 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 static void forked_child(void)
 {
 	join_forked_child();
+	faults_forked_child();
 	engine_forked_child();
 	watch_forked_child();
 }
@@ -238,6 +254,7 @@ int roce_start(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, start);
+	faults_start();
 	return started;
 }
 

@@ -136,6 +136,8 @@ class World:
         if as_user and os.getuid() == 0:
             self._leave_root()
         self.env = dict(os.environ, WEFT_RUNTIME_DIR=self.runtime, HOME=self.root)
+        if not host:
+            self.env.setdefault("WEFT_WIRE", "never")  # UDP port 4791 is one for all
         self.env.update(env or {})
         self.env.pop("WEFT_FABRIC", None)
         self.env.pop("WEFT_NODE", None)

@@ -3,6 +3,7 @@
 
 #include "hca/api/hca.h"
 #include "rdv/rdv.h"
+#include "rdv/wire.h"
 
 int weft_cm_attach(const struct fabric_page **page)
 {
@@ -33,6 +34,16 @@ void weft_cm_publish(int (*publish)(
 	int (*send)(void *conn, uint32_t op, const void *call, size_t len, int fd), void *conn))
 {
 	rdv_cm_publish(publish);
+}
+
+int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
+{
+	return hca_path(attr, mtu);
+}
+
+bool weft_cm_has_others(void)
+{
+	return wire_mode() != WIRE_NEVER;
 }
 
 int weft_cm_socket(void)

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,12 @@ int weft_cm_post(uint32_t op, const void *call, size_t len);
 int weft_cm_name_addr(const char *name, struct sockaddr_un *addr, int *dir_fd);
 void weft_cm_publish(int (*publish)(
 	int (*send)(void *conn, uint32_t op, const void *call, size_t len, int fd), void *conn));
+
+/* As hca_path() of hca/api/hca.h. */
+int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu);
+
+/* Are there other hosts, as far as WEFT_WIRE says? */
+bool weft_cm_has_others(void);
 
 /* The socket to weftd, only to be watched for its end; -1 if there is none. */
 int weft_cm_socket(void);

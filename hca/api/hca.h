@@ -248,6 +248,13 @@ int hca_ah_create(struct hca_pd *pd, const struct ibv_ah_attr *attr, struct hca_
 /* Frees it, ibv included. */
 void hca_ah_destroy(struct hca_ah *ah);
 
+/*
+ * Does attr lead anywhere now?  *mtu: the most that a packet may carry on the way there, enum
+ * ibv_mtu.  0; -EINVAL port, GRH or sgid_index; -EHOSTUNREACH nothing leads there.  Of another host
+ * it does not wait for an answer, but may wait for weftd.
+ */
+int hca_path(const struct ibv_ah_attr *attr, uint8_t *mtu);
+
 /* ---- XRC domains ---- */
 
 /*

@@ -58,11 +58,11 @@ static bool stays_where_it_is(const struct hca_qp *qp, const struct seg_path *pa
 	return state_of(qp) != IBV_QPS_SQD || !path->interface == !qp->me.qp->path.interface;
 }
 
-static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
+static int check_path(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct seg_path path;
 	const char *why;
-	int rc = path_find(ah, &path, &why);
+	int rc = path_find(&a->ah_attr, &path, &why);
 
 	if (rc == -EINVAL)
 		return refuse(qp, why);
@@ -72,6 +72,8 @@ static int check_path(const struct hca_qp *qp, const struct ibv_ah_attr *ah)
 	}
 	if (rc >= 0 && !stays_where_it_is(qp, &path))
 		return refuse(qp, "its path led to this host and would lead to another, or back");
+	if (rc >= 0 && (mask & IBV_QP_PATH_MTU ? a->path_mtu : qp->me.qp->mtu) > path.mtu)
+		return refuse(qp, "the path MTU is larger than what its links carry");
 	if (rc >= 0)
 		return 0;
 	log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
@@ -104,8 +106,8 @@ static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, in
 		return refuse(qp, "there is no P_Key at that index");
 	if (mask & IBV_QP_ACCESS_FLAGS && a->qp_access_flags & ~(unsigned)ACCEPTED_ACCESS)
 		return refuse(qp, "unknown bits in qp_access_flags");
-	if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > port->active_mtu))
-		return refuse(qp, "the path MTU is larger than the port's or not a code");
+	if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > port->max_mtu))
+		return refuse(qp, "the path MTU is not a code");
 	if ((mask & IBV_QP_DEST_QPN && a->dest_qp_num > MAX_24_BITS) ||
 		(mask & IBV_QP_RQ_PSN && a->rq_psn > MAX_24_BITS) ||
 		(mask & IBV_QP_SQ_PSN && a->sq_psn > MAX_24_BITS))
@@ -123,7 +125,7 @@ static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, in
 		return refuse(qp, "path_mig_state is not a code");
 	if (mask & IBV_QP_ALT_PATH && !alternate_ok(a))
 		return refuse(qp, "the alternate path's port, P_Key index or timeout is not valid");
-	return mask & IBV_QP_AV ? check_path(qp, &a->ah_attr) : 0;
+	return mask & IBV_QP_AV ? check_path(qp, a, mask) : 0;
 }
 
 static int check(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask,

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/proc/proc.h"
 #include "hca/run/far.h"
 #include "rdv/wire.h"
@@ -87,4 +89,20 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
 	if (kind < 0)
 		*why = "the destination GID is not of this host; other hosts are not supported yet";
 	return kind;
+}
+
+int hca_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
+{
+	struct seg_path path;
+	const char *why = "";
+	int rc = proc_attach(NULL);
+
+	if (!rc)
+		rc = path_find(attr, &path, &why);
+	if (rc < 0) {
+		log_line(LOG_LVL_INFO, "no path: %s", why);
+		return rc;
+	}
+	*mtu = path.mtu;
+	return 0;
 }

@@ -5,8 +5,10 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/rtnl.h"
 
@@ -16,6 +18,8 @@ enum { ROCE_HEADERS = 80, MTU_CODE_256 = 1, MTU_CODE_4096 = 5 };
 enum {
 	USABLE = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP,
 	QUESTION_ROOM = 256,
+	NEWS_ROOM = 8192,
+	PORT_DISCARD = 9,
 };
 
 static const uint8_t none[16];
@@ -230,19 +234,22 @@ static int ask_link(uint32_t ifindex, struct link *l)
 
 /* ---- its next hop ---- */
 
-static int on_neighbour(const struct nlmsghdr *nlh, void *data)
+static enum route_neighbour state_of(const struct nlmsghdr *nlh)
 {
 	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
-	enum route_neighbour *n = data;
 
 	if (nlh->nlmsg_type != RTM_NEWNEIGH)
-		return refuse(EPROTO);
+		return NEIGHBOUR_UNKNOWN;
 	if (ndm->ndm_state & USABLE)
-		*n = NEIGHBOUR_KNOWN;
-	else if (ndm->ndm_state & NUD_FAILED)
-		*n = NEIGHBOUR_FAILED;
-	else if (ndm->ndm_state & NUD_INCOMPLETE)
-		*n = NEIGHBOUR_ASKED;
+		return NEIGHBOUR_KNOWN;
+	if (ndm->ndm_state & NUD_FAILED)
+		return NEIGHBOUR_FAILED;
+	return ndm->ndm_state & NUD_INCOMPLETE ? NEIGHBOUR_ASKED : NEIGHBOUR_UNKNOWN;
+}
+
+static int on_neighbour(const struct nlmsghdr *nlh, void *data)
+{
+	*(enum route_neighbour *)data = state_of(nlh);
 	return MNL_CB_STOP;
 }
 
@@ -279,4 +286,97 @@ int route_find(const struct route_want *w, struct route *r)
 	if (r->local || link.flags & (IFF_LOOPBACK | IFF_NOARP) || is_none(r->next))
 		return 0;
 	return route_look_at_neighbour(r, &r->neighbour);
+}
+
+/* ---- news of next hops ---- */
+
+int route_watch_neighbours(void)
+{
+	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_NEIGH};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+struct news {
+	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour);
+	void *arg;
+};
+
+static int on_news(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
+	const struct news *n = data;
+	const struct nlattr *a;
+	uint8_t next[16];
+
+	if (nlh->nlmsg_type != RTM_NEWNEIGH && nlh->nlmsg_type != RTM_DELNEIGH)
+		return MNL_CB_OK;
+	a = rtnl_attr(nlh, sizeof *ndm, NDA_DST, 4);
+	if (a && get_address(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a), next))
+		n->tell(n->arg, ndm->ndm_ifindex, next, state_of(nlh));
+	return MNL_CB_OK;
+}
+
+bool route_read_neighbours(int fd,
+	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour),
+	void *arg)
+{
+	struct news news = {tell, arg};
+	char buf[NEWS_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
+	bool all = true;
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, buf, sizeof buf, MSG_DONTWAIT);
+		if (n > 0)
+			(void)mnl_cb_run(buf, n, 0, 0, on_news, &news);
+		else if (n < 0 && errno == ENOBUFS)
+			all = false;
+		else if (n == 0 || errno != EINTR)
+			return all;
+	}
+}
+
+static socklen_t to_sockaddr(
+	const uint8_t gid[16], uint16_t port, uint32_t scope, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in *a4 = (struct sockaddr_in *)ss;
+	struct sockaddr_in6 *a6 = (struct sockaddr_in6 *)ss;
+
+	memset(ss, 0, sizeof *ss);
+	ss->ss_family = family_of(gid);
+	if (is_ipv4(gid)) {
+		memcpy(&a4->sin_addr, gid + 12, 4);
+		a4->sin_port = htons(port);
+		return sizeof *a4;
+	}
+	memcpy(&a6->sin6_addr, gid, 16);
+	a6->sin6_port = htons(port);
+	a6->sin6_scope_id = scope;
+	return sizeof *a6;
+}
+
+int route_look_for_neighbour(const struct route_want *w, const struct route *r)
+{
+	int fd = socket(family_of(w->dst), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc = 0;
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = to_sockaddr(r->src, 0, r->ifindex, &ss);
+	if (!is_none(r->src) && bind(fd, (struct sockaddr *)&ss, len))
+		rc = -errno;
+	len = to_sockaddr(w->dst, PORT_DISCARD, r->ifindex, &ss);
+	if (!rc && sendto(fd, "", 0, MSG_NOSIGNAL, (struct sockaddr *)&ss, len) < 0)
+		rc = -errno;
+	close(fd);
+	return says_unreachable(rc) ? -EHOSTUNREACH : rc;
 }

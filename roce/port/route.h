@@ -47,6 +47,25 @@ int route_find(const struct route_want *, struct route *out);
 int route_look_at_neighbour(const struct route *, enum route_neighbour *out);
 
 /*
+ * A socket that becomes readable when something is learned of next hops; an fd or a negative errno.
+ */
+int route_watch_neighbours(void);
+
+/*
+ * Reads what waits there and shows each piece of news; does not block.  False: some was lost, and
+ * all that matters has to be looked at.
+ */
+bool route_read_neighbours(int fd,
+	void (*news)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour),
+	void *arg);
+
+/*
+ * Has the kernel look for the next hop, if it does not know it: sends the destination an empty UDP
+ * datagram, to the port whose purpose is to discard them.  0 or a negative errno.
+ */
+int route_look_for_neighbour(const struct route_want *, const struct route *);
+
+/*
  * The path MTU, enum ibv_mtu, of a link or route whose MTU is so many bytes: the largest that
  * leaves room for the headers of RoCE v2, but 256 at least; the largest of all where there is no
  * link (0).

@@ -8,6 +8,8 @@ T=$(mktemp -d)
 export WEFT_RUNTIME_DIR="$T" WEFT_DAEMON="$BUILD/weftd"
 export LD_LIBRARY_PATH="$BUILD/lib"
 unset WEFT_FABRIC WEFT_NODE
+# UDP port 4791 is one for all: tests that are about it say so, in a network of their own.
+export WEFT_WIRE="${WEFT_WIRE:-never}"
 trap '"$BUILD/weft" down >/dev/null 2>&1; rm -rf "$T"' EXIT
 trap 'exit 1' INT TERM
 "$@"

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "daemon/connections.h"
 #include "daemon/node_ports.h"
+#include "daemon/wire.h"
 #include "fabric/sysfs.h"
 #include "mad/agents.h"
 #include "wire/smp.h"
@@ -46,7 +47,7 @@ static int begin(void **state)
 	server.epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (rdv_paths_open(&server.paths, "lab") ||
 		subnet_service_start(&server, why, sizeof why) || !server.subnet ||
-		node_get(&server, 0, &server.node))
+		node_get(&server, 0, &server.node) || wire_start(&server))
 		return -1;
 	return connections_start(&server);
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Ways to another host: what rdma_resolve_addr() finds, and what it says where there is no route,
+ * nobody answers in the link, or not in time.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/cm_ends.h"
+#include "tests/lib/two_hosts.h"
+
+enum { NEAR = 1, FAR = 2, NOBODY = 77, LONG_MS = 20000, SHORT_MS = 50 };
+
+/* How often the kernel asks for a next hop; it gives up after three times. */
+static void ask_each(int ms)
+{
+	host_do("echo %d >/proc/sys/net/ipv4/neigh/v0/retrans_time_ms", ms);
+	host_do("echo %d >/proc/sys/net/ipv6/neigh/v0/retrans_time_ms", ms);
+	host_do("ip neigh flush dev v0");
+}
+
+static void resolve(struct rdma_cm_id *id, struct sockaddr *to, int timeout_ms)
+{
+	if (rdma_resolve_addr(id, NULL, to, timeout_ms))
+		die("rdma_resolve_addr");
+}
+
+static void check_source(const struct rdma_cm_id *id, int family)
+{
+	const struct sockaddr *want = host_addr(family, NEAR, 0);
+	const struct sockaddr *got = &id->route.addr.src_addr;
+
+	CHECK_EQ(got->sa_family, family);
+	if (family == AF_INET)
+		CHECK(!memcmp(&((struct sockaddr_in *)got)->sin_addr,
+			&((struct sockaddr_in *)want)->sin_addr, sizeof(struct in_addr)));
+	else
+		CHECK(!memcmp(&((struct sockaddr_in6 *)got)->sin6_addr,
+			&((struct sockaddr_in6 *)want)->sin6_addr, sizeof(struct in6_addr)));
+	CHECK(rdma_get_src_port((struct rdma_cm_id *)id) != 0);
+	CHECK(id->verbs != NULL);
+}
+
+static void finds(struct rdma_event_channel *ch, int family)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+
+	resolve(id, host_addr(family, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	check_source(id, family);
+	rdma_destroy_id(id);
+	/* The next hop is known by now, and the id has an address already. */
+	id = cm_id(ch);
+	if (rdma_bind_addr(id, host_addr(family, NEAR, 0)))
+		die("rdma_bind_addr");
+	resolve(id, host_addr(family, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	check_source(id, family);
+	rdma_destroy_id(id);
+}
+
+/* An id whose address was not resolved may try another. */
+static void nobody_answers(struct rdma_event_channel *ch, int family)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+
+	ask_each(50);
+	resolve(id, host_addr(family, NOBODY, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
+	ask_each(LONG_MS);
+	resolve(id, host_addr(family, NOBODY, 4711), SHORT_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -ETIMEDOUT);
+	resolve(id, host_addr(family, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	check_source(id, family);
+	rdma_destroy_id(id);
+}
+
+static void no_route(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(4711)};
+
+	inet_pton(AF_INET, "203.0.113.5", &to.sin_addr);
+	resolve(id, (struct sockaddr *)&to, LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
+	rdma_destroy_id(id);
+}
+
+/* What was asked for ends with its id; what is asked for goes with it to another channel. */
+static void gone_meanwhile(struct rdma_event_channel *ch)
+{
+	struct rdma_event_channel *other = cm_channel();
+	struct rdma_cm_id *id = cm_id(ch), *moved = cm_id(ch);
+
+	ask_each(LONG_MS);
+	resolve(id, host_addr(AF_INET, NOBODY, 4711), 2 * SHORT_MS);
+	resolve(moved, host_addr(AF_INET, NOBODY, 4711), 4 * SHORT_MS);
+	rdma_destroy_id(id);
+	if (rdma_migrate_id(moved, other))
+		die("rdma_migrate_id");
+	CHECK_EQ(cm_expect(other, RDMA_CM_EVENT_ADDR_ERROR), -ETIMEDOUT);
+	CHECK(!cm_readable(ch, 0));
+	rdma_destroy_id(moved);
+	rdma_destroy_event_channel(other);
+}
+
+static void synchronous(void)
+{
+	struct rdma_cm_id *id;
+
+	ask_each(50);
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		die("rdma_create_id");
+	CHECK_FAILS(
+		rdma_resolve_addr(id, NULL, host_addr(AF_INET, NOBODY, 1), LONG_MS), EHOSTUNREACH);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, host_addr(AF_INET, FAR, 1), LONG_MS), 0);
+	rdma_destroy_id(id);
+}
+
+static void live_far(int in, int out, void *arg)
+{
+	(void)arg;
+	t_signal(out);
+	t_await(in);
+}
+
+int main(void)
+{
+	struct rdma_event_channel *ch;
+	struct t_child far;
+
+	t_start(60);
+	two_hosts(&far, live_far);
+	t_await(far.from);
+	ch = cm_channel();
+	finds(ch, AF_INET);
+	finds(ch, AF_INET6);
+	no_route(ch);
+	nobody_answers(ch, AF_INET);
+	nobody_answers(ch, AF_INET6);
+	gone_meanwhile(ch);
+	synchronous();
+	rdma_destroy_event_channel(ch);
+	t_signal(far.to);
+	T_EQUAL(t_wait(&far), 0);
+	return check_result();
+}
