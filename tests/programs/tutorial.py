@@ -77,7 +77,8 @@ def main():
                     failed += 1
                     print(f'FAIL: $ {command}\nwanted:\n' + '\n'.join(lines) + f'\ngot:\n{text}')
         finally:
-            run('pkill -9 -F opensm.pid; weft down -F lab; pkill -F server; hosts down', env, home)
+            run('pkill -9 -F opensm.pid; weft down -F lab; pkill -F server; '
+                'hosts one weft down; hosts two weft down; hosts down', env, home)
     print(f'{len(steps)} commands, {failed} failed')
     return 1 if failed or not steps else 0
 
