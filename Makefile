@@ -47,7 +47,7 @@ test: setup-test
 	$(MAKE) all
 	@[ "$$(uname -m)" != x86_64 ] || tools/debian-kernel bookworm build-kernel-bookworm || \
 		echo "make: no kernel for a guest: what needs one is skipped" >&2
-	$(RUN_TESTS) unit:2 model:2 prog:2 programs:2 programs-user:2 storm:2 slow:2 guest:2 rest
+	$(RUN_TESTS) unit:2 model:2 prog:2 programs:2 programs-user:2 across:2 wire:2 storm:2 slow:2 guest:2 rest
 
 # No limit but one's patience; a difference ends it and prints how to repeat it.
 SOAK_SECONDS = $(if $(filter undefined,$(origin SECONDS)),1000000000,$(SECONDS))
