@@ -245,7 +245,7 @@ static int on_place(void *arg, uint32_t entry, uint64_t offset, const void *byte
 	enum move_result moved;
 	struct work w;
 
-	if (!len) /* of a request whose data, if it has any, is no buffer for an answer */
+	if (!len) /* FLUSH and ATOMIC WRITE have nowhere to put anything */
 		return 0;
 	ask.resolved = false;
 	if (!read_entry(f, &w, f->base + entry) || !range_sink(&w, &dst, &ask.held) ||
