@@ -5,6 +5,7 @@
  *   direct  of a client that never takes it away
  *   owned   of one that may, in a DMA window whose functions are memcpy()
  *   both    the requester's memory is such, too
+ *   beside  ordinary memory, in a process that has a region of such, too
  * One line each, medians over SAMPLES of the mean of COUNT: write_us and read_us of 8 bytes, one at
  * a time; write_GBs and read_GBs of 1 MiB, DEPTH in flight; memcpy_GBs of the same.
  */
@@ -30,7 +31,7 @@ enum { SIZE = 1 << 20, SMALL = 8, DEPTH = 8, SAMPLES = 9, GID = 1 };
 
 static struct scatterlist entry;
 static invalidate_peer_memory invalidate;
-static uint8_t *memory;
+static uint8_t *memory, *claimed;
 static bool windows;
 static uint64_t bus;
 
@@ -63,7 +64,7 @@ static int acquire(
 	unsigned long addr, size_t size, void *private_data, char *peer_name, void **context)
 {
 	(void)size, (void)private_data, (void)peer_name, (void)context;
-	return addr == (uintptr_t)memory;
+	return addr == (uintptr_t)claimed;
 }
 
 static int get_pages(unsigned long addr, size_t size, int write, int force, struct sg_table *table,
@@ -107,7 +108,7 @@ static void add_client(void)
 		.put_pages = put_pages};
 
 	if (windows)
-		need(!weft_dma_window_add(&bus, SIZE, 0, &ops, memory), "weft_dma_window_add");
+		need(!weft_dma_window_add(&bus, SIZE, 0, &ops, claimed), "weft_dma_window_add");
 	need(ib_register_peer_memory_client(&c, windows ? &invalidate : NULL), "the client");
 }
 
@@ -143,6 +144,8 @@ static void make(void)
 	qp = ibv_create_qp(pd, &init);
 	mr = ibv_reg_mr(pd, memory, SIZE,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	if (claimed && claimed != memory)
+		need(ibv_reg_mr(pd, claimed, SIZE, IBV_ACCESS_LOCAL_WRITE), "the memory beside");
 	need(cq && qp && mr && !ibv_query_gid(ctx, 1, GID, &gid) && !ibv_query_port(ctx, 1, &port),
 		"queue pair and memory");
 }
@@ -273,6 +276,28 @@ static void measure(unsigned count)
 	printf("memcpy_GBs %.2f\n", SIZE / copying(count / 4 + 1));
 }
 
+static uint8_t *new_memory(void)
+{
+	uint8_t *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	need(p != MAP_FAILED, "mmap");
+	memset(p, 1, SIZE);
+	return p;
+}
+
+/* Makes the client of that kind, if this end has one. */
+static void claim(const char *kind, bool far)
+{
+	const bool beside = !strcmp(kind, "beside"), direct = !strcmp(kind, "direct");
+
+	if (!strcmp(kind, "plain") || (!far && strcmp(kind, "both")))
+		return;
+	claimed = beside ? new_memory() : memory;
+	windows = !direct;
+	add_client();
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "";
@@ -280,7 +305,7 @@ int main(int argc, char **argv)
 	pid_t child;
 	bool far;
 
-	need(argc == 3, "usage: owned_cost plain|direct|owned|both COUNT");
+	need(argc == 3, "usage: owned_cost plain|direct|owned|both|beside COUNT");
 	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
 	child = fork();
 	far = child == 0;
@@ -288,13 +313,8 @@ int main(int argc, char **argv)
 	pin(far);
 	if (far)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	need(memory != MAP_FAILED, "mmap");
-	memset(memory, 1, SIZE);
-	windows = !strcmp(kind, "both") || (far && !strcmp(kind, "owned"));
-	if (windows || (far && !strcmp(kind, "direct")))
-		add_client();
+	memory = new_memory();
+	claim(kind, far);
 	make();
 	meet();
 	if (!far)

@@ -10,6 +10,7 @@
 #include "cli/check_peers.h"
 #include "cli/check_system.h"
 #include "cli/check_weft.h"
+#include "cli/check_wire.h"
 #include "cli/common/say.h"
 
 enum { KEY_JSON = 256 };
@@ -35,6 +36,10 @@ static const struct check_kind kinds[] = {
 	{"device files", check_device_files},
 	{"peer clients", check_peer_clients},
 	{"gpus", check_gpus},
+	{"udp port", check_udp_port},
+	{"udp room", check_udp_room},
+	{"udp batches", check_udp_batches},
+	{"udp steering", check_udp_steering},
 };
 
 static const char *const results[] = {"ok", "warn", "FAIL"};

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "hca/api/hca.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/fail.h"
 #include "hca/exec/flush.h"
@@ -17,6 +18,7 @@
 
 enum { MTU_BASE_LOG = 7, ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
 enum { BUSY_NS = 100 * NSEC_PER_USEC };
+#define LENGTH_MAX (1ull << HCA_MAX_MSG_LOG)
 enum { PACKETS_MAX = 1 << 22 }; /* of a message: what PSNs of 24 bits tell apart */
 
 /* The flow that was entered, and its data that is being sent; lists are large. */
@@ -82,7 +84,7 @@ static enum ibv_wc_status fault_of(struct flow *f, struct work *w, bool known)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if ((w->op->traits & OP_RD_ATOMIC) && !flow_seg(f)->max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (packets > PACKETS_MAX)
+	if (w->length > LENGTH_MAX || packets > PACKETS_MAX)
 		return IBV_WC_LOC_LEN_ERR;
 	if ((kind == OP_ATOMIC || kind == OP_ATOMIC_WRITE) && w->length != WORD)
 		return IBV_WC_LOC_LEN_ERR;

@@ -5,6 +5,7 @@
 #include "hca/proc/proc.h"
 #include "roce/ack.h"
 #include "roce/ask.h"
+#include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/proto/req_timer.h"
 #include "roce/rx.h"
@@ -196,6 +197,8 @@ static void look(struct exec *x, uint64_t now, unsigned why)
 		if (!came)
 			ack_idle(now, due_ack);
 	}
+	if (faults_next())
+		faults_release(x, now);
 	take_due(now);
 }
 
@@ -217,7 +220,7 @@ static void pass(unsigned why)
 
 uint64_t engine_next(void)
 {
-	return engine.left && tx_has_room() ? 1 : deadline_next(&engine.due);
+	return engine.left && tx_has_room() ? 1 : sooner(deadline_next(&engine.due), faults_next());
 }
 
 void engine_run(unsigned why)

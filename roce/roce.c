@@ -12,6 +12,7 @@
 #include "hca/run/far.h"
 #include "roce/ask.h"
 #include "roce/engine.h"
+#include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
 #include "roce/port/route.h"
@@ -218,6 +219,7 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 static void forked_child(void)
 {
 	join_forked_child();
+	faults_forked_child();
 	engine_forked_child();
 	watch_forked_child();
 }
@@ -252,6 +254,7 @@ int roce_start(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, start);
+	faults_start();
 	return started;
 }
 

@@ -10,6 +10,7 @@
 #include "roce/ask.h"
 #include "roce/congestion.h"
 #include "roce/engine.h"
+#include "roce/faults.h"
 #include "roce/hand.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
@@ -127,7 +128,7 @@ static void to_flow(struct flow *f, struct exec *x, const struct roce_from *from
 	engine_touch(f, FLOW_ASKED);
 }
 
-void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+void rx_accept(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
 	unsigned index, uint64_t now)
 {
 	struct roce_packet p;
@@ -146,6 +147,13 @@ void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *byte
 		to_flow(f, x, from, &p, bytes, n, now);
 	else
 		hand_over(x, from, p.dest_qpn, bytes, n);
+}
+
+void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+	unsigned index, uint64_t now)
+{
+	if (!faults_set() || !faults_in(x, from, bytes, n, index, now))
+		rx_accept(x, from, bytes, n, index, now);
 }
 
 /* ---- reading ---- */

@@ -25,3 +25,7 @@ void rx_take_datagrams(rx_datagram_fn take);
 /* One packet of n bytes, the index-th of those that came together. */
 void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
 	unsigned index, uint64_t now);
+
+/* The same behind the rules of faults. */
+void rx_accept(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+	unsigned index, uint64_t now);

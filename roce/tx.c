@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
 
@@ -30,6 +31,8 @@ enum {
 	CONTROL_ROOM = 128,
 	DEFAULT_TTL = 64,
 	UDP_OVER_IPV4 = 28,
+	PAYLOAD_MAX = 4096,
+	WHOLE_MAX = ROCE_HEADERS_MAX + PAYLOAD_MAX + TAIL_MAX,
 };
 
 /* A run of packets of one size, but for the last one. */
@@ -105,6 +108,12 @@ static struct cmsghdr *add_control(
 	return c;
 }
 
+/* Of such the kernel has another usual TTL: 1. */
+static bool is_multicast(const struct icrc_path *addr)
+{
+	return addr->ipv6 ? addr->dst[0] == 0xff : addr->dst[12] >> 4 == 0xe;
+}
+
 static void address_ipv4(struct msghdr *m, struct run *r)
 {
 	struct in_pktinfo info = {0};
@@ -117,7 +126,7 @@ static void address_ipv4(struct msghdr *m, struct run *r)
 	add_control(m, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
 	if (tos)
 		add_control(m, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
-	if (ttl != DEFAULT_TTL)
+	if (ttl != DEFAULT_TTL || is_multicast(&r->path->addr))
 		add_control(m, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
 }
 
@@ -135,17 +144,13 @@ static void address_ipv6(struct msghdr *m, struct run *r)
 	add_control(m, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
 	if (tclass)
 		add_control(m, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
-	if (hops != DEFAULT_TTL)
+	if (hops != DEFAULT_TTL || is_multicast(&r->path->addr))
 		add_control(m, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
 }
 
-/* ---- runs ---- */
-
-static struct run *begin_run(const struct tx_path *path)
+/* An empty message to where path leads; its pieces will be at iov. */
+static void begin(struct msghdr *m, struct run *r, const struct tx_path *path, struct iovec *iov)
 {
-	struct run *r = &tx.run[tx.n_msg];
-	struct msghdr *m = &tx.msg[tx.n_msg++].msg_hdr;
-
 	r->path = path;
 	r->packets = 0;
 	r->bytes = r->size = 0;
@@ -154,12 +159,21 @@ static struct run *begin_run(const struct tx_path *path)
 	m->msg_control = r->control;
 	m->msg_controllen = 0;
 	m->msg_flags = 0;
-	m->msg_iov = &tx.piece[tx.n_piece];
+	m->msg_iov = iov;
 	m->msg_iovlen = 0;
 	if (path->addr.ipv6)
 		address_ipv6(m, r);
 	else
 		address_ipv4(m, r);
+}
+
+/* ---- runs ---- */
+
+static struct run *begin_run(const struct tx_path *path)
+{
+	struct run *r = &tx.run[tx.n_msg];
+
+	begin(&tx.msg[tx.n_msg++].msg_hdr, r, path, &tx.piece[tx.n_piece]);
 	return r;
 }
 
@@ -217,6 +231,37 @@ static bool make_room(struct exec *x, unsigned pieces)
 	return true;
 }
 
+/* A whole packet in one piece; its length. */
+static size_t build_whole(const struct tx_path *path, const struct roce_packet *head,
+	const struct iovec *piece, unsigned n, uint8_t packet[WHOLE_MAX])
+{
+	size_t head_len = roce_build(head, packet), len = head_len;
+	size_t bytes = len + head->payload_len + head->pad + ROCE_ICRC_LEN;
+	uint32_t crc;
+
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(packet + len, piece[i].iov_base, piece[i].iov_len);
+		len += piece[i].iov_len;
+	}
+	memset(packet + len, 0, head->pad);
+	len += head->pad;
+	crc = icrc_begin(&path->addr, 0, bytes, packet, head_len);
+	icrc_put(icrc_add(crc, packet + head_len, len - head_len), packet + len);
+	return bytes;
+}
+
+/* The rules of faults want packets one by one, behind those that were taken before. */
+static bool put_to_faults(struct exec *x, const struct tx_path *path,
+	const struct roce_packet *head, const struct iovec *piece, unsigned n)
+{
+	uint8_t packet[WHOLE_MAX];
+
+	if (!tx_flush(x) || head->payload_len > PAYLOAD_MAX)
+		return false;
+	faults_out(x, path, packet, build_whole(path, head, piece, n, packet));
+	return true;
+}
+
 bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
 	const struct iovec *piece, unsigned n)
 {
@@ -225,6 +270,8 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	struct run *r;
 	uint32_t crc;
 
+	if (faults_set())
+		return put_to_faults(x, path, head, piece, n);
 	if (!make_room(x, n + 2))
 		return false;
 	h = tx.head[tx.n_packet++] + TAIL_MAX;
@@ -391,6 +438,33 @@ bool tx_flush(struct exec *x)
 	begin_anew();
 	errno = saved;
 	return true;
+}
+
+int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece, unsigned n)
+{
+	const struct rdv_wire *wire = join_sockets();
+	int fd = wire ? wire->fd[path->addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4] : -1, saved = errno;
+	struct msghdr m;
+	struct run r;
+	ssize_t sent = -1;
+
+	begin(&m, &r, path, (struct iovec *)piece);
+	m.msg_iovlen = n;
+	errno = ENETUNREACH;
+	if (fd >= 0)
+		sent = syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0 && errno == EAGAIN) {
+		count_add(x, CTR_WIRE_FULL, 1);
+		errno = saved;
+		return -EAGAIN;
+	}
+	count_add(x, sent < 0 ? CTR_WIRE_NOT_SENT : CTR_WIRE_SENT, 1);
+	if (sent < 0 && errno == EMSGSIZE)
+		count_add(x, CTR_WIRE_TOO_LONG, 1);
+	if (sent > 0)
+		count_add(x, CTR_WIRE_SENT_BYTES, sent);
+	errno = saved;
+	return 0;
 }
 
 void tx_forked_child(void)

@@ -44,6 +44,12 @@ void *tx_stage(struct exec *x, size_t n);
  */
 bool tx_flush(struct exec *x);
 
+/*
+ * Sends one whole packet at once, its ICRC made for identification 0, by any thread and without the
+ * engine's lock.  0: it is gone, or lost and counted; -EAGAIN: the kernel has no room now.
+ */
+int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece, unsigned n);
+
 /* Does something wait for room in that socket (KEEPER_IPV4, KEEPER_IPV6)? */
 bool tx_waits(int family);
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/own_fd.h"
 #include "base/thread.h"
+#include "rdv/rdv.h"
 #include "roce/engine.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
@@ -22,7 +23,9 @@ enum {
 	IN_VAIN_MAX = 64, /* wake-ups in a row for packets that others had taken */
 	NAP_NS = NSEC_PER_MSEC,
 	SLACK_NS = 50 * NSEC_PER_USEC, /* so much later is as good */
-	FDS = KEEPER_FDS + 2,
+	BELL = KEEPER_FDS + 1,
+	WEFTD,
+	FDS,
 };
 
 static struct {
@@ -63,7 +66,8 @@ static void fill(struct pollfd p[FDS])
 		p[i] = (struct pollfd){
 			.fd = wire->fd[i], .events = POLLIN | (tx_waits(i) ? POLLOUT : 0)};
 	p[KEEPER_FDS] = (struct pollfd){.fd = wire->hand, .events = POLLIN};
-	p[KEEPER_FDS + 1] = (struct pollfd){.fd = watch.bell.fd, .events = POLLIN};
+	p[BELL] = (struct pollfd){.fd = watch.bell.fd, .events = POLLIN};
+	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
 }
 
 /* Until when it may sleep now, as *left; said before the engine goes on. */
@@ -92,6 +96,18 @@ static void hush(void)
 		return;
 }
 
+/*
+ * A new weftd steers our packets only once we have come to it.  A moment later, for its end may be
+ * another's to see, or not quite there yet.
+ */
+static void find_weftd(void)
+{
+	const struct timespec ms = {.tv_nsec = NSEC_PER_MSEC};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ms, NULL);
+	rdv_check();
+}
+
 /* Sleeps, and serves.  True: it woke for packets that were gone. */
 static bool on_duty(void)
 {
@@ -101,10 +117,12 @@ static bool on_duty(void)
 	bool packets = false;
 
 	atomic_store_explicit(&watch.until, 0, memory_order_relaxed);
-	for (int i = 0; i < FDS - 1 && n > 0; i++)
+	for (int i = 0; i < BELL && n > 0; i++)
 		packets |= p[i].revents;
-	if (n > 0 && p[FDS - 1].revents)
+	if (n > 0 && p[BELL].revents)
 		hush();
+	if (n > 0 && p[WEFTD].revents)
+		find_weftd();
 	engine_run(ENGINE_WATCH);
 	return packets;
 }

@@ -10,6 +10,7 @@
 #include "hca/exec/receive.h"
 #include "hca/exec/way_table.h"
 #include "hca/exec/window.h"
+#include "pages/mapped.h"
 
 /* For the responder's log; the one who moved its QP to ERR writes it, before that is told. */
 static void note_fault(const struct work *w, const struct asker *who, enum ibv_wc_status status)
@@ -281,6 +282,23 @@ static struct verdict not_moved(struct work *w, struct respond *r, enum move_res
 	return refused(w, r, IBV_WC_REM_ACCESS_ERR);
 }
 
+/*
+ * Is that memory of ours there?  What the program has unmapped is an error to who asks for it, and
+ * no signal to us.
+ */
+static bool is_there(const struct payload *p, uint64_t n, bool write)
+{
+	for (unsigned i = p->l.at; i < p->l.n && n && way_beneath(p)->here; i++) {
+		const struct iovec *v = &p->l.v[i];
+		uint64_t len = v->iov_len < n ? v->iov_len : n;
+
+		if (!mapped_populate((uintptr_t)v->iov_base, len, write))
+			return false;
+		n -= len;
+	}
+	return true;
+}
+
 static struct verdict place(
 	struct work *w, struct respond *r, uint64_t offset, const void *bytes, uint32_t n)
 {
@@ -294,7 +312,7 @@ static struct verdict place(
 	if (v.answer != ANSWER_OK || !n)
 		return v;
 	payload_of_bytes(&src, (void *)bytes, n);
-	moved = carry(w, &src, &dst, &held);
+	moved = is_there(&dst, n, true) ? carry(w, &src, &dst, &held) : MOVE_FAULT_LOCAL;
 	if (moved != MOVE_OK)
 		return not_moved(w, r, moved);
 	if (r->came < offset + n)
@@ -387,7 +405,7 @@ static struct verdict read_piece(
 	struct verdict v = allowed(w, r, w->op->kind == OP_READ);
 	struct payload src, part, dst;
 	void (*pushed)(struct work * w);
-	enum move_result moved;
+	enum move_result moved = MOVE_OK;
 	struct held held;
 
 	if (v.answer != ANSWER_OK)
@@ -402,7 +420,8 @@ static struct verdict read_piece(
 	sgl_head(&src.l, n, &part.l);
 	payload_of_bytes(&dst, to, n);
 	pushed = src.way->pushed;
-	moved = n ? carry(w, &part, &dst, &held) : MOVE_OK;
+	if (n)
+		moved = is_there(&part, n, false) ? carry(w, &part, &dst, &held) : MOVE_FAULT_LOCAL;
 	if (moved != MOVE_OK)
 		return not_moved(w, r, moved);
 	if (pushed && offset + n == w->length)
@@ -446,7 +465,9 @@ static struct verdict change_word(struct work *w, struct respond *r, uint64_t *w
 	held_reset(&held);
 	if (!range_remote(w, sizeof *word, w->op->remote_access, &target, &held))
 		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
-	if (!way_is_later(w, &target))
+	if (!is_there(&target, sizeof *word, true))
+		moved = MOVE_FAULT_LOCAL;
+	else if (!way_is_later(w, &target))
 		moved = atomic_carry_out(w, &target, &held, word);
 	return moved == MOVE_OK ? ok : not_moved(w, r, moved);
 }

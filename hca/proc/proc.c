@@ -56,13 +56,7 @@ static void thread_ends(void *arg)
 /* Bad values are told of now, not where they would be used, which may be never. */
 static void check_environment(void)
 {
-	const char *fault = secure_getenv("WEFT_FAULT");
-
 	(void)spin_limit_ns(0);
-	if (fault && *fault)
-		log_line(LOG_LVL_WARN,
-			"WEFT_FAULT=%.40s has no effect: faults cannot be injected yet; unset it",
-			fault);
 }
 
 static void forked_child(void)

@@ -83,15 +83,18 @@ static int get_pages(unsigned long addr, size_t size, int write, int force, stru
 
 /* ---- the functions of a window ---- */
 
-static void enter(const struct context *c)
+/* False: it has taken the memory away, and touches it no more. */
+static bool enter(const struct context *c)
 {
 	__atomic_fetch_add(&peer_device.inside, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&peer_device.copies, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&c->unmapped, __ATOMIC_SEQ_CST))
 		__atomic_fetch_add(&peer_device.late, 1, __ATOMIC_SEQ_CST);
 	once(&peer_device.in_copy);
-	if (__atomic_exchange_n(&peer_device.take_in_copy, false, __ATOMIC_SEQ_CST))
-		peer_device.inside_answer = peer_device_take(c->core);
+	if (!__atomic_exchange_n(&peer_device.take_in_copy, false, __ATOMIC_SEQ_CST))
+		return true;
+	peer_device.inside_answer = peer_device_take(c->core);
+	return false;
 }
 
 static int leave(void)
@@ -104,8 +107,8 @@ static int copy_to(void *priv, uint64_t off, const void *src, size_t n)
 {
 	const struct context *c = priv;
 
-	enter(c);
-	memcpy(peer_device.store + c->at + off, src, n);
+	if (enter(c))
+		memcpy(peer_device.store + c->at + off, src, n);
 	return leave();
 }
 
@@ -113,8 +116,8 @@ static int copy_from(void *priv, uint64_t off, void *dst, size_t n)
 {
 	const struct context *c = priv;
 
-	enter(c);
-	memcpy(dst, peer_device.store + c->at + off, n);
+	if (enter(c))
+		memcpy(dst, peer_device.store + c->at + off, n);
 	return leave();
 }
 

@@ -21,6 +21,7 @@
 #include "hca/seg/token.h"
 #include "model_clock.h"
 #include "models.h"
+#include "pages/mapped.h"
 
 enum { PROC_A, PROC_B, PROC_WEFTD };
 enum { ID_A = 1, ID_B, ID_WEFTD, ID_NEW_WEFTD };
@@ -100,6 +101,12 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 bool view_died(const struct view *v)
 {
 	return view_dead(v);
+}
+
+bool mapped_populate(uint64_t addr, uint64_t len, bool write)
+{
+	(void)addr, (void)len, (void)write;
+	abort();
 }
 
 enum move_result mover_run(struct move *m)

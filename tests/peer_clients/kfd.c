@@ -232,8 +232,23 @@ static void __exit kfd_exit(void)
 	ib_unregister_peer_memory_client(handle);
 }
 
+#ifdef KFD_PRIV
+#include "kfd_priv.h"
+
+void kfd_init_peer_direct(void)
+{
+	if (kfd_init())
+		pr_err("the client was refused\n");
+}
+
+void kfd_close_peer_direct(void)
+{
+	kfd_exit();
+}
+#else
 module_init(kfd_init);
 module_exit(kfd_exit);
+#endif
 
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_DESCRIPTION("A sample peer memory client over AMD's interface");

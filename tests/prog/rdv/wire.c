@@ -386,6 +386,81 @@ static int wire_fds(void)
 	return 0;
 }
 
+/* Bytes that are no packets, more than weftd can read: others are served, and each is counted. */
+static int wire_garbage(void)
+{
+	enum { FLOOD = 30000 };
+	long index, qpn, got, lost;
+	struct kid a = joined(&index, &qpn), b;
+
+	wire_send_noise(addrs[1], FLOOD);
+	b = kid_start();
+	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
+	comes(&a, addrs[1], qpn, CAME_IPV4);
+	/* Whatever came after the last read of seat 0 tells of what was lost before. */
+	do {
+		wire_send_to(addrs[1], 0xabcdef);
+		usleep(10000);
+		got = status_of(NULL, "wire.packets");
+		lost = status_of(NULL, "wire_drops.no_room");
+	} while (got + lost < FLOOD);
+	CHECK(status_of(NULL, "wire_drops.too_short") > 0);
+	CHECK(status_of(NULL, "wire_drops.no_qp") > 0);
+	CHECK_EQ(status_of(NULL, "wire.handed_over"), 0);
+	kid_end(&a, SIGKILL);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
+/*
+ * Packets flow while processes and weftd are killed at random: in the end each process gets those
+ * to its own queue pairs, by its own socket, and no index was lost.
+ */
+static int wire_storm(void)
+{
+	enum { KIDS = 5, ROUNDS = 60 };
+	long index[KIDS], qpn[KIDS];
+	struct kid k[KIDS];
+	unsigned seed = getpid();
+
+	printf("seed %u\n", seed);
+	for (int i = 0; i < KIDS; i++)
+		k[i] = joined(&index[i], &qpn[i]);
+	for (int round = 0; round < ROUNDS; round++) {
+		int who = rand_r(&seed) % (KIDS + 2);
+
+		for (int i = 0; i < KIDS; i++)
+			wire_send_to(addrs[rand_r(&seed) % 3], qpn[i]);
+		if (who < KIDS) {
+			kid_end(&k[who], SIGKILL);
+			k[who] = joined(&index[who], &qpn[who]);
+		} else {
+			kill_weftd();
+			/* One at least, or nobody brings the port to the next weftd. */
+			do
+				CHECK_EQ(kid_do(&k[who - KIDS], DO_CHECK, 0, 0), 0);
+			while (!weftd_pid(NULL));
+			for (int i = 0; i < KIDS; i++)
+				if (rand_r(&seed) % 4)
+					CHECK_EQ(kid_do(&k[i], DO_CHECK, 0, 0), 0);
+		}
+	}
+	for (int i = 0; i < KIDS; i++)
+		CHECK_EQ(kid_do(&k[i], DO_CHECK, 0, 0), 0);
+	CHECK(status_becomes(NULL, "wire.processes", KIDS));
+	for (int i = 0; i < KIDS; i++) {
+		comes(&k[i], addrs[1], qpn[i], CAME_IPV4);
+		comes(&k[i], addrs[2], qpn[i], CAME_IPV6);
+		for (int j = 0; j < i; j++)
+			CHECK(index[i] != index[j]);
+		CHECK(index[i] <= 2 * KIDS);
+	}
+	for (int i = 0; i < KIDS; i++)
+		kid_end(&k[i], SIGKILL);
+	CHECK(status_becomes(NULL, "wire.ranges", 0));
+	return 0;
+}
+
 const struct test_case wire_cases[] = {
 	{"wire_join", wire_join},
 	{"wire_handed", wire_handed},
@@ -400,5 +475,7 @@ const struct test_case wire_cases[] = {
 	{"wire_idle", wire_idle},
 	{"wire_never", wire_never},
 	{"wire_fds", wire_fds},
+	{"wire_garbage", wire_garbage},
+	{"wire_storm", wire_storm},
 	{0},
 };

@@ -98,3 +98,21 @@ void wire_send_to(const char *addr, long qpn)
 	CHECK_EQ(n, PACKET);
 	close(fd);
 }
+
+void wire_send_noise(const char *addr, int n)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	unsigned seed = 1;
+	uint8_t noise[64];
+
+	CHECK(fd >= 0 && inet_pton(AF_INET, addr, &to.sin_addr) == 1);
+	for (int i = 0; i < n; i++) {
+		for (size_t k = 0; k < sizeof noise; k++)
+			noise[k] = rand_r(&seed);
+		noise[5] = 0xf0; /* queue pairs that nobody has */
+		CHECK(sendto(fd, noise, 1 + i % sizeof noise, 0, (struct sockaddr *)&to,
+			      sizeof to) > 0);
+	}
+	close(fd);
+}

@@ -18,3 +18,6 @@ long wire_kid_count(long qpn, long ms);
 
 /* Sends a packet to that queue pair to an address of this machine, as another host would. */
 void wire_send_to(const char *addr, long qpn);
+
+/* Sends so many datagrams of random bytes there, of 1 to 64 bytes. */
+void wire_send_noise(const char *addr, int n);

@@ -53,7 +53,7 @@ ok 'now weftd runs' serves
 # The manual page has all names that the status has.
 SOURCE=$(dirname "$0")/../../..
 names=$(sed -n 's/.*\] = "\([a-z_]*\)",$/\1/p; s/.*set_int(.*"\([a-z_]*\)".*/\1/p' \
-	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c")
+	"$SOURCE/daemon/status.c" "$SOURCE/daemon/server.c" "$SOURCE/daemon/wire_status.c" "$SOURCE/daemon/wire_hand.c")
 ok 'there are some' [ "$(echo "$names" | wc -l)" -gt 100 ]
 for name in $names; do
 	ok "weftd.8 explains $name" grep -qw "$name" "$SOURCE/man/weftd.8"
@@ -61,7 +61,7 @@ done
 
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
-same 'all checks are there' 15 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+same 'all checks are there' 19 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
 WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor

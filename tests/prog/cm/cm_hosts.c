@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Connections between two hosts, each with its weftd, without a byte of traffic: a request that
+ * nobody waits for, one that is refused, one that is accepted and ended, a host that goes; and
+ * which queue pair takes datagrams.  By IPv4 and IPv6.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/cm_ends.h"
+#include "tests/lib/two_hosts.h"
+
+enum {
+	NEAR = 1,
+	FAR = 2,
+	NO_LISTENER = 8, /* reasons of REJ */
+	REFUSED = 28,
+	SIDR_REFUSED = 2,
+	NEAR_QPN = 77,
+	FAR_QPN = 99,
+	NEAR_WORD = 1234,
+	FAR_WORD = 4321,
+};
+
+/* What the far host does. */
+enum act { LISTEN, ACCEPT, REFUSE, AWAIT_END, HANG_UP, STOP_LISTENING, QUIT };
+
+struct order {
+	enum act act;
+	int family;
+	enum rdma_port_space ps;
+};
+
+/* What it has. */
+struct far {
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *listener, *id;
+};
+
+static struct rdma_conn_param param_of(uint32_t qpn, const uint32_t *word)
+{
+	return (struct rdma_conn_param){
+		.qp_num = qpn,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+		.responder_resources = 3,
+		.initiator_depth = 2,
+		.private_data = word,
+		.private_data_len = sizeof *word,
+	};
+}
+
+static void check_word(const void *data, uint32_t want)
+{
+	uint32_t got;
+
+	if (!data)
+		die("no private data came");
+	memcpy(&got, data, sizeof got);
+	CHECK_EQ(got, want);
+}
+
+/* ---- the far host ---- */
+
+static uint16_t start_listening(struct far *f, const struct order *o)
+{
+	if (rdma_create_id(f->ch, &f->listener, NULL, o->ps))
+		die("rdma_create_id");
+	if (rdma_bind_addr(f->listener, host_addr(o->family, FAR, 0)) ||
+		rdma_listen(f->listener, 0))
+		die("cannot listen");
+	return ntohs(rdma_get_src_port(f->listener));
+}
+
+static void take_request(struct far *f, const struct order *o)
+{
+	struct rdma_cm_event *e = cm_take(f->ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	const struct sockaddr *from = &e->id->route.addr.dst_addr;
+
+	CHECK_EQ(from->sa_family, o->family);
+	if (o->ps == RDMA_PS_TCP) {
+		check_word(e->param.conn.private_data, NEAR_WORD);
+		CHECK_EQ(e->param.conn.qp_num, NEAR_QPN);
+		CHECK_EQ(e->param.conn.responder_resources, 2);
+		CHECK_EQ(e->param.conn.initiator_depth, 3);
+	} else {
+		check_word(e->param.ud.private_data, NEAR_WORD);
+	}
+	f->id = e->id;
+	rdma_ack_cm_event(e);
+}
+
+static void answer(struct far *f, const struct order *o)
+{
+	const uint32_t word = FAR_WORD;
+	struct rdma_conn_param p = param_of(FAR_QPN, &word);
+
+	take_request(f, o);
+	if (o->act == REFUSE) {
+		if (rdma_reject(f->id, &word, sizeof word))
+			die("rdma_reject");
+		rdma_destroy_id(f->id);
+	} else if (rdma_accept(f->id, &p)) {
+		die("rdma_accept");
+	} else if (o->ps == RDMA_PS_TCP) {
+		cm_expect(f->ch, RDMA_CM_EVENT_ESTABLISHED);
+	} else {
+		rdma_destroy_id(f->id);
+	}
+}
+
+static uint16_t carry_out(struct far *f, const struct order *o)
+{
+	switch (o->act) {
+	case LISTEN:
+		return start_listening(f, o);
+	case ACCEPT:
+	case REFUSE:
+		answer(f, o);
+		break;
+	case AWAIT_END:
+		cm_expect(f->ch, RDMA_CM_EVENT_DISCONNECTED);
+		if (rdma_disconnect(f->id))
+			die("rdma_disconnect");
+		rdma_destroy_id(f->id);
+		break;
+	case HANG_UP:
+		rdma_destroy_id(f->id);
+		break;
+	case STOP_LISTENING:
+		rdma_destroy_id(f->listener);
+		break;
+	case QUIT:
+		break;
+	}
+	return 1;
+}
+
+static void live_far(int in, int out, void *arg)
+{
+	struct far f = {.ch = cm_channel()};
+	struct order o;
+	uint16_t done;
+
+	(void)arg;
+	do {
+		t_hear(in, &o, sizeof o);
+		done = carry_out(&f, &o);
+		t_tell(out, &done, sizeof done);
+	} while (o.act != QUIT);
+	rdma_destroy_event_channel(f.ch);
+	if (check_failures())
+		exit(1);
+}
+
+/* ---- the near host ---- */
+
+struct world {
+	struct t_child far;
+	struct rdma_event_channel *ch;
+	struct order o; /* the family and port space of what follows */
+};
+
+static void order(struct world *w, enum act act)
+{
+	w->o.act = act;
+	t_tell(w->far.to, &w->o, sizeof w->o);
+}
+
+static uint16_t done(struct world *w)
+{
+	uint16_t answer;
+
+	t_hear(w->far.from, &answer, sizeof answer);
+	return answer;
+}
+
+static uint16_t far_does(struct world *w, enum act act)
+{
+	order(w, act);
+	return done(w);
+}
+
+static struct rdma_cm_id *ask(struct world *w, uint16_t port)
+{
+	static const uint32_t word = NEAR_WORD;
+	struct rdma_conn_param p = param_of(NEAR_QPN, &word);
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(w->ch, &id, NULL, w->o.ps))
+		die("rdma_create_id");
+	if (rdma_resolve_addr(id, NULL, host_addr(w->o.family, FAR, port), CM_WAIT_MS))
+		die("rdma_resolve_addr");
+	cm_expect(w->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
+	if (rdma_resolve_route(id, CM_WAIT_MS))
+		die("rdma_resolve_route");
+	cm_expect(w->ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	CHECK_EQ(id->route.path_rec->mtu, IBV_MTU_1024); /* of a link of 1,500 bytes */
+	if (rdma_connect(id, &p))
+		die("rdma_connect");
+	return id;
+}
+
+static struct rdma_cm_id *connected(struct world *w, uint16_t port)
+{
+	struct rdma_cm_id *id;
+	struct rdma_cm_event *e;
+
+	order(w, ACCEPT);
+	id = ask(w, port);
+	e = cm_take(w->ch, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	check_word(e->param.conn.private_data, FAR_WORD);
+	CHECK_EQ(e->param.conn.qp_num, FAR_QPN);
+	rdma_ack_cm_event(e);
+	if (rdma_establish(id))
+		die("rdma_establish");
+	(void)done(w);
+	return id;
+}
+
+static void refused(struct world *w, uint16_t port)
+{
+	struct rdma_cm_id *id;
+	struct rdma_cm_event *e;
+
+	order(w, REFUSE);
+	id = ask(w, port);
+	e = cm_take(w->ch, RDMA_CM_EVENT_REJECTED);
+	CHECK_EQ(e->status, REFUSED);
+	check_word(e->param.conn.private_data, FAR_WORD);
+	rdma_ack_cm_event(e);
+	rdma_destroy_id(id);
+	(void)done(w);
+}
+
+static void ends(struct world *w, uint16_t port)
+{
+	struct rdma_cm_id *id = connected(w, port);
+
+	order(w, AWAIT_END);
+	if (rdma_disconnect(id))
+		die("rdma_disconnect");
+	cm_expect(w->ch, RDMA_CM_EVENT_DISCONNECTED);
+	(void)done(w);
+	rdma_destroy_id(id);
+	id = connected(w, port);
+	order(w, HANG_UP);
+	cm_expect(w->ch, RDMA_CM_EVENT_DISCONNECTED);
+	(void)done(w);
+	rdma_destroy_id(id);
+}
+
+static void connections(struct world *w, int family)
+{
+	struct rdma_cm_id *id;
+	uint16_t port;
+
+	w->o = (struct order){.family = family, .ps = RDMA_PS_TCP};
+	port = far_does(w, LISTEN);
+	refused(w, port);
+	ends(w, port);
+	far_does(w, STOP_LISTENING);
+	/* Not the same port: at one whose listener has just gone a request waits a little. */
+	id = ask(w, port - 1);
+	CHECK_EQ(cm_expect(w->ch, RDMA_CM_EVENT_REJECTED), NO_LISTENER);
+	rdma_destroy_id(id);
+}
+
+static void datagrams(struct world *w, int family)
+{
+	struct rdma_cm_event *e;
+	struct rdma_cm_id *id;
+	uint16_t port;
+
+	w->o = (struct order){.family = family, .ps = RDMA_PS_UDP};
+	port = far_does(w, LISTEN);
+	order(w, ACCEPT);
+	id = ask(w, port);
+	e = cm_take(w->ch, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK_EQ(e->param.ud.qp_num, FAR_QPN);
+	CHECK_EQ(e->param.ud.qkey, RDMA_UDP_QKEY);
+	CHECK(!memcmp(&e->param.ud.ah_attr.grh.dgid, &id->route.addr.addr.ibaddr.dgid, 16));
+	check_word(e->param.ud.private_data, FAR_WORD);
+	rdma_ack_cm_event(e);
+	rdma_destroy_id(id);
+	(void)done(w);
+	order(w, REFUSE);
+	id = ask(w, port);
+	CHECK_EQ(cm_expect(w->ch, RDMA_CM_EVENT_UNREACHABLE), SIDR_REFUSED);
+	rdma_destroy_id(id);
+	(void)done(w);
+	far_does(w, STOP_LISTENING);
+}
+
+int main(void)
+{
+	struct world w = {0};
+
+	t_start(60);
+	two_hosts(&w.far, live_far);
+	w.ch = cm_channel();
+	connections(&w, AF_INET);
+	connections(&w, AF_INET6);
+	datagrams(&w, AF_INET);
+	datagrams(&w, AF_INET6);
+	far_does(&w, QUIT);
+	rdma_destroy_event_channel(w.ch);
+	T_EQUAL(t_wait(&w.far), 0);
+	return check_result();
+}
