@@ -245,12 +245,12 @@ static int on_place(void *arg, uint32_t entry, uint64_t offset, const void *byte
 	enum move_result moved;
 	struct work w;
 
+	if (!len) /* FLUSH and ATOMIC WRITE have nowhere to put anything */
+		return 0;
 	ask.resolved = false;
 	if (!read_entry(f, &w, f->base + entry) || !range_sink(&w, &dst, &ask.held) ||
 		dst.l.left < offset + len)
 		return -1;
-	if (!len)
-		return 0;
 	part = dst;
 	sgl_consume(&dst.l, offset);
 	sgl_head(&dst.l, len, &part.l);

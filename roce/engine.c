@@ -152,6 +152,7 @@ static void turn(struct flow *f, struct exec *x, uint64_t now)
 	acknowledge(f, x, now, put);
 	ask_leave(x);
 	tx_flush(x);
+	flow_count_up(f, x);
 	set_deadline(f);
 	if (more)
 		engine_touch(f, FLOW_MORE);

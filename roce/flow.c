@@ -56,6 +56,22 @@ void flow_free(struct flow *f)
 	free(f);
 }
 
+void flow_count_up(struct flow *f, struct exec *x)
+{
+	static const enum seg_counter names[FLOW_COUNTS] = {CTR_WIRE_RESENT, CTR_WIRE_PROBES,
+		CTR_WIRE_TIMEOUTS, CTR_WIRE_NAKS, CTR_WIRE_RNR_NAKS, CTR_WIRE_DUPLICATES,
+		CTR_WIRE_OUT_OF_SEQUENCE};
+	const uint64_t now[FLOW_COUNTS] = {f->req.resent, f->req.probes, f->req.timeouts,
+		f->req.nak_psn, f->req.rnr_naks, f->resp.duplicates, f->resp.out_of_sequence};
+
+	for (unsigned i = 0; i < FLOW_COUNTS; i++)
+		if (now[i] != f->told[i]) {
+			/* one that was started anew counts from 0 */
+			count_add(x, names[i], now[i] - (now[i] < f->told[i] ? 0 : f->told[i]));
+			f->told[i] = now[i];
+		}
+}
+
 static int family_of(const struct flow *f)
 {
 	return f->path.addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4;

@@ -22,6 +22,8 @@ enum flow_call {
 	FLOW_MORE = 1 << 5,     /* its last turn was over before it was through */
 };
 
+enum { FLOW_COUNTS = 7 };
+
 /* A packet of a request that cannot be served yet. */
 struct kept {
 	struct kept *next;
@@ -59,6 +61,8 @@ struct flow {
 	unsigned n_kept;
 	uint64_t kept_until, kept_due; /* when it is given up; when it is tried again */
 
+	uint64_t told[FLOW_COUNTS]; /* what of the halves' own counts the process's have */
+
 	/* ACKs that are owed: roce/ack.h */
 	struct flow *owing; /* the next on the list */
 	bool owes;          /* it is on the list */
@@ -73,6 +77,9 @@ struct flow *flow_new(struct hca_qp *qp);
 
 /* Frees it; it is on no list any more. */
 void flow_free(struct flow *f);
+
+/* Adds what its halves have counted since to the counters of the process. */
+void flow_count_up(struct flow *f, struct exec *x);
 
 /* Puts it into the table, and out of it. */
 void flow_add(struct flow *f);

@@ -29,6 +29,7 @@ class Host:
     def __init__(self, number):
         self.address = f"10.77.0.{number}"
         self.address6 = f"fd77::{number}"
+        self.link_local = f"fe80::77:{number}"
         with subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", READY],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) as holder:
@@ -92,6 +93,8 @@ class Hosts:
         for host in (self.one, self.two):
             host.run("ip", "address", "add", f"{host.address}/24", "dev", DEVICE)
             host.run("ip", "address", "add", f"{host.address6}/64", "dev", DEVICE, "nodad")
-            host.run("ip", "link", "set", DEVICE, "mtu", str(mtu), "up")
+            # The kernel's own link-local address would come a second later.
+            host.run("ip", "link", "set", DEVICE, "addrgenmode", "none", "mtu", str(mtu), "up")
+            host.run("ip", "address", "add", f"{host.link_local}/64", "dev", DEVICE, "nodad")
         for host in (self.one, self.two):
             host.await_link()

@@ -19,6 +19,7 @@ import procs
 PORTS = range(21000, 29000)
 LISTEN_TIME = 20  # seconds for a server to listen
 NOBODY = 65534
+NO_RIGHTS = ["--bounding-set=-all", "--inh-caps=-all"]
 TCP_LISTEN = "0A"
 
 
@@ -64,6 +65,12 @@ def free_port():
                 return port
             except OSError:
                 continue
+
+
+def is_root():
+    """Whether we are, and not just in a user namespace of our own."""
+    with open("/proc/self/uid_map") as f:
+        return os.getuid() == 0 and f.read().split()[2] != "1"
 
 
 def has_ipv6():
@@ -133,8 +140,10 @@ class World:
         self.root = tempfile.mkdtemp(prefix="weft-")
         self.runtime = os.path.join(self.root, "run")
         os.mkdir(self.runtime, 0o700)
-        if as_user and os.getuid() == 0:
+        if as_user and is_root():
             self._leave_root()
+        elif as_user and os.getuid() == 0:
+            self.prefix = ["setpriv"] + NO_RIGHTS
         self.env = dict(os.environ, WEFT_RUNTIME_DIR=self.runtime, HOME=self.root)
         if not host:
             self.env.setdefault("WEFT_WIRE", "never")  # UDP port 4791 is one for all
@@ -171,7 +180,7 @@ class World:
         os.chown(self.runtime, NOBODY, NOBODY)
         self.build = copy
         self.prefix = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
-                       "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+                       "--clear-groups"] + NO_RIGHTS
 
     def weft_run(self, command):
         return self.prefix + [os.path.join(self.build, "weft"), "run", "--"] + command

@@ -196,7 +196,7 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 {
 	struct outcome o = {.status = fin_check(w, f), .byte_len = sizeof *h};
 	struct received r = {
-		.opcode = f->rxq.matches_tags && f->rxq.ring.slots ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
+		.opcode = f->rxq.ring.slots && f->rxq.matches_tags ? IBV_WC_TM_NO_TAG : IBV_WC_RECV,
 		.where = RQ_IN_SLOT,
 		.src_qp = w->resp->qpn};
 	uint8_t *room = f->rxq.ring.slots ? rxq_room(&f->rxq, f->pos, sizeof *h, &r.where)

@@ -47,6 +47,15 @@ def port_mtu(output):
     return int(found[1])
 
 
+def least_moved(program, args):
+    """Bytes of payload that both ends of a case send together, at least."""
+    if program == "rping":
+        return int(option(args, "-C")) * int(option(args, "-S", 64))
+    if program.startswith(("ib_", "ibv_")) and "-a" not in args:
+        return int(option(args, "-n", 1000)) * int(option(args, "-s", 1))
+    return 1
+
+
 def check_perftest(program, args, client):
     """A row for each size, with the wanted iterations and a time or bandwidth above 0."""
     default = DEFAULT_SIZE[program]

@@ -185,7 +185,7 @@ static bool forks_here;
 static uint8_t *given_up;
 static size_t given_up_size;
 
-/* The block that was exchanged stays, filled, so that one sees who writes there. */
+/* The block that is exchanged then stays, filled, so that one sees who writes there. */
 static void *exchange(void *old, size_t n)
 {
 	const size_t had = malloc_usable_size(old);
@@ -193,6 +193,10 @@ static void *exchange(void *old, size_t n)
 
 	assert_non_null(at);
 	memcpy(at, old, had < n ? had : n);
+	if (!forks_here) {
+		free(old);
+		return at;
+	}
 	memset(old, 0xdd, had);
 	given_up = old;
 	given_up_size = had;
@@ -239,6 +243,7 @@ static void forked_while_adding(void **state)
 	while (forks_here && n < ENOUGH)
 		bus[n++] = add(0, PAGE);
 	assert_false(forks_here);
+	free(given_up);
 	while (n)
 		assert_int_equal(weft_dma_window_del(bus[--n]), 0);
 }

@@ -80,10 +80,10 @@ static int wire_handed(void)
 	CHECK_EQ(kid_do(&a, DO_HAND, qpn_a, 0), 0);
 	CHECK(status_becomes(NULL, "wire_drops.handed_back", 1));
 	CHECK_EQ(kid_do(&a, DO_HAND, 1, 0), 0);
-	CHECK(status_becomes(NULL, "wire_drops.no_cm", 1));
+	CHECK(status_becomes(NULL, "qp1.malformed", 1));
 	wire_send_to(addrs[0], 1);
 	wire_send_to(addrs[2], 1);
-	CHECK(status_becomes(NULL, "wire_drops.no_cm", 3));
+	CHECK(status_becomes(NULL, "qp1.malformed", 3));
 	wire_send_to(addrs[1], 0xabcdef);
 	CHECK(status_becomes(NULL, "wire_drops.no_qp", 1));
 	qpn_c = kid_do(&c, DO_LEASE, 0, 0);

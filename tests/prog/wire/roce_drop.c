@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Each packet of each RC operation is lost once, on its way there or back, with another request
+ * behind it or without: what was asked for is done, once, and completes with success.
+ */
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "include/weft/verbs_ext.h"
+#include "tests/lib/check.h"
+#include "tests/lib/pattern.h"
+#include "tests/lib/verbs_pair.h"
+
+enum {
+	LEN = 3000, /* three packets */
+	THERE = 0,  /* in the server's buffer: what requests work on */
+	TAKEN = 16384,
+	TAIL = 32768, /* where the server receives the request behind */
+	TAIL_LEN = 8,
+	COUNTER = 41, /* before an atomic operation */
+	ADDED = 1,    /* what vp_post_send() adds or compares with */
+	FLUSHES = IBV_ACCESS_FLUSH_GLOBAL,
+	DONE = 1,
+	SERVER_SEED = 7,
+	CLIENT_SEED = 8,
+};
+
+enum act { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, FETCH_ADD, COMPARE_SWAP, ATOMIC_WRITE, FLUSH };
+
+/* What each is, and its packets that leave and that come back. */
+static const struct op {
+	const char *name;
+	enum act act;
+	enum ibv_wr_opcode opcode;
+	uint32_t len;
+	int out, in;
+	bool receives;
+} ops[] = {
+	{"SEND", SEND, IBV_WR_SEND, LEN, 3, 1, true},
+	{"SEND with immediate", SEND_IMM, IBV_WR_SEND_WITH_IMM, 100, 1, 1, true},
+	{"WRITE", WRITE, IBV_WR_RDMA_WRITE, LEN, 3, 1, false},
+	{"WRITE with immediate", WRITE_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, LEN, 3, 1, true},
+	{"READ", READ, IBV_WR_RDMA_READ, LEN, 1, 3, false},
+	{"FETCH ADD", FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 1, 1, false},
+	{"COMPARE SWAP", COMPARE_SWAP, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 1, 1, false},
+	{"ATOMIC WRITE", ATOMIC_WRITE, IBV_WR_ATOMIC_WRITE, 8, 1, 1, false},
+	{"FLUSH", FLUSH, IBV_WR_FLUSH, LEN, 1, 1, false},
+};
+
+enum { OPS = sizeof ops / sizeof *ops };
+
+/* One run: which packet is lost. */
+struct run {
+	uint32_t op;
+	uint32_t in;  /* it comes back, else it leaves */
+	uint32_t nth; /* 0: none */
+	uint32_t tail;
+};
+
+static struct ibv_qp *make_qp(struct vp_end *e)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = e->scq,
+		.recv_cq = e->rcq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = e->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_WRITE |
+				  IBV_QP_EX_WITH_FLUSH,
+	};
+
+	return ibv_create_qp_ex(e->ctx, &init);
+}
+
+static void make_end(struct vp_end *e, struct ibv_context *ctx, uint32_t seed)
+{
+	struct vp_opts o = vp_defaults();
+
+	o.mr_access |= FLUSHES;
+	o.qp_access |= FLUSHES;
+	vp_make(e, ctx, &o);
+	CHECK_EQ(ibv_destroy_qp(e->qp), 0);
+	e->qp = make_qp(e);
+	if (!e->qp)
+		die("ibv_create_qp_ex");
+	pattern_fill(e->buf, LEN, seed);
+}
+
+/* ---- the server ---- */
+
+static uint64_t word_at(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof word);
+	return word;
+}
+
+static void check_there(const struct vp_end *e, const struct op *op, uint64_t before)
+{
+	const uint8_t *there = e->buf + THERE;
+
+	switch (op->act) {
+	case SEND:
+	case SEND_IMM:
+		CHECK(pattern_filled(e->buf + TAKEN, op->len, CLIENT_SEED));
+		break;
+	case WRITE:
+	case WRITE_IMM:
+		CHECK(pattern_filled(there, op->len, CLIENT_SEED));
+		break;
+	case FETCH_ADD:
+		CHECK_EQ(word_at(there), before + ADDED);
+		break;
+	case COMPARE_SWAP:
+		CHECK_EQ(word_at(there), op->act); /* its wr_id */
+		break;
+	case ATOMIC_WRITE:
+		CHECK(pattern_filled(there, op->len, CLIENT_SEED));
+		break;
+	case READ:
+	case FLUSH:
+		CHECK(pattern_filled(there, LEN, SERVER_SEED));
+		break;
+	}
+}
+
+static void expect_receive(struct vp_end *e, uint64_t id, uint32_t imm)
+{
+	struct ibv_wc wc;
+
+	if (vp_want(e->rcq, &wc, IBV_WC_SUCCESS, id) && imm)
+		CHECK_EQ(be32toh(wc.imm_data), imm);
+}
+
+static uint64_t prepare(struct vp_end *e, const struct op *op)
+{
+	uint64_t before = op->act == COMPARE_SWAP ? ADDED : COUNTER;
+
+	if (op->act == FETCH_ADD || op->act == COMPARE_SWAP)
+		memcpy(e->buf + THERE, &before, sizeof before);
+	if (op->receives)
+		CHECK_EQ(vp_post_recv(e, 1, TAKEN, LEN), 0);
+	CHECK_EQ(vp_post_recv(e, 2, TAIL, TAIL_LEN), 0);
+	return before;
+}
+
+static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
+{
+	const struct op *op = &ops[run->op];
+	struct ibv_wc wc;
+	struct vp_end e;
+	uint64_t before;
+
+	check_case("server: %s, %s %u", op->name, run->in ? "in" : "out", run->nth);
+	make_end(&e, ctx, SERVER_SEED);
+	vp_meet(&e, fd);
+	before = prepare(&e, op);
+	vp_tell(fd, DONE); /* it may begin */
+	if (op->receives)
+		expect_receive(&e, 1, op->opcode == IBV_WR_SEND ? 0 : op->act);
+	if (run->tail)
+		expect_receive(&e, 2, 0);
+	vp_hear(fd);
+	check_there(&e, op, before);
+	CHECK(!vp_poll(e.rcq, &wc, 0));
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS);
+	vp_tell(fd, DONE);
+	vp_free(&e);
+}
+
+static void serve(int fd, void *arg)
+{
+	struct ibv_context *ctx = vp_open();
+	struct run run;
+
+	(void)arg;
+	for (;;) {
+		vp_get(fd, &run, sizeof run);
+		if (run.op >= OPS)
+			break;
+		serve_run(fd, ctx, &run);
+	}
+	ibv_close_device(ctx);
+}
+
+/* ---- the client, a process for each run: rules count from its start ---- */
+
+static void post_extended(struct vp_end *e, const struct op *op, const struct vp_addr *to)
+{
+	struct ibv_qp_ex *x = ibv_qp_to_qp_ex(e->qp);
+
+	ibv_wr_start(x);
+	x->wr_id = op->act;
+	x->wr_flags = IBV_SEND_SIGNALED;
+	if (op->act == FLUSH)
+		ibv_wr_flush(
+			x, to->rkey, to->addr + THERE, op->len, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	else
+		ibv_wr_atomic_write(x, to->rkey, to->addr + THERE, e->buf);
+	CHECK_EQ(ibv_wr_complete(x), 0);
+}
+
+static void post(struct vp_end *e, const struct op *op, const struct vp_addr *to)
+{
+	size_t from =
+		op->act == READ || op->act == FETCH_ADD || op->act == COMPARE_SWAP ? TAKEN : 0;
+
+	if (op->act == FLUSH || op->act == ATOMIC_WRITE)
+		post_extended(e, op, to);
+	else
+		CHECK_EQ(vp_post_send(e, op->act, op->opcode, IBV_SEND_SIGNALED, from, op->len, to,
+				 THERE),
+			0);
+}
+
+static void check_got(const struct vp_end *e, const struct op *op)
+{
+	if (op->act == READ)
+		CHECK(pattern_filled(e->buf + TAKEN, op->len, SERVER_SEED));
+	else if (op->act == FETCH_ADD)
+		CHECK_EQ(word_at(e->buf + TAKEN), COUNTER);
+	else if (op->act == COMPARE_SWAP)
+		CHECK_EQ(word_at(e->buf + TAKEN), ADDED);
+}
+
+static void client(int fd, const struct run *run)
+{
+	const struct op *op = &ops[run->op];
+	struct vp_addr to;
+	struct vp_end e;
+	struct ibv_wc wc;
+
+	check_case("%s, %s %u%s", op->name, run->in ? "in" : "out", run->nth,
+		run->tail ? ", one behind" : "");
+	make_end(&e, vp_open(), CLIENT_SEED);
+	to = vp_meet(&e, fd);
+	vp_hear(fd);
+	post(&e, op, &to);
+	if (run->tail)
+		CHECK_EQ(vp_post_send(&e, 99, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, TAIL_LEN, NULL, 0),
+			0);
+	if (vp_want(e.scq, &wc, IBV_WC_SUCCESS, op->act))
+		check_got(&e, op);
+	if (run->tail)
+		vp_want(e.scq, &wc, IBV_WC_SUCCESS, 99);
+	vp_tell(fd, DONE);
+	vp_hear(fd);
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS);
+	vp_free(&e);
+	ibv_close_device(e.ctx);
+}
+
+static void run_one(const struct vp_child *server, struct run run)
+{
+	unsigned before = check_failures();
+	char rule[64];
+	int status;
+	pid_t pid;
+
+	vp_put(server->fd, &run, sizeof run);
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(rule, sizeof rule, "drop %s nth=%u", run.in ? "in" : "out", run.nth);
+		if (run.nth)
+			setenv("WEFT_FAULT", rule, 1);
+		client(server->fd, &run);
+		_exit(check_failures() != before);
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		die("waitpid");
+	check_child(status);
+}
+
+/* Packets of the operation, then those of the one behind, whose loss is another's. */
+static void run_op(const struct vp_child *server, uint32_t i)
+{
+	for (uint32_t tail = 0; tail < 2; tail++) {
+		run_one(server, (struct run){.op = i, .tail = tail});
+		for (int n = 1; n <= ops[i].out; n++)
+			run_one(server, (struct run){i, 0, n, tail});
+		for (int n = 1; n <= ops[i].in; n++)
+			run_one(server, (struct run){i, 1, n, tail});
+	}
+}
+
+int main(void)
+{
+	struct run end = {.op = OPS};
+	struct vp_child server = vp_fork(serve, NULL);
+
+	for (uint32_t i = 0; i < OPS; i++)
+		run_op(&server, i);
+	vp_put(server.fd, &end, sizeof end);
+	vp_join(&server);
+	return check_result();
+}
