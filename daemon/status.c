@@ -20,6 +20,7 @@
 #include "daemon/session.h"
 #include "daemon/subnet_admin.h"
 #include "daemon/umad.h"
+#include "daemon/wire.h"
 #include "daemon/wire_status.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
@@ -245,6 +246,12 @@ static int passers_by(const struct server *s)
 	return n;
 }
 
+/* Those that clients hold: neither weftd's own nor those of the port, which outlive its users. */
+static int fds_of_clients(const struct server *s)
+{
+	return server_count_fds(s) - passers_by(s) - wire_group_fds(&s->wire->group);
+}
+
 static json_t *counts(const struct server *s)
 {
 	json_t *o = json_object();
@@ -254,7 +261,7 @@ static json_t *counts(const struct server *s)
 	set_int(o, "leases", s->leases.count);
 	set_int(o, "timers", s->timers.count);
 	set_int(o, "members", members_count(&s->members, s->env.hub));
-	set_int(o, "fds", server_count_fds(s) - passers_by(s));
+	set_int(o, "fds", fds_of_clients(s));
 	return o;
 }
 

@@ -172,6 +172,21 @@ int wire_group_open(struct wire_group *g, const struct port_place *place)
 	return ret;
 }
 
+int wire_group_fds(const struct wire_group *g)
+{
+	int n = 0;
+
+	if (!g->open)
+		return 0;
+	n += g->lock >= 0;
+	for (size_t k = 0; k < sizeof g->keeper.fd / sizeof *g->keeper.fd; k++)
+		n += g->keeper.fd[k] >= 0;
+	for (uint32_t i = 0; i < g->n; i++)
+		for (int k = 0; k < WIRE_FAMILIES; k++)
+			n += g->seat[i]->fd[k] >= 0;
+	return n;
+}
+
 void wire_group_close(struct wire_group *g)
 {
 	while (g->n)

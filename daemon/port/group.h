@@ -43,6 +43,9 @@ int wire_group_adopt(struct wire_group *g, const struct keeper *keeper);
 /* Whether that is the keeper of this group. */
 bool wire_group_is(const struct wire_group *g, const struct keeper *keeper);
 
+/* How many descriptors it has, whoever has its seats: lock, keeper and sockets. */
+int wire_group_fds(const struct wire_group *g);
+
 /* Closes all.  Nobody may have a seat any more; what processes hold of it stays with them. */
 void wire_group_close(struct wire_group *g);
 

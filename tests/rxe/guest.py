@@ -146,8 +146,8 @@ class Guest:
         return self.ask(listens=port)["is"]
 
     def has_listener(self):
-        """Whether an id of rdma_cm listens."""
-        return "LISTEN" in self.must("rdma", "resource", "show", "cm_id")
+        """Whether an id of rdma_cm listens.  Twice: it says so a moment before requests find it."""
+        return all("LISTEN" in self.must("rdma", "resource", "show", "cm_id") for _ in range(2))
 
     def has_member(self):
         """Whether somebody joined a multicast group of IPv4."""
