@@ -231,12 +231,14 @@ static bool take_one(
 static void exchange(struct party *p)
 {
 	double end = now_ms() + RUN_MS;
+	bool came;
 
 	while (p->done < run.messages || p->taken < p->to_take) {
 		while (p->posted < run.messages && p->posted - p->done < WINDOW)
 			post_next(p);
 		post_receives(p);
-		if (take_one(p, p->e.scq, check_sent) | take_one(p, p->e.rcq, check_taken))
+		came = take_one(p, p->e.scq, check_sent);
+		if (take_one(p, p->e.rcq, check_taken) || came)
 			continue;
 		if (now_ms() > end)
 			die("end %u: %u of %u requests, %u of %u receives in time", p->me, p->done,
