@@ -10,13 +10,17 @@
 #include "base/clock.h"
 #include "hca/proc/proc.h"
 #include "hca/run/far.h"
+#include "hca/run/path.h"
 #include "roce/ask.h"
 #include "roce/engine.h"
 #include "roce/faults.h"
 #include "roce/join.h"
+#include "roce/mcast.h"
 #include "roce/port/keeper.h"
 #include "roce/port/route.h"
+#include "roce/rx.h"
 #include "roce/serve.h"
+#include "roce/ud.h"
 #include "roce/watch.h"
 
 enum {
@@ -44,6 +48,17 @@ static uint32_t interface_of(const struct seg_path *path)
 	return 0;
 }
 
+/* Of a link-local destination: the interface of the GID that it is sent from; else 0. */
+static uint32_t link_of(const struct seg_path *path)
+{
+	uint32_t index;
+
+	if (path->dgid[0] != 0xfe || (path->dgid[1] & 0xc0) != 0x80 ||
+		path_find_gid(path->sgid, &index) != PATH_LOCAL)
+		return 0;
+	return proc_at()->fabric->port[0].gid[index].ifindex;
+}
+
 static int route(struct seg_path *path)
 {
 	struct route_want want = {
@@ -54,13 +69,14 @@ static int route(struct seg_path *path)
 		return -EHOSTUNREACH;
 	memcpy(want.dst, path->dgid, sizeof want.dst);
 	memcpy(want.src, path->sgid, sizeof want.src);
+	want.ifindex = link_of(path);
 	if (route_find(&want, &found))
 		return -EHOSTUNREACH;
 	if (join_wire()) {
 		rdv_wire_explain();
 		return -EHOSTUNREACH;
 	}
-	path->interface = found.ifindex;
+	path->interface = want.ifindex ? want.ifindex : found.ifindex;
 	path->udp_source = ROCE_PORT;
 	path->mtu = route_path_mtu(found.mtu);
 	return 0;
@@ -220,6 +236,8 @@ static void forked_child(void)
 {
 	join_forked_child();
 	faults_forked_child();
+	rx_forked_child();
+	mcast_forked_child();
 	engine_forked_child();
 	watch_forked_child();
 }
@@ -240,12 +258,14 @@ static const struct far_ops ops = {
 	.look_in = look_in,
 	.sleep_on = sleep_on,
 	.forked_child = forked_child,
+	.datagrams = &ud_ops,
 };
 
 static int started;
 
 static void start(void)
 {
+	rx_take_datagrams(ud_take);
 	started = far_register(&ops);
 }
 

@@ -13,6 +13,7 @@
 #include "roce/faults.h"
 #include "roce/hand.h"
 #include "roce/join.h"
+#include "roce/mcast.h"
 #include "roce/port/keeper.h"
 #include "roce/serve.h"
 #include "wire/icrc.h"
@@ -22,6 +23,7 @@ enum {
 	MESSAGE_BYTES = 65536,
 	LARGE = 16 << 10, /* after so much, more is likely to be there */
 	LOOKS_PER_OTHER = 32,
+	NO_FAMILY = -1,      /* the socket of a multicast group */
 	PKEY_INDEX = 0x7fff, /* without the bit that says how full its member is */
 };
 
@@ -37,9 +39,26 @@ static struct {
 	rx_datagram_fn datagram;
 } rx;
 
+static _Atomic unsigned listeners;
+
 void rx_take_datagrams(rx_datagram_fn take)
 {
 	rx.datagram = take;
+}
+
+void rx_listen(int change)
+{
+	atomic_fetch_add_explicit(&listeners, (unsigned)change, memory_order_relaxed);
+}
+
+void rx_forked_child(void)
+{
+	atomic_store_explicit(&listeners, 0, memory_order_relaxed);
+}
+
+static bool is_wanted(int family)
+{
+	return flow_count(family) || atomic_load_explicit(&listeners, memory_order_relaxed);
 }
 
 /* ---- one packet ---- */
@@ -179,7 +198,7 @@ static bool prepare(void)
 
 static void note_lost(struct exec *x, int family, uint32_t lost)
 {
-	if (lost == rx.lost[family])
+	if (family == NO_FAMILY || lost == rx.lost[family])
 		return;
 	count_add(x, CTR_WIRE_DROP_FULL, (uint32_t)(lost - rx.lost[family]));
 	rx.lost[family] = lost;
@@ -229,6 +248,17 @@ static bool look_at(struct exec *x, int fd, int family, uint64_t now)
 	return n;
 }
 
+static bool look_at_groups(struct exec *x, uint64_t now)
+{
+	int fd[MESSAGES];
+	unsigned n = mcast_ready(fd, MESSAGES);
+	bool came = false;
+
+	for (unsigned i = 0; i < n; i++)
+		came |= read_some(x, fd[i], NO_FAMILY, MESSAGES, now);
+	return came;
+}
+
 bool rx_look(struct exec *x, uint64_t now)
 {
 	const struct rdv_wire *wire = join_sockets();
@@ -238,8 +268,10 @@ bool rx_look(struct exec *x, uint64_t now)
 	if (!wire)
 		return false;
 	for (int family = 0; family < KEEPER_FDS; family++)
-		if (wire->fd[family] >= 0 && (all || flow_count(family)))
+		if (wire->fd[family] >= 0 && (all || is_wanted(family)))
 			came |= look_at(x, wire->fd[family], family, now);
+	if (mcast_fd() >= 0)
+		came |= look_at_groups(x, now);
 	if (all)
 		came |= hand_look(x, wire->hand, now);
 	errno = saved;

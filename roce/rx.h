@@ -13,14 +13,20 @@
 bool rx_look(struct exec *x, uint64_t now);
 
 /*
- * Takes a UD packet whose ICRC and P_Key are right, to queue pair p->dest_qpn or a multicast group
- * (ROCE_QPN_MASK).  False: there is no such queue pair here.
+ * Takes a UD packet whose ICRC and P_Key are right, to its queue pair or multicast group.  False:
+ * there is no such queue pair here.  The engine's lock; x's exec slot is free.
  */
 typedef bool (*rx_datagram_fn)(
 	struct exec *x, const struct roce_packet *p, const struct roce_from *from);
 
 /* Who takes them; until then they are dropped. */
 void rx_take_datagrams(rx_datagram_fn take);
+
+/* So many queue pairs more, or fewer, take datagrams: the sockets are looked at for them, too. */
+void rx_listen(int change);
+
+/* In a forked child: they are the parent's. */
+void rx_forked_child(void);
 
 /* One packet of n bytes, the index-th of those that came together. */
 void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,

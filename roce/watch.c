@@ -17,13 +17,15 @@
 #include "rdv/rdv.h"
 #include "roce/engine.h"
 #include "roce/join.h"
+#include "roce/mcast.h"
 #include "roce/port/keeper.h"
 
 enum {
 	IN_VAIN_MAX = 64, /* wake-ups in a row for packets that others had taken */
 	NAP_NS = NSEC_PER_MSEC,
 	SLACK_NS = 50 * NSEC_PER_USEC, /* so much later is as good */
-	BELL = KEEPER_FDS + 1,
+	GROUPS = KEEPER_FDS + 1,
+	BELL,
 	WEFTD,
 	FDS,
 };
@@ -66,6 +68,7 @@ static void fill(struct pollfd p[FDS])
 		p[i] = (struct pollfd){
 			.fd = wire->fd[i], .events = POLLIN | (tx_waits(i) ? POLLOUT : 0)};
 	p[KEEPER_FDS] = (struct pollfd){.fd = wire->hand, .events = POLLIN};
+	p[GROUPS] = (struct pollfd){.fd = mcast_fd(), .events = POLLIN};
 	p[BELL] = (struct pollfd){.fd = watch.bell.fd, .events = POLLIN};
 	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
 }

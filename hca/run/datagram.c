@@ -141,6 +141,7 @@ static int send_away(struct datagram *d, uint32_t qpn)
 	const struct seg_qp *q = d->w->req->qp;
 	struct iovec all = {.iov_base = (void *)d->as.bytes, .iov_len = d->as.length};
 	struct leaving out = {
+		.from = d->from,
 		.src_qpn = d->as.from_qpn,
 		.dest_qpn = qpn,
 		.qkey = d->as.qkey,

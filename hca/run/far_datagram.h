@@ -12,6 +12,7 @@
 
 /* What leaves: what its headers say, and where its payload is. */
 struct leaving {
+	struct hca_qp *from;
 	uint32_t src_qpn, dest_qpn, qkey, psn;
 	uint32_t imm; /* big endian */
 	bool has_imm, solicited;

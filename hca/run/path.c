@@ -64,6 +64,14 @@ static void describe(
 	memcpy(path->dgid, attr->grh.dgid.raw, sizeof path->dgid);
 }
 
+/* Have both an interface, so that packets can go from one to the other? */
+static bool is_sendable(
+	const struct fabric_port *port, const struct ibv_ah_attr *attr, uint32_t index)
+{
+	return wire_mode() == WIRE_ALWAYS && port->gid[index].ifindex &&
+	       port->gid[attr->grh.sgid_index].ifindex;
+}
+
 int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char **why)
 {
 	const struct fabric_port *port = fabric_port(proc_at()->fabric, attr->port_num);
@@ -84,7 +92,8 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
 		return -EINVAL;
 	describe(attr, port, path);
 	kind = path_find_gid(path->dgid, &index);
-	if ((kind < 0 || (kind == PATH_LOCAL && wire_mode() == WIRE_ALWAYS)) && !far_route(path))
+	if ((kind < 0 || (kind == PATH_LOCAL && is_sendable(port, attr, index))) &&
+		!far_route(path))
 		kind = PATH_REMOTE;
 	if (kind < 0)
 		*why = "the destination GID is not of this host; other hosts are not supported yet";

@@ -29,6 +29,7 @@ static const struct option ipv4[] = {
 	{IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, true},
 	{IPPROTO_IP, IP_PKTINFO, 1, true},
 	{IPPROTO_IP, IP_RECVTOS, 1, true},
+	{IPPROTO_IP, IP_RECVTTL, 1, true},
 	/* a socket gets what it joined itself alone, and nothing of what this machine sends */
 	{IPPROTO_IP, IP_MULTICAST_ALL, 0, true},
 	{IPPROTO_IP, IP_MULTICAST_LOOP, 0, true},
@@ -40,6 +41,7 @@ static const struct option ipv6[] = {
 	{IPPROTO_IPV6, IPV6_DONTFRAG, 1, true},
 	{IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true},
 	{IPPROTO_IPV6, IPV6_RECVTCLASS, 1, true},
+	{IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, true},
 	{IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, false}, /* Linux 4.20 */
 	{IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0, true},
 	/* adapters, and rdma_rxe, send no UDP checksum: the ICRC covers more */
@@ -143,6 +145,8 @@ static bool control(const struct cmsghdr *c, struct roce_from *f)
 	memcpy(&value, data, sizeof value);
 	if (is(c, IPPROTO_IPV6, IPV6_TCLASS))
 		f->tos = value;
+	else if (is(c, IPPROTO_IP, IP_TTL) || is(c, IPPROTO_IPV6, IPV6_HOPLIMIT))
+		f->ttl = value;
 	else if (is(c, SOL_UDP, UDP_GRO))
 		f->segment = value;
 	else if (is(c, SOL_SOCKET, SO_RXQ_OVFL))

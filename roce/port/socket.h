@@ -39,6 +39,7 @@ struct roce_from {
 	uint8_t src[16], dst[16]; /* IPv4: the last 4 bytes */
 	uint16_t src_port;
 	uint8_t tos;
+	uint8_t ttl; /* 0: not known */
 	uint32_t ifindex;
 	uint32_t segment; /* bytes of each packet in what was read; 0: it is one packet */
 	uint32_t lost;    /* packets that this socket had no room for, ever */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* The toy of mad-agent.patch: another agent of weftd's port asks it, and hears what it said. */
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/mad_echo.h"
@@ -15,6 +16,22 @@ static struct server server = {.node = &node};
 static struct mad_service service;
 static uint8_t heard[MAD_SIZE];
 static int status = 1;
+
+/* The toy's port has no way to other machines. */
+void qp1_start(struct qp1 *q, struct server *s, struct mad_port *port)
+{
+	(void)q;
+	(void)s;
+	(void)port;
+}
+
+int qp1_send(struct qp1 *q, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
+{
+	(void)q;
+	(void)to;
+	(void)mad;
+	return -EHOSTUNREACH;
+}
 
 static void on_done(struct mad_agent *a, struct mad_send *s, int result, const uint8_t *response)
 {

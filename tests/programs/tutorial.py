@@ -19,7 +19,8 @@ sys.path.insert(1, os.path.join(ROOT, 'tools'))
 
 import pair  # noqa: E402
 
-NEEDED = ['opensm', 'ibstat', 'saquery']
+NEEDED = {'subnet-tutorial.md': ['opensm', 'ibstat', 'saquery'],
+          'two-hosts.md': ['rping', 'ibv_devinfo', 'ip', 'nsenter']}
 SECONDS = 60
 
 
@@ -51,12 +52,13 @@ def run(command, env, cwd):
 
 def main():
     build, page = os.path.abspath(sys.argv[1]), sys.argv[2]
-    for name in NEEDED:
+    for name in NEEDED[os.path.basename(page)]:
         if not shutil.which(name, path=os.environ['PATH'] + ':/usr/sbin'):
             print(f'{name} is not installed: tools/setup test')
             return 77
     with tempfile.TemporaryDirectory() as home:
-        env = dict(os.environ, PATH=f'{build}:{os.environ["PATH"]}:/usr/sbin',
+        env = dict(os.environ, PATH=f'{build}:{ROOT}/examples/hosts:{os.environ["PATH"]}:/usr/sbin',
+                   WEFT_HOSTS=home + '/hosts',
                    WEFT_RUNTIME_DIR=home + '/run', OSM_CACHE_DIR=home, OSM_TMP_DIR=home)
         env.pop('WEFT_FABRIC', None)
         env.pop('WEFT_NODE', None)
@@ -75,7 +77,8 @@ def main():
                     failed += 1
                     print(f'FAIL: $ {command}\nwanted:\n' + '\n'.join(lines) + f'\ngot:\n{text}')
         finally:
-            run('pkill -9 -F opensm.pid; weft down -F lab', env, home)
+            run('pkill -9 -F opensm.pid; weft down -F lab; pkill -F server; '
+                'hosts one weft down; hosts two weft down; hosts down', env, home)
     print(f'{len(steps)} commands, {failed} failed')
     return 1 if failed or not steps else 0
 

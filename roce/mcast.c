@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/mcast.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "hca/proc/proc.h"
+#include "roce/port/socket.h"
+#include "wire/roce.h"
+
+enum { READY_MAX = 8, INTERFACES = 64 };
+
+struct group {
+	struct group *next;
+	uint8_t mgid[16];
+	unsigned users;
+	int fd;
+};
+
+static struct {
+	struct lock lock;
+	struct group *first;
+	_Atomic int epfd; /* + 1; 0: none */
+} mcast;
+
+static bool is_ipv4(const uint8_t *gid)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(gid, prefix, sizeof prefix);
+}
+
+/* ---- a socket ---- */
+
+static int join_at(int fd, const uint8_t mgid[16], unsigned ifindex)
+{
+	struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
+	struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
+
+	memcpy(&v4.imr_multiaddr, mgid + 12, 4);
+	memcpy(&v6.ipv6mr_multiaddr, mgid, 16);
+	return is_ipv4(mgid) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+			     : setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &v6, sizeof v6);
+}
+
+/* At all interfaces with an address of that family: the device has them all. */
+static bool join_all(int fd, const uint8_t mgid[16])
+{
+	const struct fabric_port *port = &proc_at()->fabric->port[0];
+	unsigned done[INTERFACES], n = 0;
+
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS && n < INTERFACES; i++) {
+		const struct fabric_gid *g = &port->gid[i];
+		unsigned ifindex = g->ifindex, k = 0;
+
+		if (!ifindex || is_ipv4(g->raw) != is_ipv4(mgid))
+			continue;
+		while (k < n && done[k] != ifindex)
+			k++;
+		if (k == n && !join_at(fd, mgid, ifindex))
+			done[n++] = ifindex;
+	}
+	return n;
+}
+
+static int open_group(const uint8_t mgid[16])
+{
+	struct roce_socket_wish wish = {.ipv6 = !is_ipv4(mgid), .group = true, .port = ROCE_PORT};
+	struct epoll_event e = {.events = EPOLLIN};
+	int fd = roce_socket_open(&wish), one = 1;
+
+	if (fd < 0)
+		return fd;
+	memcpy(wish.addr, mgid, sizeof wish.addr);
+	e.data.fd = fd;
+	/* also beside another user's */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (!roce_socket_bind(fd, &wish) && join_all(fd, mgid) &&
+		!epoll_ctl(atomic_load(&mcast.epfd) - 1, EPOLL_CTL_ADD, fd, &e))
+		return fd;
+	log_line(LOG_LVL_INFO, "a multicast group is one of this host alone: %s", strerror(errno));
+	close(fd);
+	return -1;
+}
+
+/* ---- groups ---- */
+
+static struct group **find(const uint8_t mgid[16])
+{
+	struct group **g = &mcast.first;
+
+	while (*g && memcmp((*g)->mgid, mgid, sizeof(*g)->mgid))
+		g = &(*g)->next;
+	return g;
+}
+
+static void add_user(const uint8_t mgid[16])
+{
+	struct group **at = find(mgid), *g = *at;
+
+	if (!g) {
+		g = *at = calloc(1, sizeof *g);
+		if (!g)
+			return;
+		memcpy(g->mgid, mgid, sizeof g->mgid);
+		g->fd = -1;
+	}
+	if (!atomic_load(&mcast.epfd))
+		atomic_store(&mcast.epfd, epoll_create1(EPOLL_CLOEXEC) + 1);
+	if (!g->users++ && atomic_load(&mcast.epfd))
+		g->fd = open_group(mgid);
+}
+
+static void del_user(const uint8_t mgid[16])
+{
+	struct group **at = find(mgid), *g = *at;
+
+	if (!g || --g->users)
+		return;
+	*at = g->next;
+	if (g->fd >= 0)
+		close(g->fd);
+	free(g);
+}
+
+void mcast_join(const uint8_t mgid[16], bool joins)
+{
+	lock_take(&mcast.lock);
+	if (joins)
+		add_user(mgid);
+	else
+		del_user(mgid);
+	lock_drop(&mcast.lock);
+}
+
+int mcast_fd(void)
+{
+	return atomic_load_explicit(&mcast.epfd, memory_order_relaxed) - 1;
+}
+
+unsigned mcast_ready(int *fds, unsigned room)
+{
+	struct epoll_event e[READY_MAX];
+	int n = epoll_wait(mcast_fd(), e, room < READY_MAX ? (int)room : READY_MAX, 0);
+
+	for (int i = 0; i < n; i++)
+		fds[i] = e[i].data.fd;
+	return n > 0 ? n : 0;
+}
+
+void mcast_forked_child(void)
+{
+	struct group *g;
+
+	atomic_store_explicit(&mcast.lock.word, 0, memory_order_relaxed);
+	while ((g = mcast.first)) {
+		mcast.first = g->next;
+		if (g->fd >= 0)
+			close(g->fd);
+		free(g);
+	}
+	if (atomic_load(&mcast.epfd))
+		close(atomic_load(&mcast.epfd) - 1);
+	atomic_store(&mcast.epfd, 0);
+}
