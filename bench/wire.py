@@ -13,6 +13,8 @@ from sides import ACTIVE, PEER, TIMEOUT, FiPingpong, Ucx, iterations, must_end_w
 
 MTU = 1500  # for small messages
 BULK = 65536  # bytes of a large one
+BULKS = 3000  # of them for Weft: with loss on a small MTU they take seconds
+FEW = ["-n", str(BULKS), "-w", "300"]  # the same for ucx_perftest
 GID = ["-x", "1"]  # of the link's address, for perftest
 UDP_US = 5  # a guess of one way
 
