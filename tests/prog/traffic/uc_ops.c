@@ -4,6 +4,7 @@
  * requester never hears of it; its own errors stop its send queue alone.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "tests/lib/check.h"
