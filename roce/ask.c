@@ -191,7 +191,7 @@ static bool stage(struct flow *f, size_t len)
 		return false;
 	payload_of_bytes(&dst, to, len);
 	part.l = ask.part;
-	if (!way_is_later(&ask.w, &part))
+	if (!way_is_later(&ask.w, &part, &ask.held))
 		moved = carry(&ask.w, &part, &dst, &ask.held);
 	if (moved == MOVE_LATER)
 		worker_add(f->qp, WORK_OUT);
@@ -255,7 +255,7 @@ static int on_place(void *arg, uint32_t entry, uint64_t offset, const void *byte
 	sgl_consume(&dst.l, offset);
 	sgl_head(&dst.l, len, &part.l);
 	payload_of_bytes(&src, (void *)bytes, len);
-	moved = way_is_later(&w, &part) ? MOVE_LATER : carry(&w, &src, &part, &ask.held);
+	moved = way_is_later(&w, &part, &ask.held) ? MOVE_LATER : carry(&w, &src, &part, &ask.held);
 	return moved == MOVE_OK ? 0 : is_for_later(moved) ? 1 : -1;
 }
 
