@@ -217,6 +217,17 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 	engine_go();
 }
 
+static bool draining(struct hca_qp *qp, bool tell)
+{
+	struct flow *f = flow_of(qp);
+	bool drains;
+
+	engine_stop();
+	drains = f && ask_draining(f, tell);
+	engine_go();
+	return drains;
+}
+
 static void forked_child(void)
 {
 	join_forked_child();
@@ -240,6 +251,7 @@ static const struct far_ops ops = {
 	.stop = stop,
 	.forget = forget,
 	.psn = psn,
+	.draining = draining,
 	.look_in = look_in,
 	.sleep_on = sleep_on,
 	.forked_child = forked_child,
