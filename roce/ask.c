@@ -335,6 +335,8 @@ static void note_state(struct flow *f)
 		start(f);
 	else if (state == IBV_QPS_RTS)
 		take_changes(f);
+	if (state != IBV_QPS_SQD)
+		f->drains = false;
 	f->state = state;
 }
 
@@ -356,6 +358,27 @@ bool ask_enter(struct flow *f, struct exec *x)
 	ask.left = 0;
 	note_state(f);
 	return true;
+}
+
+static bool under_way(const struct flow *f)
+{
+	return f->asks && !f->req.dead && f->req.head != f->req.tail;
+}
+
+bool ask_draining(struct flow *f, bool tell)
+{
+	bool drains = under_way(f);
+
+	f->drains |= drains && tell;
+	return drains;
+}
+
+static void tell_drained(struct flow *f, struct exec *x)
+{
+	if (!f->drains || under_way(f) || flow_state(f) != IBV_QPS_SQD)
+		return;
+	f->drains = false;
+	raise_qp_event(x, end_of(f), IBV_EVENT_SQ_DRAINED);
 }
 
 static void flush_in_error(struct flow *f, struct exec *x)
@@ -401,6 +424,7 @@ bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 	if (f->req.failing)
 		req_settle(&f->req, now);
 	f->again_ns = ask.busy ? now + BUSY_NS : 0;
+	tell_drained(f, x);
 	flush_in_error(f, x);
 	return ask.stopped && !f->req.dead;
 }

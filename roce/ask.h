@@ -40,3 +40,9 @@ void ask_drop_late(struct flow *f);
 
 /* The queue pair takes no part any more: nothing of it is completed from now on. */
 void ask_stop(struct flow *f);
+
+/*
+ * Has anything been begun that has not ended?  tell: once it has, the program hears of it by
+ * IBV_EVENT_SQ_DRAINED, unless the queue pair leaves SQD first.
+ */
+bool ask_draining(struct flow *f, bool tell);

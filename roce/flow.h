@@ -46,6 +46,7 @@ struct flow {
 	struct rc_requester req;
 	bool asks;                     /* req was started */
 	uint32_t state;                /* of the queue pair, when req was run last */
+	bool drains;                   /* in SQD, whose program wants to be told of its end */
 	uint32_t base;                 /* where entry 0 of req stands in the send queue */
 	uint32_t bad_entry;            /* this one ends with bad_status, */
 	enum ibv_wc_status bad_status; /* ... unless that is 0 */

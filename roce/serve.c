@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "hca/exec/flush.h"
 #include "hca/run/worker.h"
+#include "hca/seg/arm.h"
 #include "hca/seg/park.h"
 #include "roce/tx.h"
 
@@ -267,12 +268,29 @@ static void ask_for_receive(struct flow *f)
 		park_set(&me->rxq.entry->rxq.park);
 }
 
-/* Serves one packet; false: it could not be, and f->said is why. */
+/* Does the program sleep until a message comes? */
+static bool sleeps(const struct flow *f)
+{
+	struct seg_cq *cq = f->qp->me.recv_cq.cq;
+
+	return cq && arm_wants(&cq->arm, true);
+}
+
+/*
+ * Serves one packet; false: it could not be, and f->said is why.  While the program wakes up there
+ * is time to acknowledge, so that the other one's send ends before the answer comes: an adapter
+ * answers so, and a program whose CQs share a channel may wait for these two in this order.
+ */
 static bool serve(struct flow *f, const struct roce_packet *p, bool last_try)
 {
+	bool wakes = sleeps(f);
+	uint32_t owed = f->resp.owed;
+
 	f->said = ANSWER_OK;
 	f->last_try = last_try;
 	rc_resp_request(&f->resp, p);
+	if (wakes && f->resp.owed != owed)
+		f->resp.ack_now = true;
 	return f->said == ANSWER_OK;
 }
 
