@@ -68,6 +68,7 @@ struct flow {
 	bool owes;          /* it is on the list */
 	bool replies;       /* the program answers what it gets */
 	uint8_t replied;    /* how often in a row it did although it was not expected */
+	uint8_t credit;     /* how often in a row it need not, and is expected to still */
 	uint64_t owed_since, acked_alone;
 	uint64_t cnp_ns; /* when one was sent last */
 };
