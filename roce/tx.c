@@ -401,6 +401,17 @@ static void count_sent(struct exec *x, unsigned n)
 	tx.sent += n;
 }
 
+/* Neither sendmmsg(3) nor sendmsg(3), which is the quicker one: no thread is to be cancelled here.
+ */
+static int send_now(int fd, struct mmsghdr *m, unsigned n)
+{
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (n > 1)
+		return (int)syscall(SYS_sendmmsg, fd, m, n, flags);
+	return syscall(SYS_sendmsg, fd, &m->msg_hdr, flags) < 0 ? -1 : 1;
+}
+
 /* Sends those in a row that go by one socket.  False: it is full. */
 static bool send_some(struct exec *x, const struct rdv_wire *wire)
 {
@@ -409,10 +420,8 @@ static bool send_some(struct exec *x, const struct rdv_wire *wire)
 
 	while (end < tx.n_msg && family_of(end) == family)
 		end++;
-	/* not sendmmsg(3): no thread is to be cancelled in here */
 	n = wire->fd[family] < 0 ? (errno = ENETUNREACH, -1)
-				 : (int)syscall(SYS_sendmmsg, wire->fd[family], &tx.msg[tx.sent],
-					   end - tx.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+				 : send_now(wire->fd[family], &tx.msg[tx.sent], end - tx.sent);
 	if (n > 0)
 		count_sent(x, n);
 	else if (n < 0 && errno == EAGAIN)
