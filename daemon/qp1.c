@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/gid.h"
 #include "daemon/wire.h"
 #include "fabric/page.h"
 #include "mad/dispatch.h"
@@ -28,18 +29,11 @@ static const char *const drop_names[QP1_DROP_COUNT] = {
 
 /* ---- addresses ---- */
 
-static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-static bool is_ipv4(const uint8_t gid[MAD_GID])
-{
-	return memcmp(gid, v4_prefix, sizeof v4_prefix) == 0;
-}
-
 static void to_gid(uint8_t gid[MAD_GID], bool ipv6, const uint8_t addr[16])
 {
 	memcpy(gid, addr, MAD_GID);
 	if (!ipv6)
-		memcpy(gid, v4_prefix, sizeof v4_prefix);
+		gid_put_ipv4_prefix(gid);
 }
 
 static const struct fabric_port *gids(const struct qp1 *q)
@@ -58,27 +52,20 @@ static const struct fabric_gid *own(const struct qp1 *q, const uint8_t gid[MAD_G
 	return NULL;
 }
 
-static bool is_loopback(const uint8_t gid[MAD_GID])
-{
-	static const uint8_t one[MAD_GID] = {[15] = 1};
-
-	return is_ipv4(gid) ? gid[12] == 127 : memcmp(gid, one, sizeof one) == 0;
-}
-
 /* GID 0 is there also without a network. */
 static bool has_network(const struct qp1 *q)
 {
 	const struct fabric_port *port = gids(q);
 
 	for (uint32_t i = 1; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
-		if (port->gid[i].type && !is_loopback(port->gid[i].raw))
+		if (port->gid[i].type && !gid_is_loopback(port->gid[i].raw))
 			return true;
 	return false;
 }
 
 static bool is_group(const uint8_t gid[MAD_GID])
 {
-	return is_ipv4(gid) ? gid[12] >= 224 : gid[0] == 0xff;
+	return gid_is_ipv4(gid) ? gid[12] >= 224 : gid[0] == 0xff;
 }
 
 /* ---- what comes ---- */
@@ -201,21 +188,21 @@ static void build(struct qp1 *q, const struct icrc_path *path, const struct mad_
 
 static int send_packet(struct qp1 *q, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
 {
-	bool ipv6 = !is_ipv4(to->grh.remote);
+	bool ipv6 = !gid_is_ipv4(to->grh.remote);
 	struct icrc_path path = {.ipv6 = ipv6, .src_port = ROCE_PORT, .dst_port = ROCE_PORT};
 	const struct fabric_gid *from = own(q, to->grh.local);
 	uint8_t packet[PACKET_LEN];
 	struct wire_out out = {
 		.ipv6 = ipv6, .tos = to->grh.traffic_class, .packet = packet, .len = PACKET_LEN};
 
-	if (!from || ipv6 == is_ipv4(to->grh.local) || is_group(to->grh.remote))
+	if (!from || ipv6 == gid_is_ipv4(to->grh.local) || is_group(to->grh.remote))
 		return -EHOSTUNREACH;
 	memcpy(path.src, to->grh.local, sizeof path.src);
 	memcpy(path.dst, to->grh.remote, sizeof path.dst);
 	build(q, &path, to, mad, packet);
 	memcpy(out.src, path.src, sizeof out.src);
 	memcpy(out.dst, path.dst, sizeof out.dst);
-	if (path.dst[0] == 0xfe && (path.dst[1] & 0xc0) == 0x80)
+	if (gid_is_link_local(path.dst))
 		out.ifindex = from->ifindex;
 	return wire_send(q->server, &out);
 }

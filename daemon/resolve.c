@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/gid.h"
 #include "fabric/page.h"
 #include "roce/port/route.h"
 
@@ -171,7 +172,7 @@ static int add(struct resolver *r, uint32_t owner, const struct cm_resolve_call 
 static uint32_t interface_of(const struct resolver *r, const struct cm_resolve_call *call)
 {
 	const struct fabric_port *port = &r->server->node->page->port[0];
-	bool link_local = call->dst.gid[0] == 0xfe && (call->dst.gid[1] & 0xc0) == 0x80;
+	bool link_local = gid_is_link_local(call->dst.gid);
 
 	if (!link_local || call->ifindex)
 		return call->ifindex;

@@ -3,21 +3,17 @@
 
 #include <string.h>
 
+#include "base/gid.h"
+
 enum { GID_LINK_LOCAL, GID_MAIN_IPV4 };
 
 static const uint8_t none[16];
-static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 static const uint8_t v4_loopback[4] = {127, 0, 0, 1};
 
 void gid_from_ipv4(uint8_t raw[16], const void *ipv4)
 {
-	memcpy(raw, v4_prefix, 12);
+	gid_put_ipv4_prefix(raw);
 	memcpy(raw + 12, ipv4, 4);
-}
-
-static bool is_ipv4(const uint8_t *raw)
-{
-	return memcmp(raw, v4_prefix, 12) == 0;
 }
 
 static bool is_free(const struct fabric_gid *g)
@@ -39,7 +35,7 @@ static struct gid_addr loopback_addr(bool ipv4)
 const struct gid_addr *gid_main_ipv4(const struct gid_addr *addrs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (is_ipv4(addrs[i].raw) && addrs[i].raw[12] != 127 && !addrs[i].loopback)
+		if (gid_is_ipv4(addrs[i].raw) && addrs[i].raw[12] != 127 && !addrs[i].loopback)
 			return &addrs[i];
 	return NULL;
 }
@@ -49,8 +45,7 @@ static const struct gid_addr *find_link_local(
 	uint32_t ifindex, const struct gid_addr *addrs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (addrs[i].ifindex == ifindex && addrs[i].raw[0] == 0xfe &&
-			(addrs[i].raw[1] & 0xc0) == 0x80)
+		if (addrs[i].ifindex == ifindex && gid_is_link_local(addrs[i].raw))
 			return &addrs[i];
 	return NULL;
 }
@@ -100,7 +95,7 @@ static void drop_gone(struct fabric_port *port, const struct gid_addr *addrs, si
 /* Gives the address the first free entry unless it has one; false: no room. */
 static bool put(struct fabric_port *port, const struct gid_addr *a)
 {
-	uint32_t first = is_ipv4(a->raw) ? GID_MAIN_IPV4 : GID_MAIN_IPV4 + 1;
+	uint32_t first = gid_is_ipv4(a->raw) ? GID_MAIN_IPV4 : GID_MAIN_IPV4 + 1;
 	uint32_t free_at = FABRIC_MAX_GIDS;
 
 	for (uint32_t i = GID_LINK_LOCAL; i < FABRIC_MAX_GIDS; i++) {

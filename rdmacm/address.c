@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/gid.h"
 #include "fabric/gid_table.h"
 #include "rdmacm/call.h"
 #include "rdmacm/device.h"
@@ -23,20 +24,13 @@
 
 enum { PKEY_DEFAULT = 0xffff };
 
-static bool is_mapped(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(gid, prefix, sizeof prefix) == 0;
-}
-
 /* A GID is an address of one of the two kinds; its port are the last bits of the service id. */
 static int from_sockaddr_ib(const struct sockaddr_ib *sib, struct cm_addr *a)
 {
 	if (sib->sib_pkey && sib->sib_pkey != htons(PKEY_DEFAULT))
 		return -ENODEV;
 	memcpy(a->gid, &sib->sib_addr, sizeof a->gid);
-	a->family = is_mapped(a->gid) ? 4 : 6;
+	a->family = gid_is_ipv4(a->gid) ? 4 : 6;
 	a->port = be64toh(sib->sib_sid & sib->sib_sid_mask);
 	a->is_gid = 1;
 	return 0;
@@ -116,7 +110,7 @@ bool addr_is_any(const struct cm_addr *a)
 
 static bool is_link_local(const struct cm_addr *a)
 {
-	return a->family == 6 && a->gid[0] == 0xfe && (a->gid[1] & 0xc0) == 0x80;
+	return a->family == 6 && gid_is_link_local(a->gid);
 }
 
 static void show(const struct ident *id, const struct cm_addr *a, struct sockaddr_storage *ss)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gid.h"
 #include "verbs/for_rdmacm.h"
 
 /* All ids are of one port. */
@@ -127,13 +128,6 @@ uint8_t device_mtu(const struct device *dev)
 	return page->port[PORT - 1].active_mtu;
 }
 
-static bool is_v4(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(gid, prefix, sizeof prefix) == 0;
-}
-
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
 {
 	const struct device *dev;
@@ -147,9 +141,10 @@ int device_address(uint8_t family, bool loopback, struct cm_addr *addr)
 		return ret;
 	for (uint32_t i = 1; i < port.n_gids && i < FABRIC_MAX_GIDS; i++) {
 		const uint8_t *gid = port.gid[i].raw;
-		bool is_loopback = is_v4(gid) ? gid[12] == 127 : gid[0] == 0;
+		bool is_loopback = gid_is_loopback(gid);
 
-		if (!port.gid[i].type || is_v4(gid) != (family == 4) || is_loopback != loopback)
+		if (!port.gid[i].type || gid_is_ipv4(gid) != (family == 4) ||
+			is_loopback != loopback)
 			continue;
 		memcpy(addr->gid, gid, 16);
 		addr->family = family;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/gid.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "hca/proc/proc.h"
@@ -30,13 +31,6 @@ static struct {
 	_Atomic int epfd; /* + 1; 0: none */
 } mcast;
 
-static bool is_ipv4(const uint8_t *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid, prefix, sizeof prefix);
-}
-
 /* ---- a socket ---- */
 
 static int join_at(int fd, const uint8_t mgid[16], unsigned ifindex)
@@ -46,8 +40,9 @@ static int join_at(int fd, const uint8_t mgid[16], unsigned ifindex)
 
 	memcpy(&v4.imr_multiaddr, mgid + 12, 4);
 	memcpy(&v6.ipv6mr_multiaddr, mgid, 16);
-	return is_ipv4(mgid) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
-			     : setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &v6, sizeof v6);
+	return gid_is_ipv4(mgid)
+		       ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+		       : setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &v6, sizeof v6);
 }
 
 /* At all interfaces with an address of that family: the device has them all. */
@@ -60,7 +55,7 @@ static bool join_all(int fd, const uint8_t mgid[16])
 		const struct fabric_gid *g = &port->gid[i];
 		unsigned ifindex = g->ifindex, k = 0;
 
-		if (!ifindex || is_ipv4(g->raw) != is_ipv4(mgid))
+		if (!ifindex || gid_is_ipv4(g->raw) != gid_is_ipv4(mgid))
 			continue;
 		while (k < n && done[k] != ifindex)
 			k++;
@@ -72,7 +67,8 @@ static bool join_all(int fd, const uint8_t mgid[16])
 
 static int open_group(const uint8_t mgid[16])
 {
-	struct roce_socket_wish wish = {.ipv6 = !is_ipv4(mgid), .group = true, .port = ROCE_PORT};
+	struct roce_socket_wish wish = {
+		.ipv6 = !gid_is_ipv4(mgid), .group = true, .port = ROCE_PORT};
 	struct epoll_event e = {.events = EPOLLIN};
 	int fd = roce_socket_open(&wish), one = 1;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/gid.h"
 #include "hca/proc/proc.h"
 #include "hca/run/far.h"
 #include "hca/run/path.h"
@@ -35,41 +36,25 @@ static struct flow *flow_of(const struct hca_qp *qp)
 
 /* ---- where it leads ---- */
 
-/* Of an address that is unique in its link alone: the link of our own. */
-static uint32_t interface_of(const struct seg_path *path)
-{
-	const struct fabric_port *port = &proc_at()->fabric->port[0];
-
-	if (path->dgid[0] != 0xfe || (path->dgid[1] & 0xc0) != 0x80)
-		return 0;
-	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
-		if (!memcmp(port->gid[i].raw, path->sgid, sizeof path->sgid))
-			return port->gid[i].ifindex;
-	return 0;
-}
-
 /* Of a link-local destination: the interface of the GID that it is sent from; else 0. */
 static uint32_t link_of(const struct seg_path *path)
 {
 	uint32_t index;
 
-	if (path->dgid[0] != 0xfe || (path->dgid[1] & 0xc0) != 0x80 ||
-		path_find_gid(path->sgid, &index) != PATH_LOCAL)
+	if (!gid_is_link_local(path->dgid) || path_find_gid(path->sgid, &index) != PATH_LOCAL)
 		return 0;
 	return proc_at()->fabric->port[0].gid[index].ifindex;
 }
 
 static int route(struct seg_path *path)
 {
-	struct route_want want = {
-		.tos = path->flow >> PATH_TCLASS_SHIFT, .ifindex = interface_of(path)};
+	struct route_want want = {.tos = path->flow >> PATH_TCLASS_SHIFT, .ifindex = link_of(path)};
 	struct route found;
 
 	if (wire_mode() == WIRE_NEVER)
 		return -EHOSTUNREACH;
 	memcpy(want.dst, path->dgid, sizeof want.dst);
 	memcpy(want.src, path->sgid, sizeof want.src);
-	want.ifindex = link_of(path);
 	if (route_find(&want, &found))
 		return -EHOSTUNREACH;
 	if (join_wire()) {
@@ -113,8 +98,8 @@ static bool find(struct hca_qp *qp)
 
 /* ---- what is to be done ---- */
 
-/* In an exec slot, so that forget() waits for us. */
-static void call(struct hca_qp *qp, unsigned calls)
+/* In an exec slot, so that forget() waits for us.  The flow, if there is one that runs. */
+static struct flow *call_flow(struct hca_qp *qp, unsigned calls)
 {
 	struct exec *x = exec_self();
 	struct flow *f;
@@ -124,10 +109,18 @@ static void call(struct hca_qp *qp, unsigned calls)
 		atomic_thread_fence(memory_order_seq_cst);
 	}
 	f = flow_of(qp);
-	if (f && end_state(&qp->me) != IBV_QPS_RESET)
+	if (f && end_state(&qp->me) == IBV_QPS_RESET)
+		f = NULL;
+	if (f)
 		engine_call(f, calls);
 	if (x)
 		slot_leave(x->slot);
+	return f;
+}
+
+static void call(struct hca_qp *qp, unsigned calls)
+{
+	call_flow(qp, calls);
 	engine_run(ENGINE_CALLS);
 }
 
@@ -143,10 +136,17 @@ static void run_in(struct hca_qp *qp)
 
 static enum run_end work(struct exec *x, struct hca_qp *qp, unsigned direction)
 {
+	struct flow *f;
+	bool left;
+
 	(void)x;
 	(void)direction;
-	call(qp, FLOW_POSTED | FLOW_RECEIVE);
-	return RUN_IDLE;
+	engine_stop(); /* nobody else takes this turn, who may call less than we */
+	f = call_flow(qp, FLOW_POSTED | FLOW_RECEIVE);
+	engine_work();
+	left = f && f->for_worker;
+	engine_go();
+	return left ? RUN_BUSY : RUN_IDLE;
 }
 
 static bool look(struct hca_qp *qp)
@@ -238,6 +238,17 @@ static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)
 	engine_go();
 }
 
+static bool draining(struct hca_qp *qp, bool tell)
+{
+	struct flow *f = flow_of(qp);
+	bool drains;
+
+	engine_stop();
+	drains = f && ask_draining(f, tell);
+	engine_go();
+	return drains;
+}
+
 static void forked_child(void)
 {
 	join_forked_child();
@@ -261,6 +272,7 @@ static const struct far_ops ops = {
 	.stop = stop,
 	.forget = forget,
 	.psn = psn,
+	.draining = draining,
 	.look_in = look_in,
 	.sleep_on = sleep_on,
 	.awake = awake,

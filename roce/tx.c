@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/gid.h"
 #include "base/log.h"
 #include "roce/faults.h"
 #include "roce/join.h"
@@ -65,22 +66,10 @@ static struct {
 
 /* ---- paths ---- */
 
-static bool is_mapped_ipv4(const uint8_t *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid, prefix, sizeof prefix);
-}
-
-static bool needs_interface(const uint8_t *gid)
-{
-	return (gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80) || gid[0] == 0xff;
-}
-
 void tx_path_of(struct tx_path *p, const struct seg_path *path)
 {
 	memset(p, 0, sizeof *p);
-	p->addr.ipv6 = !is_mapped_ipv4(path->dgid);
+	p->addr.ipv6 = !gid_is_ipv4(path->dgid);
 	memcpy(p->addr.src, path->sgid, sizeof p->addr.src);
 	memcpy(p->addr.dst, path->dgid, sizeof p->addr.dst);
 	if (!p->addr.ipv6) {
@@ -88,7 +77,8 @@ void tx_path_of(struct tx_path *p, const struct seg_path *path)
 		memset(p->addr.dst, 0, 12);
 	}
 	p->addr.src_port = p->addr.dst_port = ROCE_PORT;
-	p->interface = p->addr.ipv6 && needs_interface(path->dgid) ? path->interface : 0;
+	if (p->addr.ipv6 && (gid_is_link_local(path->dgid) || gid_is_multicast(path->dgid)))
+		p->interface = path->interface;
 	p->tos = path->flow >> PATH_TCLASS_SHIFT;
 	p->ttl = path->hop_limit ? path->hop_limit : DEFAULT_TTL;
 }

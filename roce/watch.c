@@ -227,6 +227,7 @@ static void *run(void *arg)
 	unsigned in_vain = 0, patience = IN_VAIN_MIN;
 	enum woke why = WOKE_OTHERWISE;
 
+	thread_runs_briefly();
 	while (1) {
 		why = on_duty(why != WOKE_OTHERWISE);
 		if (why == WOKE_BY_PACKETS)

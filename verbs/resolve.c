@@ -10,19 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/gid.h"
+
 enum { NO_VLAN = 0xffff };
-
-static bool is_v4_mapped(const uint8_t *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
 
 /* A group's address is a function of the group. */
 static bool multicast_mac(const uint8_t *gid, uint8_t *mac)
 {
-	if (is_v4_mapped(gid) && (gid[12] & 0xf0) == 0xe0) {
+	if (gid_is_ipv4(gid) && (gid[12] & 0xf0) == 0xe0) {
 		mac[0] = 0x01;
 		mac[1] = 0x00;
 		mac[2] = 0x5e;
@@ -94,7 +89,7 @@ static int ask_kernel(
 	rc = own_mac(sock, port, grh->dgid.raw, mac);
 	if (rc == -ENOENT) {
 		rc = -EHOSTUNREACH;
-		if (source && is_v4_mapped(grh->dgid.raw))
+		if (source && gid_is_ipv4(grh->dgid.raw))
 			rc = arp_mac(sock, source->ifname, grh->dgid.raw, mac);
 	}
 	close(sock);

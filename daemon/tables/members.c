@@ -73,6 +73,11 @@ static int add(struct members *m, struct seg *hub, uint32_t owner, uint32_t from
 
 /* ---- following a segment ---- */
 
+static bool is_listed(const struct seg *seg, uint32_t from)
+{
+	return from < used(seg) && word_at(seg, from);
+}
+
 static int follow(
 	struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner, uint32_t from)
 {
@@ -92,10 +97,11 @@ int members_update(struct members *m, struct seg *hub, const struct seg *seg, ui
 {
 	int ret = 0;
 
-	/* What goes makes room for what comes. */
-	for (uint32_t i = 0; i < SEG_MEMBERS; i++)
-		if ((i >= used(seg) || !word_at(seg, i)) && follow(m, hub, seg, owner, i))
-			ret = -ENOSPC;
+	/* What goes makes room for what comes.  Entries never used are not looked at: to read is to
+	 * allocate the page. */
+	for (uint32_t i = 0; i < used(hub); i++)
+		if (m->owner[i] == owner && !is_listed(seg, m->from[i]))
+			clear(m, hub, i);
 	for (uint32_t i = 0; i < used(seg); i++)
 		if (follow(m, hub, seg, owner, i))
 			ret = -ENOSPC;

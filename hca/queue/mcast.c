@@ -2,6 +2,7 @@
 /* Multicast groups: who is in them.  datagram.c delivers to them. */
 #include <errno.h>
 
+#include "base/gid.h"
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/obj/qp.h"

@@ -6,6 +6,8 @@
 #include <netinet/ip.h>
 #include <string.h>
 
+#include "base/gid.h"
+
 enum {
 	ROCE_HEADERS = 12 + 8, /* BTH, DETH */
 	ICRC_BYTES = 4,
@@ -14,13 +16,6 @@ enum {
 	TCLASS_SHIFT = 20,
 	IPV4_AT = SEG_GRH_BYTES - sizeof(struct iphdr),
 };
-
-static bool is_mapped_ipv4(const uint8_t *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid, prefix, sizeof prefix);
-}
 
 /* Of 16-bit words, not folded. */
 static uint32_t ip_sum(const struct iphdr *ip)
@@ -64,7 +59,7 @@ void grh_make(struct grh *g, const uint8_t *sgid, const uint8_t *dgid, uint32_t 
 	struct ibv_grh grh = {.next_hdr = IPPROTO_UDP};
 
 	hops = hops ? hops : DEFAULT_HOPS;
-	g->ipv4 = is_mapped_ipv4(sgid) && is_mapped_ipv4(dgid);
+	g->ipv4 = gid_is_ipv4(sgid) && gid_is_ipv4(dgid);
 	if (g->ipv4) {
 		make_ipv4(g, sgid, dgid, flow >> TCLASS_SHIFT, hops);
 		return;

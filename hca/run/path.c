@@ -4,18 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/gid.h"
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/proc/proc.h"
 #include "hca/run/far.h"
 #include "rdv/wire.h"
-
-bool gid_is_multicast(const uint8_t *gid)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof mapped) && gid[12] >> 4 == 0xe);
-}
 
 int path_find_gid(const uint8_t *gid, uint32_t *index)
 {

@@ -26,6 +26,3 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
  * port's table; PATH_GROUP; -EHOSTUNREACH.
  */
 int path_find_gid(const uint8_t *gid, uint32_t *index);
-
-/* Is this the address of a multicast group: ff00::/8, or IPv4-mapped 224.0.0.0/4? */
-bool gid_is_multicast(const uint8_t *gid);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/gid.h"
 #include "base/rtnl.h"
 
 /* IPv6, UDP, BTH, the largest extended header, ICRC: less than that. */
@@ -23,7 +24,6 @@ enum {
 };
 
 static const uint8_t none[16];
-static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 int route_path_mtu(uint32_t link_mtu)
 {
@@ -36,11 +36,6 @@ int route_path_mtu(uint32_t link_mtu)
 
 /* ---- addresses in messages ---- */
 
-static bool is_ipv4(const uint8_t gid[16])
-{
-	return memcmp(gid, v4_prefix, sizeof v4_prefix) == 0;
-}
-
 static bool is_none(const uint8_t gid[16])
 {
 	return memcmp(gid, none, sizeof none) == 0;
@@ -48,12 +43,12 @@ static bool is_none(const uint8_t gid[16])
 
 static uint8_t family_of(const uint8_t gid[16])
 {
-	return is_ipv4(gid) ? AF_INET : AF_INET6;
+	return gid_is_ipv4(gid) ? AF_INET : AF_INET6;
 }
 
 static size_t length_of(const uint8_t gid[16])
 {
-	return is_ipv4(gid) ? 4 : 16;
+	return gid_is_ipv4(gid) ? 4 : 16;
 }
 
 static void put_address(struct nlmsghdr *nlh, uint16_t type, const uint8_t gid[16])
@@ -70,7 +65,7 @@ static bool get_address(const void *bytes, size_t len, uint8_t gid[16])
 		return false;
 	memset(gid, 0, 16);
 	if (len == 4)
-		memcpy(gid, v4_prefix, sizeof v4_prefix);
+		gid_put_ipv4_prefix(gid);
 	memcpy(gid + 16 - len, bytes, len);
 	return true;
 }
@@ -183,12 +178,12 @@ static int ask_route(const struct route_want *w, struct route *r)
 	char buf[QUESTION_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *nlh = begin(buf, RTM_GETROUTE);
 	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof *rtm);
-	bool wants_source = !is_none(w->src) && is_ipv4(w->src) == is_ipv4(w->dst);
+	bool wants_source = !is_none(w->src) && gid_is_ipv4(w->src) == gid_is_ipv4(w->dst);
 	int rc;
 
 	rtm->rtm_family = family_of(w->dst);
 	rtm->rtm_dst_len = 8 * length_of(w->dst);
-	rtm->rtm_tos = is_ipv4(w->dst) ? w->tos & 0x1c : 0;
+	rtm->rtm_tos = gid_is_ipv4(w->dst) ? w->tos & 0x1c : 0;
 	put_address(nlh, RTA_DST, w->dst);
 	if (wants_source) {
 		rtm->rtm_src_len = 8 * length_of(w->src);
@@ -352,7 +347,7 @@ static socklen_t to_sockaddr(
 
 	memset(ss, 0, sizeof *ss);
 	ss->ss_family = family_of(gid);
-	if (is_ipv4(gid)) {
+	if (gid_is_ipv4(gid)) {
 		memcpy(&a4->sin_addr, gid + 12, 4);
 		a4->sin_port = htons(port);
 		return sizeof *a4;

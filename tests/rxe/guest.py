@@ -4,6 +4,7 @@
 import json
 import os
 import queue
+import re
 import shutil
 import socket
 import subprocess
@@ -16,7 +17,7 @@ import pair
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TAP = "tap0"
-START_TIME = 120  # seconds until the guest can be asked
+START_TIME = 200  # seconds until the guest can be asked: without KVM, beside a compiler
 ASK_TIME = 20
 
 
@@ -90,6 +91,9 @@ class Guest:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         self.socket = socket.socket(socket.AF_UNIX)
         deadline = time.monotonic() + START_TIME
+        # Not to a QEMU that is given up, because KVM does not run the kernel.
+        while not re.search("^guest: (by|without) KVM", self.console(), re.M):
+            self._may_wait(deadline)
         while self.socket.connect_ex(path) != 0:
             self._may_wait(deadline)
         threading.Thread(target=self._listen, daemon=True).start()
