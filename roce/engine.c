@@ -13,9 +13,10 @@
 #include "roce/watch.h"
 
 enum {
-	TURN_BYTES = 64 << 10, /* that a flow sends before it is another's turn */
-	TURNS = 64,            /* of one pass */
-	ROUNDS = 4,            /* for what others asked for meanwhile */
+	TURN_BYTES = 64 << 10,         /* that a flow sends before it is another's turn */
+	TURNS = 64,                    /* of one pass */
+	ROUNDS = 4,                    /* for what others asked for meanwhile */
+	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
 };
 
 static struct {
@@ -126,13 +127,19 @@ static bool ask(struct flow *f, struct exec *x, uint64_t now, bool *put)
 	return more;
 }
 
+/* Who does not poll answers late, if ever. */
+static bool program_polls(uint64_t now)
+{
+	return now - engine_looked_ns() < POLLS_NS;
+}
+
 static void acknowledge(struct flow *f, struct exec *x, uint64_t now, bool rides)
 {
 	uint32_t owed = f->resp.owed;
 
 	if (!owed)
 		return;
-	if (ack_is_due(f, now, rides))
+	if (ack_is_due(f, now, rides || !program_polls(now)))
 		serve_answer(f, x, 0, true);
 	ack_note(f, now, f->resp.owed == 0, rides);
 }
