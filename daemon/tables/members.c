@@ -79,9 +79,11 @@ static int follow(
 	struct member_copy c = {.word = from < used(seg) ? word_at(seg, from) : 0};
 	uint32_t i = find(m, owner, from);
 
-	memcpy(c.key, seg->member[from].key, sizeof c.key);
+	if (c.word) /* a look at what was never written would give it memory */
+		memcpy(c.key, seg->member[from].key, sizeof c.key);
 	if (i < SEG_MEMBERS) {
-		if (c.word == word_at(hub, i) && !memcmp(c.key, hub->member[i].key, sizeof c.key))
+		if (c.word && c.word == word_at(hub, i) &&
+			!memcmp(c.key, hub->member[i].key, sizeof c.key))
 			return 0;
 		clear(m, hub, i);
 	}
@@ -90,12 +92,13 @@ static int follow(
 
 int members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
 {
+	const uint32_t copies = used(hub);
 	int ret = 0;
 
 	/* What goes makes room for what comes. */
-	for (uint32_t i = 0; i < SEG_MEMBERS; i++)
-		if ((i >= used(seg) || !word_at(seg, i)) && follow(m, hub, seg, owner, i))
-			ret = -ENOSPC;
+	for (uint32_t i = 0; i < copies; i++)
+		if (m->owner[i] == owner && (m->from[i] >= used(seg) || !word_at(seg, m->from[i])))
+			clear(m, hub, i);
 	for (uint32_t i = 0; i < used(seg); i++)
 		if (follow(m, hub, seg, owner, i))
 			ret = -ENOSPC;
