@@ -333,6 +333,18 @@ static int make_routes(struct hca_qp *qp)
 	return qp->routes ? 0 : -ENOMEM;
 }
 
+static struct hca_qp *new_qp(const struct ibv_qp_init_attr *init)
+{
+	const size_t paths = init->qp_type == IBV_QPT_UD;
+	struct hca_qp *qp = calloc(1, sizeof *qp + paths * sizeof qp->path[0]);
+
+	if (!qp)
+		return NULL;
+	qp->epoch = proc_epoch();
+	qp->init = *init;
+	return qp;
+}
+
 int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 	const struct hca_qp_parts *parts, void *cookie, struct hca_qp **out)
 {
@@ -346,12 +358,10 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 		return rc;
 	if (!parts_fit(pd, parts))
 		return -EINVAL;
-	qp = calloc(1, sizeof *qp);
+	qp = new_qp(init);
 	if (!qp)
 		return -ENOMEM;
-	qp->epoch = proc_epoch();
 	qp->cookie = cookie;
-	qp->init = *init;
 	atomic_store_explicit(&qp->far, &near_ops, memory_order_relaxed);
 	take_parts(qp, pd, parts, kind_of(init->qp_type));
 	size_queues(qp, init);
