@@ -2,9 +2,23 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { STACK = 256 * 1024 };
+enum { STACK = 256 * 1024, SLICE_NS = 100000 /* the shortest */ };
+
+/* struct sched_attr of linux/sched/types.h, which glibc's headers before 2.41 do not go with. */
+struct slice_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
 
 static int start_small(pthread_t *thread, void *(*main)(void *), void *arg)
 {
@@ -35,4 +49,17 @@ int thread_start(pthread_t *thread, const char *name, enum thread_stack stack,
 	if (!rc && name)
 		pthread_setname_np(*thread, name);
 	return rc;
+}
+
+void thread_runs_briefly(void)
+{
+	struct slice_attr a = {.size = sizeof a, .policy = SCHED_OTHER, .runtime = SLICE_NS};
+	int saved = errno;
+
+	/* whatever the program's own threads have been given stays */
+	if (sched_getscheduler(0) == SCHED_OTHER) {
+		a.nice = getpriority(PRIO_PROCESS, 0);
+		syscall(SYS_sched_setattr, 0, &a, 0);
+	}
+	errno = saved;
 }

@@ -16,3 +16,10 @@ enum thread_stack {
  */
 int thread_start(pthread_t *thread, const char *name, enum thread_stack stack,
 	void *(*main)(void *), void *arg);
+
+/*
+ * The calling thread runs for moments at a time: once it has something to do it is to get a CPU
+ * soon, though others compute.  From Linux 6.12 on it asks for the shortest slice of time, so that
+ * it goes before threads with longer ones; before, it does nothing.  Takes no right; never fails.
+ */
+void thread_runs_briefly(void);

@@ -13,7 +13,12 @@
 #include "daemon/process.h"
 #include "wire/roce.h"
 
+/*
+ * A program this often, and a few at once after a pause: a process that comes is not to wait for
+ * the program that opened the port.
+ */
 static const uint64_t steer_every_ns = 100 * NSEC_PER_MSEC;
+static const uint64_t steer_ahead_ns = 400 * NSEC_PER_MSEC;
 static const uint64_t retry_every_ns = NSEC_PER_SEC;
 /* So long those whom a predecessor served have, before steering is made anew without them. */
 static const uint64_t come_within_ns = NSEC_PER_SEC;
@@ -47,7 +52,7 @@ static uint64_t steer_at(const struct wire_port *w, uint64_t now)
 {
 	if (awaits_others(w, now))
 		return w->adopted_ns + come_within_ns;
-	return w->steered_ns + steer_every_ns;
+	return w->steer_ns > steer_ahead_ns ? w->steer_ns - steer_ahead_ns : 0;
 }
 
 static bool steer_due(const struct wire_port *w)
@@ -98,6 +103,7 @@ static void drain_free(const struct wire_group *g)
 static void steer(struct server *s)
 {
 	struct wire_port *w = s->wire;
+	uint64_t now;
 	int ret;
 
 	wire_ranges_make(&w->ranges, &s->leases, seat_of, s);
@@ -107,7 +113,8 @@ static void steer(struct server *s)
 			"cannot steer packets to processes (%s): each comes to weftd first",
 			strerror(-ret));
 	w->stale = false;
-	w->steered_ns = clock_ns();
+	now = clock_ns();
+	w->steer_ns = (w->steer_ns > now ? w->steer_ns : now) + steer_every_ns;
 	/* Nothing more comes there. */
 	drain_free(&w->group);
 }
@@ -162,7 +169,7 @@ static void close_port(struct server *s)
 	server_unwatch(s, &w->lock);
 	w->group.lock = -1;
 	wire_group_close(&w->group);
-	w->unwanted_ns = w->steered_ns = w->adopted_ns = 0;
+	w->unwanted_ns = w->adopted_ns = 0;
 	w->ranges.n = 0;
 }
 

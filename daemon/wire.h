@@ -23,9 +23,10 @@ struct wire_port {
 	struct watch socket[WIRE_FAMILIES]; /* of seat 0 */
 	struct wire_group group;
 	struct wire_hand hand;
-	struct wire_ranges ranges;       /* as attached last */
-	uint64_t steered_ns, adopted_ns; /* CLOCK_MONOTONIC; 0: never */
-	uint64_t unwanted_ns;            /* since when; 0: it is wanted */
+	struct wire_ranges ranges; /* as attached last */
+	uint64_t adopted_ns;       /* CLOCK_MONOTONIC; 0: never */
+	uint64_t steer_ns;         /* when a program would come if each had waited for its time */
+	uint64_t unwanted_ns;      /* since when; 0: it is wanted */
 	uint64_t tried_ns;
 	uint32_t held;             /* by weftd's own */
 	uint32_t waiting;          /* processes that could not join */

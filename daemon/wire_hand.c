@@ -22,7 +22,6 @@ static const char *const drop_names[WIRE_DROP_COUNT] = {
 	[WIRE_DROP_NO_ADDRESS] = "no_address",
 	[WIRE_DROP_NO_QP] = "no_qp",
 	[WIRE_DROP_NO_SEAT] = "not_joined",
-	[WIRE_DROP_NO_CM] = "no_cm",
 	[WIRE_DROP_BACK] = "handed_back",
 	[WIRE_DROP_FULL] = "not_reading",
 	[WIRE_DROP_MALFORMED] = "malformed",
@@ -59,10 +58,7 @@ static void deliver(struct server *s, const struct wire_handed *from, const uint
 	if (len < ROCE_BTH_LEN + ROCE_ICRC_LEN) {
 		drop(h, WIRE_DROP_SHORT);
 	} else if (qpn == QP1) {
-		if (h->qp1)
-			h->qp1(s, from, packet, len);
-		else
-			drop(h, WIRE_DROP_NO_CM);
+		h->qp1(s, from, packet, len);
 	} else if (!(p = process_find(s, lease_owner(&s->leases, qpn)))) {
 		drop(h, WIRE_DROP_NO_QP);
 	} else if (!p->wire) {

@@ -25,7 +25,6 @@ enum wire_drop {
 	WIRE_DROP_NO_ADDRESS, /* the kernel did not say where it was sent to */
 	WIRE_DROP_NO_QP,      /* nobody has that number */
 	WIRE_DROP_NO_SEAT,    /* whose it is has not joined */
-	WIRE_DROP_NO_CM,      /* for QP1, and nobody listens */
 	WIRE_DROP_BACK,       /* handed over by the process whose it is */
 	WIRE_DROP_FULL,       /* whose it is does not read */
 	WIRE_DROP_MALFORMED,  /* handed over without what has to stand before it */
@@ -39,7 +38,7 @@ typedef void (*wire_qp1)(
 	struct server *s, const struct wire_handed *from, const uint8_t *packet, size_t len);
 
 struct wire_hand {
-	wire_qp1 qp1; /* NULL: nobody listens */
+	wire_qp1 qp1; /* set before the port is opened */
 	uint64_t got, handed, sent;
 	uint64_t overflow[WIRE_FAMILIES]; /* of seat 0, by the kernel's count */
 	uint64_t drops[WIRE_DROP_COUNT];

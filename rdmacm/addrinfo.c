@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Lists of addresses: looked up, and looked up on behalf of an id. */
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "rdmacm/device.h"
 #include "rdmacm/event.h"
 #include "rdmacm/newer.h"
 
@@ -143,16 +145,38 @@ static int from_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo **
 	return ret;
 }
 
+/*
+ * "localhost" without a port is how programs ask for an address of this host to name to others
+ * (libfabric).  An adapter has none in 127.0.0.0/8, which sends them to that of its link; ours has
+ * one, which would lead others to themselves, and so says that of its link here.  NULL: as given.
+ */
+static const char *link_of_localhost(
+	const char *node, const struct rdma_addrinfo *hints, char text[INET6_ADDRSTRLEN])
+{
+	struct cm_addr own;
+	bool ipv6 = hints->ai_flags & RAI_FAMILY && hints->ai_family == AF_INET6;
+
+	if (!(hints->ai_flags & RAI_PASSIVE) || strcmp(node, "localhost") ||
+		device_address(ipv6 ? 6 : 4, false, &own))
+		return NULL;
+	return inet_ntop(
+		ipv6 ? AF_INET6 : AF_INET, ipv6 ? own.gid : own.gid + 12, text, INET6_ADDRSTRLEN);
+}
+
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 	struct rdma_addrinfo **res)
 {
 	struct rdma_addrinfo **link = res, *last = NULL;
 	struct addrinfo ask, *list = NULL;
+	char text[INET6_ADDRSTRLEN];
+	const char *own;
 	int ret;
 
 	if (!hints)
 		hints = &no_hints;
 	*res = NULL;
+	own = node && !service ? link_of_localhost(node, hints, text) : NULL;
+	node = own ? own : node;
 	if (!node && !service)
 		ret = from_hints(hints, res);
 	else {

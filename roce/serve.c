@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "hca/exec/flush.h"
 #include "hca/run/worker.h"
+#include "hca/seg/arm.h"
 #include "hca/seg/park.h"
 #include "roce/tx.h"
 
@@ -49,8 +50,11 @@ static enum resp_verdict verdict_of(struct flow *f, struct verdict v)
 			return RESP_RNR;
 		f->said = ANSWER_RNR;
 		return RESP_LATER;
-	case ANSWER_BUSY:
 	case ANSWER_LATER:
+		flow_for_worker(f, WORK_IN);
+		f->said = v.answer;
+		return RESP_LATER;
+	case ANSWER_BUSY:
 		f->said = v.answer;
 		return RESP_LATER;
 	case ANSWER_NOT_READY:
@@ -163,6 +167,8 @@ static int send_read(struct flow *f, const struct roce_packet *head, struct requ
 	if (!piece.iov_base)
 		return 0;
 	v = respond_read(thread, end_of(f), rq, 0, piece.iov_base, rq->length);
+	if (v.answer == ANSWER_LATER)
+		flow_for_worker(f, WORK_IN);
 	if (v.answer != ANSWER_OK)
 		return v.answer == ANSWER_NAK ? -1 : 0;
 	return tx_put(thread, &f->path, head, &piece, 1);
@@ -262,25 +268,44 @@ static void ask_for_receive(struct flow *f)
 		park_set(&me->rxq.entry->rxq.park);
 }
 
-/* Serves one packet; false: it could not be, and f->said is why. */
+/* Does the program sleep until a message comes? */
+static bool sleeps(const struct flow *f)
+{
+	struct seg_cq *cq = f->qp->me.recv_cq.cq;
+
+	return cq && arm_wants(&cq->arm, true);
+}
+
+/*
+ * Serves one packet; false: it could not be, and f->said is why.  While the program wakes up there
+ * is time to acknowledge, so that the other one's send ends before the answer comes: an adapter
+ * answers so, and a program whose CQs share a channel may wait for these two in this order.
+ */
 static bool serve(struct flow *f, const struct roce_packet *p, bool last_try)
 {
+	bool wakes = sleeps(f);
+	uint32_t owed = f->resp.owed;
+
 	f->said = ANSWER_OK;
 	f->last_try = last_try;
 	rc_resp_request(&f->resp, p);
+	if (wakes && f->resp.owed != owed)
+		f->resp.ack_now = true;
 	return f->said == ANSWER_OK;
+}
+
+/* Who posts a receive, or a worker, is told of what is kept; a region that changes over is not. */
+static void set_due(struct flow *f, uint64_t now)
+{
+	f->kept_due = f->said == ANSWER_BUSY ? now + BUSY_AGAIN_NS : f->kept_until;
+	if (f->said == ANSWER_RNR)
+		ask_for_receive(f);
 }
 
 static void begin_keeping(struct flow *f, uint64_t now)
 {
-	bool no_receive = f->said == ANSWER_RNR;
-
-	f->kept_until = now + (no_receive ? KEEP_NS : KEEP_BUSY_NS);
-	f->kept_due = no_receive ? f->kept_until : now + BUSY_AGAIN_NS;
-	if (no_receive)
-		ask_for_receive(f);
-	else if (f->said == ANSWER_LATER)
-		worker_add(f->qp, WORK_IN);
+	f->kept_until = now + (f->said == ANSWER_RNR ? KEEP_NS : KEEP_BUSY_NS);
+	set_due(f, now);
 }
 
 void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, const uint8_t *bytes,
@@ -291,7 +316,7 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 		keep(f, bytes, len);
 		return;
 	}
-	if (serve(f, p, f->unreliable) || f->unreliable)
+	if (serve(f, p, f->unreliable) || (f->unreliable && f->said != ANSWER_LATER))
 		return;
 	begin_keeping(f, now);
 	keep(f, bytes, len);
@@ -311,9 +336,7 @@ static bool serve_first(struct flow *f, uint64_t now)
 		return true;
 	if (over)
 		return true; /* as if it had been lost */
-	f->kept_due = f->said == ANSWER_RNR ? f->kept_until : now + BUSY_AGAIN_NS;
-	if (f->said == ANSWER_RNR)
-		ask_for_receive(f);
+	set_due(f, now);
 	return false;
 }
 

@@ -156,6 +156,7 @@ static void *run(void *arg)
 {
 	unsigned in_vain = 0;
 
+	thread_runs_briefly();
 	while (1) {
 		uint32_t looks = engine_looks();
 

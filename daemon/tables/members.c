@@ -73,13 +73,18 @@ static int add(struct members *m, struct seg *hub, uint32_t owner, uint32_t from
 
 /* ---- following a segment ---- */
 
+static bool is_listed(const struct seg *seg, uint32_t from)
+{
+	return from < used(seg) && word_at(seg, from);
+}
+
 static int follow(
 	struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner, uint32_t from)
 {
 	struct member_copy c = {.word = from < used(seg) ? word_at(seg, from) : 0};
 	uint32_t i = find(m, owner, from);
 
-	if (c.word) /* a look at what was never written would give it memory */
+	if (c.word)
 		memcpy(c.key, seg->member[from].key, sizeof c.key);
 	if (i < SEG_MEMBERS) {
 		if (c.word && c.word == word_at(hub, i) &&
@@ -92,12 +97,12 @@ static int follow(
 
 int members_update(struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner)
 {
-	const uint32_t copies = used(hub);
 	int ret = 0;
 
-	/* What goes makes room for what comes. */
-	for (uint32_t i = 0; i < copies; i++)
-		if (m->owner[i] == owner && (m->from[i] >= used(seg) || !word_at(seg, m->from[i])))
+	/* What goes makes room for what comes.  Entries never used are not looked at: to read is to
+	 * allocate the page. */
+	for (uint32_t i = 0; i < used(hub); i++)
+		if (m->owner[i] == owner && !is_listed(seg, m->from[i]))
 			clear(m, hub, i);
 	for (uint32_t i = 0; i < used(seg); i++)
 		if (follow(m, hub, seg, owner, i))

@@ -279,13 +279,12 @@ static void to_error(struct hca_qp *qp)
 	quiesce();
 }
 
-static void raise_drained(struct hca_qp *qp)
+static void tell_drained(struct hca_qp *qp)
 {
 	struct exec *x = exec_get();
 
-	if (!x)
-		return;
-	raise_qp_event(x, &qp->me, IBV_EVENT_SQ_DRAINED);
+	if (x && !far_draining(qp, true))
+		raise_qp_event(x, &qp->me, IBV_EVENT_SQ_DRAINED);
 	exec_put(x);
 }
 
@@ -322,7 +321,7 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	if (to == IBV_QPS_SQD && from == IBV_QPS_RTS) {
 		quiesce();
 		if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && a->en_sqd_async_notify)
-			raise_drained(qp);
+			tell_drained(qp);
 	}
 	return 0;
 }
@@ -354,6 +353,7 @@ int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init
 	far_of(qp)->psn(qp, &sent, &expected);
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = state_of(qp);
+	attr->sq_draining = attr->qp_state == IBV_QPS_SQD && far_draining(qp, false);
 	attr->qkey = s->qkey;
 	attr->qp_access_flags = s->access & ~QPA_JOURNALED;
 	attr->path_mtu = s->mtu;

@@ -173,12 +173,12 @@ static enum step send_to(struct datagram *d, uint32_t qpn)
 	return send_away(d, qpn) == -EAGAIN ? STEP_BUSY : STEP_DONE;
 }
 
-/* The payload of owned memory is read by a worker, to where a datagram never parks. */
+/* The payload of owned memory is read by whoever may, to where a datagram never parks. */
 static enum step fetch_payload(struct datagram *d, const struct held *held)
 {
 	struct work *w = d->w;
 
-	if (way_is_later(w, &d->payload))
+	if (way_is_later(w, &d->payload, held))
 		return STEP_LATER;
 	if (owned_gather(w, &d->payload, held, w->req->park_buf) != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
@@ -227,7 +227,7 @@ int datagram_send(struct work *w)
 	d.w = w;
 	d.from = table_qp(w->req->index);
 	/* Its type in the segment may be anything by now: who connects has no path to remember. */
-	if (w->op->kind != OP_SEND || !d.from || qp_connects(d.from))
+	if (w->op->kind != OP_SEND || !d.from || !d.from->path)
 		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 	fetch_lines(d.from, slot->av.qpn & MULTICAST_QPN);
 	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||

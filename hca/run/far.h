@@ -62,6 +62,11 @@ struct far_ops {
 	/* The PSNs of the packets that are sent and expected next; more than 24 bits. */
 	void (*psn)(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected);
 	/*
+	 * Is anything under way of qp, which is in SQD and begins nothing more?  tell: raises
+	 * IBV_EVENT_SQ_DRAINED once nothing is any more.  NULL: never is.  Under modify_lock.
+	 */
+	bool (*draining)(struct hca_qp *qp, bool tell);
+	/*
 	 * The other end if it is a QP of this machine, for explanations; valid while the caller's
 	 * exec slot names us.  NULL: it is none, or not known; the op may be NULL, too.
 	 */
@@ -134,6 +139,13 @@ static inline struct worker *far_lane(const struct hca_qp *qp, bool now)
 	const struct far_ops *far = far_of(qp);
 
 	return far->lane ? far->lane(qp, now) : NULL;
+}
+
+static inline bool far_draining(struct hca_qp *qp, bool tell)
+{
+	const struct far_ops *far = far_of(qp);
+
+	return far->draining && far->draining(qp, tell);
 }
 
 static inline const struct end *far_end(const struct hca_qp *qp)

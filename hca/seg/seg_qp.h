@@ -136,11 +136,6 @@ struct seg_qp {
 
 	/* the owner: the producer side of the send queue */
 	_Alignas(CACHE_LINE) _Atomic uint32_t sq_tail;
-	/*
-	 * Who moved this QP to ERR, whose owner is at fault, for the owner's log
-	 * (hca/queue/explain.h).  Nobody looks until then, so it takes no line of its own.
-	 */
-	struct seg_fault fault;
 
 	/* the holder of rq_token, who alone completes this QP's receives */
 	_Alignas(CACHE_LINE) _Atomic uint64_t rq_token;
@@ -153,6 +148,10 @@ struct seg_qp {
 
 	/* the owner, at poll_cq: bytes of the payload ring given back */
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
+
+	/* who moved this QP to ERR, whose owner is at fault, for the owner's log
+	 * (hca/queue/explain.h); written once, so it may share a line */
+	struct seg_fault fault;
 
 	struct seg_rxq rxq;
 };

@@ -121,6 +121,26 @@ static void synchronous(void)
 	rdma_destroy_id(id);
 }
 
+/* An address of this host to name to others is one that leads them here. */
+static void names_itself(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE | RAI_FAMILY,
+				     .ai_family = AF_INET,
+				     .ai_port_space = RDMA_PS_TCP},
+			     *res;
+
+	if (rdma_getaddrinfo("localhost", NULL, &hints, &res))
+		die("rdma_getaddrinfo");
+	CHECK_EQ(res->ai_src_addr->sa_family, AF_INET);
+	CHECK(!memcmp(&((struct sockaddr_in *)res->ai_src_addr)->sin_addr,
+		&((struct sockaddr_in *)host_addr(AF_INET, NEAR, 0))->sin_addr, 4));
+	rdma_freeaddrinfo(res);
+	if (rdma_getaddrinfo("localhost", "4711", &hints, &res))
+		die("rdma_getaddrinfo");
+	CHECK_EQ(((struct sockaddr_in *)res->ai_src_addr)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	rdma_freeaddrinfo(res);
+}
+
 static void live_far(int in, int out, void *arg)
 {
 	(void)arg;
@@ -144,6 +164,7 @@ int main(void)
 	nobody_answers(ch, AF_INET6);
 	gone_meanwhile(ch);
 	synchronous();
+	names_itself();
 	rdma_destroy_event_channel(ch);
 	t_signal(far.to);
 	T_EQUAL(t_wait(&far), 0);

@@ -69,6 +69,19 @@ static int wire_join(void)
 	return 0;
 }
 
+/* Who opens the port is not to have its first packets by way of weftd. */
+static int wire_first(void)
+{
+	long index, qpn;
+	struct kid a = joined(&index, &qpn);
+
+	wire_send_to(addrs[1], qpn);
+	CHECK_EQ(kid_do(&a, DO_PACKET, qpn, WAIT_MS), CAME_IPV4);
+	CHECK_EQ(status_of(NULL, "wire.handed_over"), 0);
+	kid_end(&a, 0);
+	return 0;
+}
+
 /* What weftd gets, because it is steered to nobody, and what processes find among their own. */
 static int wire_handed(void)
 {
@@ -477,6 +490,7 @@ static int wire_storm(void)
 }
 
 const struct test_case wire_cases[] = {
+	{"wire_first", wire_first},
 	{"wire_join", wire_join},
 	{"wire_handed", wire_handed},
 	{"wire_dead", wire_dead},
