@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * owned_cost KIND COUNT: what requests to another process's memory cost there, by KIND:
+ * owned_cost KIND WHAT SIZE COUNT: microseconds that one RDMA write or read (WHAT) of SIZE bytes of
+ * another process's memory takes, the median over SAMPLES of the mean of COUNT; above SMALL bytes
+ * DEPTH are in flight.  WHAT may be memcpy, too: the same bytes within the process.  KIND:
  *   plain   ordinary memory (WEFT_MOVER=agent has it copied by agents)
  *   direct  of a client that never takes it away
  *   owned   of one that may, in a DMA window whose functions are memcpy()
  *   both    the requester's memory is such, too
- *   beside  ordinary memory, in a process that has a region of such, too
- * One line each, medians over SAMPLES of the mean of COUNT: write_us and read_us of 8 bytes, one at
- * a time; write_GBs and read_GBs of 1 MiB, DEPTH in flight; memcpy_GBs of the same.
+ *   beside  ordinary memory, in processes that have a region of such, too
  */
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 #include "include/rdma/peer_mem.h"
 #include "include/weft/peer.h"
 
-enum { SIZE = 1 << 20, SMALL = 8, DEPTH = 8, SAMPLES = 9, GID = 1 };
+enum { SIZE = 1 << 20, SMALL = 4096, DEPTH = 8, SAMPLES = 9, GID = 1 };
 
 static struct scatterlist entry;
 static invalidate_peer_memory invalidate;
@@ -237,43 +237,37 @@ static int less(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(enum ibv_wr_opcode op, uint32_t len, unsigned count, unsigned depth)
+/* Nanoseconds of count copies within the process. */
+static double copy(uint32_t len, unsigned count)
 {
-	double v[SAMPLES];
+	static uint8_t to[SIZE];
+	uint64_t begin = clock_ns();
 
-	run(op, len, count / 4 + 1, depth);
-	for (int i = 0; i < SAMPLES; i++)
-		v[i] = run(op, len, count, depth) / count;
-	qsort(v, SAMPLES, sizeof *v, less);
-	return v[SAMPLES / 2];
-}
-
-static double copying(unsigned count)
-{
-	uint8_t *to = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	double v[SAMPLES];
-
-	for (int i = 0; i < SAMPLES; i++) {
-		uint64_t begin = clock_ns();
-
-		for (unsigned n = 0; n < count; n++) {
-			memcpy(to, memory, SIZE);
-			__asm__ volatile("" ::: "memory");
-		}
-		v[i] = (double)(clock_ns() - begin) / count;
+	for (unsigned n = 0; n < count; n++) {
+		memcpy(to, memory, len);
+		__asm__ volatile("" ::: "memory");
 	}
-	qsort(v, SAMPLES, sizeof *v, less);
-	return v[SAMPLES / 2];
+	return (double)(clock_ns() - begin);
 }
 
-static void measure(unsigned count)
+static double once(const char *what, uint32_t len, unsigned count)
 {
-	printf("write_us %.2f\n", median(IBV_WR_RDMA_WRITE, SMALL, count, 1) / 1000);
-	printf("read_us %.2f\n", median(IBV_WR_RDMA_READ, SMALL, count, 1) / 1000);
-	printf("write_GBs %.2f\n", SIZE / median(IBV_WR_RDMA_WRITE, SIZE, count / 4 + 1, DEPTH));
-	printf("read_GBs %.2f\n", SIZE / median(IBV_WR_RDMA_READ, SIZE, count / 4 + 1, DEPTH));
-	printf("memcpy_GBs %.2f\n", SIZE / copying(count / 4 + 1));
+	const unsigned depth = len > SMALL ? DEPTH : 1;
+
+	if (!strcmp(what, "memcpy"))
+		return copy(len, count);
+	return run(strcmp(what, "read") ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, len, count, depth);
+}
+
+static void measure(const char *what, uint32_t len, unsigned count)
+{
+	double v[SAMPLES];
+
+	once(what, len, count / 4 + 1);
+	for (int i = 0; i < SAMPLES; i++)
+		v[i] = once(what, len, count) / count;
+	qsort(v, SAMPLES, sizeof *v, less);
+	printf("%.3f\n", v[SAMPLES / 2] / 1000);
 }
 
 static uint8_t *new_memory(void)
@@ -291,7 +285,7 @@ static void claim(const char *kind, bool far)
 {
 	const bool beside = !strcmp(kind, "beside"), direct = !strcmp(kind, "direct");
 
-	if (!strcmp(kind, "plain") || (!far && strcmp(kind, "both")))
+	if (!strcmp(kind, "plain") || (!far && !beside && strcmp(kind, "both")))
 		return;
 	claimed = beside ? new_memory() : memory;
 	windows = !direct;
@@ -300,12 +294,13 @@ static void claim(const char *kind, bool far)
 
 int main(int argc, char **argv)
 {
-	const char *kind = argc > 1 ? argv[1] : "";
+	const uint32_t size = argc == 5 ? atoi(argv[3]) : 0;
 	int pair[2];
 	pid_t child;
 	bool far;
 
-	need(argc == 3, "usage: owned_cost plain|direct|owned|both|beside COUNT");
+	need(size > 0 && size <= SIZE,
+		"usage: owned_cost plain|direct|owned|both|beside write|read|memcpy SIZE COUNT");
 	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
 	child = fork();
 	far = child == 0;
@@ -314,11 +309,11 @@ int main(int argc, char **argv)
 	if (far)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	memory = new_memory();
-	claim(kind, far);
+	claim(argv[1], far);
 	make();
 	meet();
 	if (!far)
-		measure(atoi(argv[2]));
+		measure(argv[2], size, atoi(argv[4]));
 	else
 		pause();
 	kill(child, SIGKILL);

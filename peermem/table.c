@@ -95,6 +95,15 @@ static int list_flushes(struct peer_pieces *p)
 	return rc;
 }
 
+static bool all_anywhere(const struct peer_pieces *p)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < p->count && all; i++)
+		all = !p->piece[i].window || p->piece[i].window->flags & WEFT_DMA_ANY_THREAD;
+	return all;
+}
+
 int peer_table_take(const struct sg_table *table, int nmap, uint64_t need, struct peer_pieces *out,
 	const char **why)
 {
@@ -114,6 +123,7 @@ int peer_table_take(const struct sg_table *table, int nmap, uint64_t need, struc
 		peer_pieces_free(&pieces);
 		return rc;
 	}
+	pieces.anywhere = all_anywhere(&pieces);
 	*out = pieces;
 	return 0;
 }

@@ -20,7 +20,8 @@ struct peer_pieces {
 	unsigned count;
 	struct peer_window **flush; /* those windows that have a function to flush, each once */
 	unsigned flushes;
-	bool held; /* the windows are */
+	bool held;     /* the windows are */
+	bool anywhere; /* any thread may call the functions of all its windows */
 };
 
 /*

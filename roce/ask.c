@@ -2,6 +2,7 @@
 #include "roce/ask.h"
 
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,7 +18,7 @@
 #include "roce/proto/answers.h"
 
 enum { MTU_BASE_LOG = 7, ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
-enum { BUSY_NS = 100 * NSEC_PER_USEC };
+enum { BUSY_NS = 100 * NSEC_PER_USEC, LATE_MAX = 256 };
 #define LENGTH_MAX (1ull << HCA_MAX_MSG_LOG)
 enum { PACKETS_MAX = 1 << 22 }; /* of a message: what PSNs of 24 bits tell apart */
 
@@ -191,10 +192,11 @@ static bool stage(struct flow *f, size_t len)
 		return false;
 	payload_of_bytes(&dst, to, len);
 	part.l = ask.part;
-	if (!way_is_later(&ask.w, &part))
+	part.held_at += ask.src.l.at; /* its first piece's region */
+	if (!way_is_later(&ask.w, &part, &ask.held))
 		moved = carry(&ask.w, &part, &dst, &ask.held);
 	if (moved == MOVE_LATER)
-		worker_add(f->qp, WORK_OUT);
+		flow_for_worker(f, WORK_OUT);
 	else if (moved != MOVE_OK && !is_for_later(moved))
 		req_fail(&f->req, ask.w.pos - f->base, IBV_WC_LOC_PROT_ERR);
 	sgl_reset(&ask.part);
@@ -254,8 +256,10 @@ static int on_place(void *arg, uint32_t entry, uint64_t offset, const void *byte
 	part = dst;
 	sgl_consume(&dst.l, offset);
 	sgl_head(&dst.l, len, &part.l);
+	part.held_at += dst.l.at; /* its first piece's region */
 	payload_of_bytes(&src, (void *)bytes, len);
-	moved = way_is_later(&w, &part) ? MOVE_LATER : carry(&w, &src, &part, &ask.held);
+	moved = way_is_later(&w, &part, &ask.held) ? MOVE_LATER : carry(&w, &src, &part, &ask.held);
+	f->is_late = moved == MOVE_LATER;
 	return moved == MOVE_OK ? 0 : is_for_later(moved) ? 1 : -1;
 }
 
@@ -299,6 +303,7 @@ static void start(struct flow *f)
 
 	if (f->asks)
 		rc_req_end(&f->req);
+	ask_drop_late(f);
 	f->base = atomic_load_explicit(&s->sq_head, memory_order_relaxed);
 	f->bad_status = 0;
 	f->asks = !rc_req_start(&f->req, &conf, &ops, f);
@@ -397,6 +402,17 @@ void ask_leave(struct exec *x)
 	ask.f = NULL;
 }
 
+void ask_drop_late(struct flow *f)
+{
+	while (f->late) {
+		struct kept *k = f->late;
+
+		f->late = k->next;
+		free(k);
+	}
+	f->n_late = 0;
+}
+
 bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 {
 	flush_in_error(f, x);
@@ -413,16 +429,60 @@ bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 	return ask.stopped && !f->req.dead;
 }
 
-void ask_answer(struct flow *f, const struct roce_packet *p, uint64_t now)
+/* For a worker, which puts its data where they belong. */
+static void keep_answer(struct flow *f, const uint8_t *bytes, size_t len)
+{
+	struct kept *k = f->n_late < LATE_MAX ? malloc(sizeof *k + len) : NULL;
+
+	if (!k)
+		return; /* it is asked for again */
+	k->next = f->late;
+	k->len = len;
+	memcpy(k->bytes, bytes, len);
+	f->late = k;
+	f->n_late++;
+}
+
+void ask_answer(
+	struct flow *f, const struct roce_packet *p, const uint8_t *bytes, size_t len, uint64_t now)
 {
 	if (!f->asks || sends_flush(end_of(f)))
 		return;
 	ask.left = UINT64_MAX; /* a packet that was asked for again */
+	f->is_late = false;
 	rc_req_answer(&f->req, p, now);
+	if (!f->is_late)
+		return;
+	keep_answer(f, bytes, len);
+	flow_for_worker(f, WORK_OUT);
+}
+
+void ask_late(struct flow *f, uint64_t now)
+{
+	struct kept *first = NULL;
+
+	while (f->late) {
+		struct kept *k = f->late;
+
+		f->late = k->next;
+		k->next = first;
+		first = k;
+	}
+	f->n_late = 0;
+	while (first) {
+		struct kept *k = first;
+		struct roce_packet p;
+
+		if (roce_parse(k->bytes, k->len, &p) == ROCE_GOOD)
+			ask_answer(f, &p, k->bytes, k->len, now);
+		first = k->next;
+		free(k);
+	}
 }
 
 void ask_stop(struct flow *f)
 {
 	if (f->asks)
 		f->req.dead = true;
+	ask_drop_late(f);
 }

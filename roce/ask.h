@@ -25,8 +25,18 @@ void ask_leave(struct exec *x);
  */
 bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now);
 
-/* An acknowledgement or a response. */
-void ask_answer(struct flow *f, const struct roce_packet *p, uint64_t now);
+/*
+ * An acknowledgement or a response, the packet of len bytes.  What it brings for memory that a
+ * worker alone may write to is kept for that one.
+ */
+void ask_answer(struct flow *f, const struct roce_packet *p, const uint8_t *bytes, size_t len,
+	uint64_t now);
+
+/* In a worker, with the flow entered: the answers that were kept for it. */
+void ask_late(struct flow *f, uint64_t now);
+
+/* They are not waited for any more. */
+void ask_drop_late(struct flow *f);
 
 /* The queue pair takes no part any more: nothing of it is completed from now on. */
 void ask_stop(struct flow *f);

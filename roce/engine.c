@@ -136,11 +136,21 @@ static void acknowledge(struct flow *f, struct exec *x, uint64_t now, bool rides
 	ack_note(f, now, f->resp.owed == 0, rides);
 }
 
+/* In a worker, for which some of it was left. */
+static void take_late(struct flow *f, struct exec *x, uint64_t now)
+{
+	f->for_worker = f->late && !ask_enter(f, x);
+	if (f->late && !f->for_worker)
+		ask_late(f, now);
+}
+
 static void turn(struct flow *f, struct exec *x, uint64_t now)
 {
 	unsigned calls = atomic_exchange_explicit(&f->calls, 0, memory_order_acq_rel);
 	bool more, put = false;
 
+	if (x->is_worker)
+		take_late(f, x, now);
 	ask_leave(x);
 	if (f->kept && calls & (FLOW_RECEIVE | FLOW_DUE))
 		serve_kept(f, x, now);
@@ -154,7 +164,7 @@ static void turn(struct flow *f, struct exec *x, uint64_t now)
 	tx_flush(x);
 	flow_count_up(f, x);
 	set_deadline(f);
-	if (more)
+	if (more && !f->for_worker)
 		engine_touch(f, FLOW_MORE);
 }
 
@@ -245,6 +255,12 @@ void engine_run(unsigned why)
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (round < ROUNDS && atomic_load_explicit(&engine.kicks, memory_order_relaxed) &&
 		 lock_try(&engine.lock));
+}
+
+void engine_work(void)
+{
+	pass(ENGINE_CALLS);
+	watch_until(engine_next(), false);
 }
 
 uint32_t engine_looks(void)

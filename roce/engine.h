@@ -28,6 +28,9 @@ void engine_call(struct flow *f, unsigned calls);
 void engine_stop(void);
 void engine_go(void);
 
+/* With the engine stopped, in a worker: gives all their turn who were called, in this thread. */
+void engine_work(void);
+
 /* With the engine stopped: gives the flow its turn now, with all ACKs that are owed. */
 void engine_settle(struct flow *f);
 

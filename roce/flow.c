@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "hca/run/worker.h"
 #include "roce/port/keeper.h"
 
 enum { TABLE = 1024, MTU_BASE_LOG = 7 };
@@ -50,10 +51,22 @@ void flow_free(struct flow *f)
 		f->kept = k->next;
 		free(k);
 	}
+	while (f->late) {
+		struct kept *k = f->late;
+
+		f->late = k->next;
+		free(k);
+	}
 	if (f->asks)
 		rc_req_end(&f->req);
 	rc_resp_end(&f->resp);
 	free(f);
+}
+
+void flow_for_worker(struct flow *f, unsigned direction)
+{
+	f->for_worker = true;
+	worker_add(f->qp, direction);
 }
 
 void flow_count_up(struct flow *f, struct exec *x)

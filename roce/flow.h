@@ -24,7 +24,7 @@ enum flow_call {
 
 enum { FLOW_COUNTS = 7 };
 
-/* A packet of a request that cannot be served yet. */
+/* A packet that cannot be served yet. */
 struct kept {
 	struct kept *next;
 	size_t len;
@@ -52,6 +52,9 @@ struct flow {
 	enum ibv_wc_status bad_status; /* ... unless that is 0 */
 	uint64_t again_ns;             /* it was held up, and is tried again; 0: not */
 	uint64_t put;                  /* packets of it that were given to tx */
+	bool is_late;                  /* what an answer brought is for a worker to place: */
+	struct kept *late;             /* those, last first */
+	unsigned n_late;
 
 	/* the responder */
 	struct rc_responder resp;
@@ -60,6 +63,7 @@ struct flow {
 	bool last_try;     /* "no receive" is an answer now */
 	struct kept *kept, **kept_end;
 	unsigned n_kept;
+	bool for_worker;               /* a worker was asked for a turn, and had none yet */
 	uint64_t kept_until, kept_due; /* when it is given up; when it is tried again */
 
 	uint64_t told[FLOW_COUNTS]; /* what of the halves' own counts the process's have */
@@ -78,6 +82,9 @@ struct flow *flow_new(struct hca_qp *qp);
 
 /* Frees it; it is on no list any more. */
 void flow_free(struct flow *f);
+
+/* Only a worker can go on: it is asked to, for its turn. */
+void flow_for_worker(struct flow *f, unsigned direction);
 
 /* Adds what its halves have counted since to the counters of the process. */
 void flow_count_up(struct flow *f, struct exec *x);

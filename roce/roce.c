@@ -98,8 +98,8 @@ static bool find(struct hca_qp *qp)
 
 /* ---- what is to be done ---- */
 
-/* In an exec slot, so that forget() waits for us. */
-static void call(struct hca_qp *qp, unsigned calls)
+/* In an exec slot, so that forget() waits for us.  The flow, if there is one that runs. */
+static struct flow *call_flow(struct hca_qp *qp, unsigned calls)
 {
 	struct exec *x = exec_self();
 	struct flow *f;
@@ -109,10 +109,18 @@ static void call(struct hca_qp *qp, unsigned calls)
 		atomic_thread_fence(memory_order_seq_cst);
 	}
 	f = flow_of(qp);
-	if (f && end_state(&qp->me) != IBV_QPS_RESET)
+	if (f && end_state(&qp->me) == IBV_QPS_RESET)
+		f = NULL;
+	if (f)
 		engine_call(f, calls);
 	if (x)
 		slot_leave(x->slot);
+	return f;
+}
+
+static void call(struct hca_qp *qp, unsigned calls)
+{
+	call_flow(qp, calls);
 	engine_run(ENGINE_CALLS);
 }
 
@@ -128,10 +136,17 @@ static void run_in(struct hca_qp *qp)
 
 static enum run_end work(struct exec *x, struct hca_qp *qp, unsigned direction)
 {
+	struct flow *f;
+	bool left;
+
 	(void)x;
 	(void)direction;
-	call(qp, FLOW_POSTED | FLOW_RECEIVE);
-	return RUN_IDLE;
+	engine_stop(); /* nobody else takes this turn, who may call less than we */
+	f = call_flow(qp, FLOW_POSTED | FLOW_RECEIVE);
+	engine_work();
+	left = f && f->for_worker;
+	engine_go();
+	return left ? RUN_BUSY : RUN_IDLE;
 }
 
 static bool look(struct hca_qp *qp)

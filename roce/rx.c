@@ -115,13 +115,14 @@ static bool fits_type(const struct flow *f, const struct roce_packet *p)
 	return transport == ROCE_CN || transport == (f->unreliable ? ROCE_UC : ROCE_RC);
 }
 
-static void answer(struct flow *f, struct exec *x, const struct roce_packet *p, uint64_t now)
+static void answer(struct flow *f, struct exec *x, const struct roce_packet *p,
+	const uint8_t *bytes, size_t n, uint64_t now)
 {
 	if (!ask_enter(f, x)) {
 		drop(x, CTR_WIRE_DROP_BUSY);
 		return;
 	}
-	ask_answer(f, p, now);
+	ask_answer(f, p, bytes, n, now);
 	engine_touch(f, FLOW_ANSWERED);
 }
 
@@ -139,7 +140,7 @@ static void to_flow(struct flow *f, struct exec *x, const struct roce_from *from
 	if (congestion_note(f, x, from->tos, p, now))
 		return;
 	if (roce_is_response(p->op)) {
-		answer(f, x, p, now);
+		answer(f, x, p, bytes, n, now);
 		return;
 	}
 	ask_leave(x);

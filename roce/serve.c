@@ -50,8 +50,11 @@ static enum resp_verdict verdict_of(struct flow *f, struct verdict v)
 			return RESP_RNR;
 		f->said = ANSWER_RNR;
 		return RESP_LATER;
-	case ANSWER_BUSY:
 	case ANSWER_LATER:
+		flow_for_worker(f, WORK_IN);
+		f->said = v.answer;
+		return RESP_LATER;
+	case ANSWER_BUSY:
 		f->said = v.answer;
 		return RESP_LATER;
 	case ANSWER_NOT_READY:
@@ -164,6 +167,8 @@ static int send_read(struct flow *f, const struct roce_packet *head, struct requ
 	if (!piece.iov_base)
 		return 0;
 	v = respond_read(thread, end_of(f), rq, 0, piece.iov_base, rq->length);
+	if (v.answer == ANSWER_LATER)
+		flow_for_worker(f, WORK_IN);
 	if (v.answer != ANSWER_OK)
 		return v.answer == ANSWER_NAK ? -1 : 0;
 	return tx_put(thread, &f->path, head, &piece, 1);
@@ -289,16 +294,18 @@ static bool serve(struct flow *f, const struct roce_packet *p, bool last_try)
 	return f->said == ANSWER_OK;
 }
 
+/* Who posts a receive, or a worker, is told of what is kept; a region that changes over is not. */
+static void set_due(struct flow *f, uint64_t now)
+{
+	f->kept_due = f->said == ANSWER_BUSY ? now + BUSY_AGAIN_NS : f->kept_until;
+	if (f->said == ANSWER_RNR)
+		ask_for_receive(f);
+}
+
 static void begin_keeping(struct flow *f, uint64_t now)
 {
-	bool no_receive = f->said == ANSWER_RNR;
-
-	f->kept_until = now + (no_receive ? KEEP_NS : KEEP_BUSY_NS);
-	f->kept_due = no_receive ? f->kept_until : now + BUSY_AGAIN_NS;
-	if (no_receive)
-		ask_for_receive(f);
-	else if (f->said == ANSWER_LATER)
-		worker_add(f->qp, WORK_IN);
+	f->kept_until = now + (f->said == ANSWER_RNR ? KEEP_NS : KEEP_BUSY_NS);
+	set_due(f, now);
 }
 
 void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, const uint8_t *bytes,
@@ -309,7 +316,7 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 		keep(f, bytes, len);
 		return;
 	}
-	if (serve(f, p, f->unreliable) || f->unreliable)
+	if (serve(f, p, f->unreliable) || (f->unreliable && f->said != ANSWER_LATER))
 		return;
 	begin_keeping(f, now);
 	keep(f, bytes, len);
@@ -329,9 +336,7 @@ static bool serve_first(struct flow *f, uint64_t now)
 		return true;
 	if (over)
 		return true; /* as if it had been lost */
-	f->kept_due = f->said == ANSWER_RNR ? f->kept_until : now + BUSY_AGAIN_NS;
-	if (f->said == ANSWER_RNR)
-		ask_for_receive(f);
+	set_due(f, now);
 	return false;
 }
 

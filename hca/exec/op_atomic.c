@@ -48,7 +48,7 @@ enum step op_atomic(struct work *w)
 	if (!range_remote(w, sizeof before, w->op->remote_access, &target, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	/* Before the update: it must not be done twice. */
-	if (agent_due(w) || way_is_later(w, &result) || way_is_later(w, &target))
+	if (agent_due(w) || way_is_later(w, &result, &held) || way_is_later(w, &target, &held))
 		return STEP_LATER;
 	moved = result.way->here ? MOVE_OK : carry_by_call(w, &held);
 	if (moved == MOVE_OK)

@@ -14,14 +14,6 @@ enum {
 	WORD = 8,
 };
 
-bool owned_later(struct work *w)
-{
-	if (w->x->is_worker)
-		return false;
-	w->for_worker = true;
-	return true;
-}
-
 /* The region of a piece: a window stands before the one under it. */
 static const struct held_mr *region_of(
 	const struct payload *p, const struct held *held, unsigned piece)
@@ -32,6 +24,35 @@ static const struct held_mr *region_of(
 		if (held->mr[i].share != HELD_NO_PAGES && !piece--)
 			break;
 	return i < held->n ? &held->mr[i] : NULL;
+}
+
+/* May this thread call the functions of all of p? */
+static bool may_call(const struct work *w, const struct payload *p, const struct held *held)
+{
+	bool may = true;
+
+	for (unsigned i = p->l.at; i < p->l.n && may && !w->x->is_worker; i++) {
+		const struct held_mr *mr = region_of(p, held, i);
+
+		may = !mr || w->x->owned->anywhere(mr->key);
+	}
+	return may;
+}
+
+bool owned_later(struct work *w, const struct payload *p, const struct held *held)
+{
+	if (may_call(w, p, held))
+		return false;
+	w->for_worker = true;
+	return true;
+}
+
+/* The same for both ends of a transfer, as far as they are this process's. */
+static bool any_later(struct work *w, const struct payload *src, const struct payload *dst,
+	const struct held *held)
+{
+	return (src->way == &way_functions && owned_later(w, src, held)) ||
+	       (dst->way == &way_functions && owned_later(w, dst, held));
 }
 
 /* Where the functions say no, the memory is not there. */
@@ -264,11 +285,11 @@ static enum move_result park_source(struct work *w, struct payload *src, const s
 enum move_result owned_move(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
-	if (owned_later(w))
+	if (any_later(w, src, dst, held))
 		return MOVE_LATER;
 	if (dst->way == &way_owner && w->length <= SEG_PARK_BYTES && can_hand_over(w))
 		return park_source(w, src, held);
-	if (way_is_later(w, src) || way_is_later(w, dst))
+	if (way_is_later(w, src, held) || way_is_later(w, dst, held))
 		return MOVE_LATER;
 	if (dst->way->here)
 		return move_direct(w, src, dst, held, true);
@@ -287,7 +308,7 @@ enum move_result owned_update(
 	const struct held_mr *mr = region_of(target, held, 0);
 	int rc;
 
-	if (owned_later(w))
+	if (owned_later(w, target, held))
 		return MOVE_LATER;
 	if (!mr)
 		return fault(w, target);
@@ -304,7 +325,7 @@ enum move_result owned_store(
 {
 	enum move_result r;
 
-	if (owned_later(w))
+	if (owned_later(w, target, held))
 		return MOVE_LATER;
 	if (!word_lock(w->x, w->mem->view.seg))
 		return MOVE_BUSY;
@@ -325,8 +346,10 @@ enum move_result owned_persist(
 
 /* ---- that of another process ---- */
 
-bool owner_later(struct work *w)
+bool owner_later(struct work *w, const struct payload *p, const struct held *held)
 {
+	(void)p;
+	(void)held; /* nobody of this process can */
 	if (!exec_agent_later(w) || is_out_of_reach(w))
 		return false;
 	if (can_hand_over(w) && !has_own_functions(w))
@@ -341,7 +364,7 @@ enum move_result owner_move(
 {
 	if (is_out_of_reach(w))
 		return MOVE_REFUSED;
-	return owner_later(w) ? MOVE_LATER : carry_agent(w, src, dst, held);
+	return owner_later(w, dst, held) ? MOVE_LATER : carry_agent(w, src, dst, held);
 }
 
 enum move_result owner_update(
@@ -349,7 +372,8 @@ enum move_result owner_update(
 {
 	if (is_out_of_reach(w))
 		return MOVE_REFUSED;
-	return owner_later(w) ? MOVE_LATER : word_update_agent(w, target, held, before);
+	return owner_later(w, target, held) ? MOVE_LATER
+					    : word_update_agent(w, target, held, before);
 }
 
 enum move_result owner_store(

@@ -3,7 +3,8 @@
  * The two ways to owned memory (MR_OWNED), which only functions of its process reach.  A worker of
  * that process calls them, or its agent: with the other end's bytes where they are, if they have an
  * address here, else in steps through a buffer of its own.  A thread that posts, polls or helps
- * calls none and asks nobody: it leaves the request to one of those (MOVE_LATER).
+ * calls those that any thread may call; for others it asks nobody: it leaves the request to a
+ * worker or the agent (MOVE_LATER).
  *
  * A peer hands its queue over to the agent (w->for_owner), which runs it as a responder that helps
  * does: one copy, one wake-up.  What that one cannot reach (memory that functions of the peer's
@@ -28,6 +29,8 @@ struct owned_calls {
 	 * holds the process's atomic word.
 	 */
 	int (*update)(uint32_t key, uint64_t addr, bool add, uint64_t a, uint64_t b, uint64_t *old);
+	/* May any thread call these?  If there is no such region, too: they find none. */
+	bool (*anywhere)(uint32_t key);
 };
 
 /*
@@ -37,7 +40,8 @@ struct owned_calls {
 enum move_result owned_gather(
 	struct work *w, struct payload *p, const struct held *held, uint8_t *to);
 
-/* The row for this process's own; as struct way has them.  later: it notes that a worker can. */
+/* The row for this process's own; as struct way has them.  owned_later() notes that a worker can.
+ */
 enum move_result owned_move(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held);
 enum move_result owned_update(
@@ -46,7 +50,7 @@ enum move_result owned_store(
 	struct work *w, struct payload *target, const struct held *held, uint64_t word);
 enum move_result owned_persist(
 	struct work *w, struct payload *range, const struct held *held, enum durability kind);
-bool owned_later(struct work *w);
+bool owned_later(struct work *w, const struct payload *p, const struct held *held);
 
 /* The row for that of another one. */
 enum move_result owner_move(
@@ -55,4 +59,4 @@ enum move_result owner_update(
 	struct work *w, struct payload *target, const struct held *held, uint64_t *before);
 enum move_result owner_store(
 	struct work *w, struct payload *target, const struct held *held, uint64_t word);
-bool owner_later(struct work *w);
+bool owner_later(struct work *w, const struct payload *p, const struct held *held);

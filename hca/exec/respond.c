@@ -467,7 +467,7 @@ static struct verdict change_word(struct work *w, struct respond *r, uint64_t *w
 		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
 	if (!is_there(&target, sizeof *word, true))
 		moved = MOVE_FAULT_LOCAL;
-	else if (!way_is_later(w, &target))
+	else if (!way_is_later(w, &target, &held))
 		moved = atomic_carry_out(w, &target, &held, word);
 	return moved == MOVE_OK ? ok : not_moved(w, r, moved);
 }

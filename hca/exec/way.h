@@ -27,8 +27,8 @@ struct way {
 	/* Makes range durable, as persist_range().  NULL: as the way beneath. */
 	enum move_result (*persist)(struct work *w, struct payload *range, const struct held *held,
 		enum durability kind);
-	/* Must another thread do it?  NULL: none must. */
-	bool (*later)(struct work *w);
+	/* Must another thread do it, because of p, reached so?  NULL: none must. */
+	bool (*later)(struct work *w, const struct payload *p, const struct held *held);
 	/* w, a READ or FLUSH of it, was carried out.  NULL: nobody wants to know. */
 	void (*pushed)(struct work *w);
 };
@@ -67,11 +67,11 @@ static inline const struct way *way_beneath(const struct payload *p)
 }
 
 /* Must another thread carry w out, because of that memory?  Asked before anything is done. */
-static inline bool way_is_later(struct work *w, const struct payload *p)
+static inline bool way_is_later(struct work *w, const struct payload *p, const struct held *held)
 {
 	const struct way *way = way_beneath(p);
 
-	return way->later && way->later(w);
+	return way->later && way->later(w, p, held);
 }
 
 /* Is what happens at w's responder to be noted?  By a word that every request reads. */

@@ -177,8 +177,18 @@ static int settle(struct hca_mr *mr)
 	return peer_bytes_flush(mr->of);
 }
 
-const struct mr_io mr_peer_io = {
-	.read = read_bytes, .write = write_bytes, .update = update_word, .settle = settle};
+static bool anywhere(struct hca_mr *mr)
+{
+	const struct peer_region *region = mr->of;
+
+	return region && region->pieces.anywhere;
+}
+
+const struct mr_io mr_peer_io = {.read = read_bytes,
+	.write = write_bytes,
+	.update = update_word,
+	.settle = settle,
+	.anywhere = anywhere};
 
 /* ---- the end ---- */
 

@@ -27,6 +27,11 @@ struct mr_io {
 		struct hca_mr *mr, uint64_t off, bool add, uint64_t a, uint64_t b, uint64_t *old);
 	/* What was written can be seen once this returns.  NULL: it can when write() returns. */
 	int (*settle)(struct hca_mr *mr);
+	/*
+	 * Do they take no lock and wait for nothing, so that threads of the program that post or
+	 * poll may call them, too?  Asked in any thread, of a region in use.  NULL: no.
+	 */
+	bool (*anywhere)(struct hca_mr *mr);
 };
 
 struct mr_kind {

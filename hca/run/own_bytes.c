@@ -78,4 +78,12 @@ static int update_of(uint32_t key, uint64_t addr, bool add, uint64_t a, uint64_t
 	return mr ? own_update(mr, addr, add, a, b, old) : -ENOENT;
 }
 
-const struct owned_calls own_bytes = {.read = read_of, .write = write_of, .update = update_of};
+static bool anywhere_of(uint32_t key)
+{
+	struct hca_mr *mr = region_of(key);
+
+	return !mr || (mr->kind->io->anywhere && mr->kind->io->anywhere(mr));
+}
+
+const struct owned_calls own_bytes = {
+	.read = read_of, .write = write_of, .update = update_of, .anywhere = anywhere_of};

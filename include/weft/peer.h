@@ -17,8 +17,8 @@ extern "C" {
 
 enum weft_dma_flags {
 	/*
-	 * copy_to, copy_from and atomic64 take no lock and wait for nothing, so that threads of the
-	 * program that post work requests may call them, too.
+	 * The functions take no lock and wait for nothing, so that threads of the program that post
+	 * work requests, or poll, call them, too, where that is faster.
 	 */
 	WEFT_DMA_ANY_THREAD = 1,
 };
@@ -31,9 +31,10 @@ enum weft_dma_atomic {
 /*
  * Offsets count bytes from the window's beginning; [off, off+n) lies within it.  Each answers 0 or
  * -errno: then the request fails as if the memory were not there.  They are called by threads of
- * Weft, several at a time, with signals blocked and some 100 KiB of stack, and, for datagrams that
- * arrived, by threads of the program that poll.  They may wait for the device, and may take their
- * memory away by the client's callback; they call no verbs.
+ * Weft, several at a time, with signals blocked and some 100 KiB of stack; for datagrams that
+ * arrived, and for all with WEFT_DMA_ANY_THREAD, by threads of the program, too, as those are.
+ * Without that flag they may wait for the device.  They may take their memory away by the client's
+ * callback; they call no verbs.
  */
 struct weft_dma_ops {
 	size_t size; /* of this structure: what lies behind it counts as NULL */

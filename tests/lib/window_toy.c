@@ -17,6 +17,12 @@
 
 #include "tests/lib/check.h"
 
+#ifdef TOY_ANYWHERE
+#define TOY_FLAGS WEFT_DMA_ANY_THREAD
+#else
+#define TOY_FLAGS 0
+#endif
+
 enum { PAGE = 65536, TOYS = 8 };
 
 /* A toy that is registered, at addresses of its own. */
@@ -130,7 +136,7 @@ static int dma_map(
 	(void)device;
 	(void)dmasync;
 	d->bus = 0;
-	if (weft_dma_window_add(&d->bus, d->size, 0, &ops, d))
+	if (weft_dma_window_add(&d->bus, d->size, TOY_FLAGS, &ops, d))
 		return -ENOMEM;
 	table->sgl = calloc(n, sizeof *table->sgl);
 	table->nents = table->orig_nents = n;

@@ -224,9 +224,11 @@ void journaled_pushed(struct work *work)
 	abort();
 }
 
-bool owned_later(struct work *work)
+bool owned_later(struct work *work, const struct payload *p, const struct held *held)
 {
 	(void)work;
+	(void)p;
+	(void)held;
 	return false;
 }
 
