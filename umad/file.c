@@ -603,24 +603,18 @@ static bool comes_soon(const struct way *w)
 	return false;
 }
 
-ssize_t umad_file_take(int fd, void *buf, size_t len)
-{
-	struct way w = {.fd = fd};
-	ssize_t n = -EAGAIN;
-	int cancel;
-
-	pthread_testcancel();
-	if (enter(fd, &cancel, &w.p))
-		return -EAGAIN;
-	if (more(&w) || comes_soon(&w))
-		n = read_once(&w, buf, len);
-	leave(cancel, w.p);
-	return n >= 0 || n == -ENOSPC ? n : -EAGAIN;
-}
-
 /* ---- wait ---- */
 
-/* Is something to be read, or the device gone?  doubt: poll(2) said so, and maybe of the device. */
+/* Nothing is to be read: -EAGAIN, or the device is gone.  doubt: poll(2) says so, or that. */
+static int look_empty(const struct way *w, bool doubt)
+{
+	see_to_socket(w);
+	if (doubt)
+		probe(w);
+	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
+}
+
+/* Is something to be read, or the device gone? */
 static int look(int fd, bool doubt)
 {
 	struct way w = {.fd = fd};
@@ -629,42 +623,87 @@ static int look(int fd, bool doubt)
 
 	if (ret)
 		return ret == -EIO ? 1 : ret;
-	ready = more(&w);
-	if (!ready) {
-		see_to_socket(&w);
-		if (doubt)
-			probe(&w);
-		ready = part_state(w.p) & UMAD_PAGE_GONE;
-	}
+	ready = more(&w) || look_empty(&w, doubt) == -EIO;
 	leave(cancel, w.p);
 	return ready;
+}
+
+/* When a wait of so long ends; 0: never. */
+static uint64_t end_of(int timeout_ms)
+{
+	return timeout_ms < 0 ? 0 : clock_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
 }
 
 /* Milliseconds until then, rounded up; -1: for ever. */
 static int left_ms(uint64_t until)
 {
-	uint64_t now = clock_ns();
+	uint64_t now;
 
 	if (!until)
 		return -1;
+	now = clock_ns();
 	return until > now ? (int)((until - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC) : 0;
+}
+
+/* Sleeps until a byte is there: -ETIMEDOUT, -EINTR.  waits: how often it did so before. */
+static int sleep_on(int fd, unsigned waits, uint64_t until)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int ret;
+
+	settle(waits);
+	ret = poll(&pfd, 1, left_ms(until));
+	if (ret < 0)
+		return -errno;
+	return ret ? 0 : -ETIMEDOUT;
 }
 
 int umad_file_wait(int fd, int timeout_ms)
 {
-	uint64_t until = timeout_ms < 0 ? 0 : clock_ns() + (uint64_t)timeout_ms * NSEC_PER_MSEC;
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	uint64_t until = end_of(timeout_ms);
 	int ret;
 
 	for (unsigned waits = 0;; waits++) {
 		ret = look(fd, waits > 0);
 		if (ret)
 			return ret < 0 ? ret : 0;
-		settle(waits);
-		ret = poll(&pfd, 1, left_ms(until));
-		if (ret < 0)
-			return -errno;
-		if (!ret)
-			return -ETIMEDOUT;
+		ret = sleep_on(fd, waits, until);
+		if (ret)
+			return ret;
+	}
+}
+
+/* ---- both in one ---- */
+
+static ssize_t receive_once(int fd, void *buf, size_t len, bool waited)
+{
+	struct way w = {.fd = fd};
+	ssize_t n;
+	int cancel, ret = enter(fd, &cancel, &w.p);
+
+	if (ret)
+		return ret;
+	if (more(&w) || (!waited && comes_soon(&w)))
+		n = read_once(&w, buf, len);
+	else
+		n = look_empty(&w, waited);
+	leave(cancel, w.p);
+	return n;
+}
+
+ssize_t umad_file_receive(int fd, void *buf, size_t len, int timeout_ms)
+{
+	uint64_t until = end_of(timeout_ms);
+	ssize_t n;
+	int ret;
+
+	pthread_testcancel();
+	for (unsigned waits = 0;; waits++) {
+		n = receive_once(fd, buf, len, waits > 0);
+		if (n != -EAGAIN)
+			return n;
+		ret = sleep_on(fd, waits, until);
+		if (ret)
+			return ret;
 	}
 }

@@ -10,10 +10,10 @@
  * A message is a header (struct ib_user_mad, 64 bytes, or 56 without the P_Key index) and a MAD
  * behind it.  An id is the number of an agent's slot in the file, 0 to 31.
  *
- * All functions return 0 or more, or a negative errno; they never set errno.  write, read and wait
- * are cancellation points, with no lock held and nothing to be undone where they wait; read and
- * wait for as long as it takes.  Thread safe.  Errors of all: -EBADF no umad file; -EIO the device
- * was removed, or weftd has died: the file stays so until it is closed.
+ * All functions return 0 or more, or a negative errno; they never set errno.  write, read, wait and
+ * receive are cancellation points, with no lock held and nothing to be undone where they wait; read
+ * and wait for as long as it takes.  Thread safe.  Errors of all: -EBADF no umad file; -EIO the
+ * device was removed, or weftd has died: the file stays so until it is closed.
  */
 #pragma once
 
@@ -80,14 +80,13 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len);
 ssize_t umad_file_read(int fd, void *buf, size_t len);
 
 /*
- * Receives a message that is there, or comes within the few us in which weftd may be about to
- * answer: its length, or -ENOSPC as of umad_file_read().  -EAGAIN: everything else, which
- * umad_file_wait() and umad_file_read() then say.
- */
-ssize_t umad_file_take(int fd, void *buf, size_t len);
-
-/*
  * Waits until there is something to be read, or the device is gone, which read then says: 0.
  * -ETIMEDOUT: not within timeout_ms; negative: waits on.  -EINTR: a signal.
  */
 int umad_file_wait(int fd, int timeout_ms);
+
+/*
+ * umad_file_wait() and umad_file_read() in one: waits for a message whatever O_NONBLOCK says, and
+ * takes it.  Errors of both, but never -EAGAIN: what another reader took is waited for again.
+ */
+ssize_t umad_file_receive(int fd, void *buf, size_t len, int timeout_ms);

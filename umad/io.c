@@ -127,20 +127,24 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, i
 	return -EIO;
 }
 
-/* 0, -ETIMEDOUT, or -EIO with the reason in errno. */
-static int wait_readable(int portid, int timeout_ms)
+/* No wait for a MAD: -ETIMEDOUT, or -EIO with the reason in errno. */
+static int refuse_wait(int err)
 {
-	int rc = umad_file_wait(portid, timeout_ms);
+	errno = err;
+	return err == ETIMEDOUT ? -ETIMEDOUT : -EIO;
+}
 
-	if (!rc || rc == -ETIMEDOUT)
-		return rc;
-	errno = -rc;
-	return -EIO;
+/* Errors of a wait, not of what would be read after it. */
+static bool is_of_waiting(int err)
+{
+	return err == ETIMEDOUT || err == EINTR || err == EBADF;
 }
 
 int umad_poll(int portid, int timeout_ms)
 {
-	return wait_readable(portid, timeout_ms);
+	int ret = umad_file_wait(portid, timeout_ms);
+
+	return ret ? refuse_wait(-ret) : 0;
 }
 
 /* -errno, too, with the errno set.  *length changes only if the header says how much is there. */
@@ -157,22 +161,18 @@ static int refuse_recv(const struct ib_user_mad *mad, int *length, int err)
 int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 {
 	struct ib_user_mad *mad = umad;
-	ssize_t n = -EINVAL;
-	int rc;
+	size_t size;
+	ssize_t n;
 
 	if (!umad || !length || *length < 0) {
 		errno = EINVAL;
 		return -EINVAL;
 	}
-	n = timeout_ms ? umad_file_take(portid, umad, umad_size() + *length) : -EAGAIN;
-	rc = timeout_ms && n == -EAGAIN ? wait_readable(portid, timeout_ms) : 0;
-	if (rc) {
-		if (rc == -ETIMEDOUT)
-			errno = ETIMEDOUT;
-		return rc;
-	}
-	if (n == -EAGAIN)
-		n = umad_file_read(portid, umad, umad_size() + *length);
+	size = umad_size() + (size_t)*length;
+	n = timeout_ms ? umad_file_receive(portid, umad, size, timeout_ms)
+		       : umad_file_read(portid, umad, size);
+	if (timeout_ms && n < 0 && is_of_waiting((int)-n))
+		return refuse_wait((int)-n);
 	if (n < 0)
 		return refuse_recv(mad, length, (int)-n);
 	*length = n > (ssize_t)umad_size() ? (int)(n - umad_size()) : 0;

@@ -47,9 +47,9 @@ struct hca_qp {
 	_Atomic uint32_t rq_poll; /* receives below are free */
 	uint32_t rq_landed;       /* payloads below were copied out; under the receive CQ's lock */
 	uint32_t rq_depth, rq_max_sge;
-	struct hca_rxq rxq;    /* UD: instead of the above; ref.ring.slots NULL: none */
-	struct routes *routes; /* UD, XRC: the ends that requests go to; under our token */
-	struct path_memo path; /* UD; under our token */
+	struct hca_rxq rxq;     /* UD: instead of the above; ref.ring.slots NULL: none */
+	struct routes *routes;  /* UD, XRC: the ends that requests go to; under our token */
+	struct path_memo *path; /* UD; under our token */
 	/* cold */
 	uint32_t epoch;
 	void *cookie;

@@ -330,7 +330,16 @@ static int make_routes(struct hca_qp *qp)
 	if (!kind_of(qp->init.qp_type)->routes)
 		return 0;
 	qp->routes = routes_new();
-	return qp->routes ? 0 : -ENOMEM;
+	if (qp->init.qp_type == IBV_QPT_UD)
+		qp->path = calloc(1, sizeof *qp->path);
+	return qp->routes && (qp->path || qp->init.qp_type != IBV_QPT_UD) ? 0 : -ENOMEM;
+}
+
+static void free_with_routes(struct hca_qp *qp, bool live)
+{
+	routes_free(qp->routes, live);
+	free(qp->path);
+	free(qp);
 }
 
 int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
@@ -360,8 +369,7 @@ int hca_qp_create(struct hca_pd *pd, struct ibv_qp_init_attr *init,
 	if (!rc)
 		rc = build(qp);
 	if (rc) {
-		routes_free(qp->routes, true);
-		free(qp);
+		free_with_routes(qp, true);
 		return rc;
 	}
 	enlist(qp);
@@ -442,8 +450,7 @@ int hca_qp_destroy(struct hca_qp *qp)
 		rxq_order_free(&qp->rxq.order);
 	}
 	far_of(qp)->forget(qp, qp->epoch == proc_epoch());
-	routes_free(qp->routes, qp->epoch == proc_epoch());
-	free(qp);
+	free_with_routes(qp, qp->epoch == proc_epoch());
 	return 0;
 }
 

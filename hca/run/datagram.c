@@ -128,7 +128,7 @@ static void deliver_to_group(const struct datagram *d)
 {
 	uint32_t qpn, at = 0;
 
-	while ((qpn = member_next(MEMBER_MCAST, d->from->path.dgid, &at)))
+	while ((qpn = member_next(MEMBER_MCAST, d->from->path->dgid, &at)))
 		if ((qpn != d->w->req->qpn || !d->w->req->qp->no_self_mcast) &&
 			deliver(d, qpn) == STEP_BUSY)
 			count_add(d->w->x, CTR_DROP_NO_RECV, 1);
@@ -154,13 +154,13 @@ static int send_away(struct datagram *d, uint32_t qpn)
 		.n_pieces = d->as.bytes ? 1 : d->payload.l.n,
 	};
 
-	return d->from->path.away->send(d->w->x, &d->from->path.to, &out);
+	return d->from->path->away->send(d->w->x, &d->from->path->to, &out);
 }
 
 /* To one QP, or to a group. */
 static enum step send_to(struct datagram *d, uint32_t qpn)
 {
-	const struct path_memo *m = &d->from->path;
+	const struct path_memo *m = d->from->path;
 
 	if (m->multicast) {
 		deliver_to_group(d);
@@ -212,10 +212,10 @@ static void describe(struct datagram *d, const struct seg_wqe *slot)
 	d->as.imm = w->imm;
 	d->as.has_imm = w->op->has_imm;
 	d->as.solicited = w->flags & IBV_SEND_SOLICITED;
-	d->as.ipv4 = d->from->path.grh.ipv4;
+	d->as.ipv4 = d->from->path->grh.ipv4;
 	d->as.length = w->length;
 	d->as.grh = d->grh;
-	grh_write(&d->from->path.grh, w->length, w->op->has_imm, d->grh);
+	grh_write(&d->from->path->grh, w->length, w->op->has_imm, d->grh);
 }
 
 int datagram_send(struct work *w)
@@ -235,7 +235,7 @@ int datagram_send(struct work *w)
 	s = find_payload(&d);
 	if (s != STEP_DONE)
 		return s;
-	if (!find_path(&d.from->path, slot)) {
+	if (!find_path(d.from->path, slot)) {
 		count_add(w->x, CTR_DROP_NO_QP, 1);
 		return work_succeed(w);
 	}

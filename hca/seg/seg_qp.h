@@ -150,8 +150,8 @@ struct seg_qp {
 	_Alignas(CACHE_LINE) _Atomic uint32_t ring_head;
 
 	/* who moved this QP to ERR, whose owner is at fault, for the owner's log
-	 * (hca/queue/explain.h) */
-	_Alignas(CACHE_LINE) struct seg_fault fault;
+	 * (hca/queue/explain.h); written once, so it may share a line */
+	struct seg_fault fault;
 
 	struct seg_rxq rxq;
 };

@@ -72,12 +72,6 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
 	return fake.read_rc ? fake.read_rc : (ssize_t)n;
 }
 
-ssize_t umad_file_take(int fd, void *buf, size_t len)
-{
-	(void)fd, (void)buf, (void)len;
-	return -EAGAIN;
-}
-
 int umad_file_wait(int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fake.wait_fd, .events = POLLIN};
@@ -88,4 +82,11 @@ int umad_file_wait(int fd, int timeout_ms)
 	if (!fake.wait_fd)
 		return fake.wait_rc;
 	return poll(&p, 1, timeout_ms) == 1 ? 0 : -ETIMEDOUT;
+}
+
+ssize_t umad_file_receive(int fd, void *buf, size_t len, int timeout_ms)
+{
+	int ret = umad_file_wait(fd, timeout_ms);
+
+	return ret ? ret : umad_file_read(fd, buf, len);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* A thread that writes faster than another one reads. */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -50,17 +51,25 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* The most that were written and not read. */
+static void write_one(const struct pair *p, uint32_t agent, uint32_t tid)
+{
+	struct packet out = request(agent, CLASS, tid);
+
+	out.mad[3] = GET; /* nobody is there: the port answers */
+	out.hdr.timeout_ms = LONG_MS;
+	put(p->fd, &out);
+}
+
+/* The most that were written and not read.  Until the reader has begun it is waited for nowhere. */
 static uint32_t write_all(struct pair *p, uint32_t agent)
 {
 	uint32_t most = 0, behind;
 
-	for (uint32_t i = 0; i < COUNT; i++) {
-		struct packet out = request(agent, CLASS, i + 1);
-
-		out.mad[3] = GET; /* nobody is there: the port answers */
-		out.hdr.timeout_ms = LONG_MS;
-		put(p->fd, &out);
+	write_one(p, agent, 1);
+	while (!atomic_load(&p->read))
+		(void)poll(NULL, 0, 1);
+	for (uint32_t i = 1; i < COUNT; i++) {
+		write_one(p, agent, i + 1);
 		behind = i + 1 - atomic_load(&p->read);
 		most = behind > most ? behind : most;
 	}
