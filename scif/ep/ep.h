@@ -93,12 +93,14 @@ struct link {
 	struct ibv_mr *all_mr;         /* of all our memory, where the adapter takes it on demand */
 	struct link_mem *mem;
 	bool ready;           /* the peer's hello is known */
+	bool far;             /* it has another adapter: nothing of it can be mapped */
 	bool armed;           /* the queue rings when something comes, or has just rung (bell.h) */
 	uint64_t eager_until; /* it stays armed until then */
 	uint64_t credit_addr;
 	uint32_t credit_rkey;
 	uint64_t sq_posted, sq_done; /* requests */
 	uint64_t sq_signaled;        /* the last one that says when it is done */
+	uint64_t told_wr;            /* the last one that told of a window */
 	uint64_t tx_total;           /* bytes accepted */
 	struct credit_out tx;        /* what was sent of them; taken: as far as we have looked */
 	uint64_t look_wr;            /* the request that reads it, 0: none */

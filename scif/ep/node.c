@@ -20,8 +20,9 @@
 #include "rdv/paths.h"
 #include "scif.h"
 #include "scif/ep/check.h"
+#include "scif/ep/host.h"
 
-enum { NAME_LEN = 32, FIRST_FREE = SCIF_PORT_RSVD + 1, LAST_PORT = 65535 };
+enum { NAME_LEN = 32, TEXT_LEN = 64, FIRST_FREE = SCIF_PORT_RSVD + 1, LAST_PORT = 65535 };
 
 static struct {
 	struct lock lock;
@@ -42,7 +43,7 @@ int node_check(void)
 	const char *s = secure_getenv("WEFT_NODE");
 
 	if (rdv_node_number(s) >= 0)
-		return 0;
+		return host_check();
 	check_why("WEFT_NODE is '%s', not a number from 0 to 65535", s);
 	log_line(LOG_LVL_ERROR,
 		"WEFT_NODE is '%s', not a number from 0 to 65535; correct or unset it", s);
@@ -168,6 +169,24 @@ static int compare(const void *a, const void *b)
 	return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
+/* Adds the nodes that may be on other machines: nobody asks whether they are there.  How many now.
+ */
+static int add_hosts(uint16_t *ids, int n, int room)
+{
+	int before = n, rows = host_nodes(ids + n, room - n);
+
+	for (int i = before; i < before + rows; i++) {
+		uint16_t node = ids[i];
+		bool known = false;
+
+		for (int j = 0; j < n && !known; j++)
+			known = ids[j] == node;
+		if (!known)
+			ids[n++] = node;
+	}
+	return n;
+}
+
 /* Ids of node.N that are locked, ours and 0 included, sorted; how many. */
 static int online(int dir, uint16_t *ids, int room)
 {
@@ -190,6 +209,7 @@ static int online(int dir, uint16_t *ids, int room)
 		closedir(d);
 	else if (fd >= 0)
 		close(fd);
+	n = add_hosts(ids, n, room);
 	qsort(ids, n, sizeof(*ids), compare);
 	return n;
 }
@@ -347,10 +367,21 @@ void port_put(struct scif_port *port)
 	free(port);
 }
 
+void port_place(const struct scif_port *port, struct sockaddr_storage *addr)
+{
+	*addr = (struct sockaddr_storage){.ss_family = AF_INET};
+	host_of(port->id.node, port->id.port, addr);
+}
+
 int port_publish(struct scif_port *port, uint16_t cm_port)
 {
-	char text[NAME_LEN];
-	int n = snprintf(text, sizeof(text), "%u\n", cm_port);
+	struct sockaddr_storage at;
+	char text[TEXT_LEN], host[INET6_ADDRSTRLEN] = "127.0.0.1";
+	int n;
+
+	if (host_of(port->id.node, cm_port, &at))
+		host_text(&at, host, sizeof(host));
+	n = snprintf(text, sizeof(text), "%u %s\n", cm_port, host);
 
 	return pwrite(port->fd, text, n, 0) == n ? 0 : -EIO;
 }
@@ -363,16 +394,14 @@ void port_forked(struct scif_port *port)
 		port->fd = -1;
 }
 
-int port_address(struct scif_id id, struct sockaddr_storage *addr)
+/* The same of a port of this machine. */
+static int address_here(int dir, struct scif_id id, struct sockaddr_storage *addr)
 {
-	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
-	char name[NAME_LEN], text[NAME_LEN] = "";
-	int dir = net_dir(), fd;
+	char name[NAME_LEN], text[TEXT_LEN] = "", host[TEXT_LEN];
 	unsigned cm_port = 0;
 	ssize_t n;
+	int fd;
 
-	if (dir < 0)
-		return dir;
 	if (!is_online(dir, id.node))
 		return -ENODEV;
 	port_name(name, id);
@@ -382,11 +411,18 @@ int port_address(struct scif_id id, struct sockaddr_storage *addr)
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
 		close(fd);
-	if (n <= 0 || sscanf(text, "%u", &cm_port) != 1 || cm_port - 1 >= UINT16_MAX)
+	if (n <= 0 || sscanf(text, "%u %63s", &cm_port, host) != 2 || cm_port - 1 >= UINT16_MAX ||
+		!host_read(host, cm_port, addr))
 		return -ECONNREFUSED;
-	memset(addr, 0, sizeof(*addr));
-	sin->sin_family = AF_INET;
-	sin->sin_port = htons(cm_port);
-	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	return 0;
+}
+
+int port_address(struct scif_id id, struct sockaddr_storage *addr)
+{
+	int dir = net_dir(), ret;
+
+	if (dir < 0)
+		return dir;
+	ret = address_here(dir, id, addr);
+	return ret && host_of(id.node, id.port, addr) ? 0 : ret;
 }

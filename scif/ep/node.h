@@ -2,8 +2,8 @@
 /*
  * Nodes and ports of one user on one machine, as files in the runtime directory: NAME.scif/node.N
  * is locked by every process of node N that has opened an endpoint, NAME.scif/N.P by who holds port
- * P; it holds the number of the CM's port once somebody listens.  Locks end with their
- * process, so nothing is ever left over but empty names.
+ * P; it holds the CM's port and address once somebody listens.  Locks end with their
+ * process, so nothing is ever left over but empty names.  Nodes of other machines: host.h.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ struct scif_port {
 
 /* This process's node, of WEFT_NODE; 0 if that is none. */
 uint16_t node_self(void);
-/* Is it one?  -EINVAL, with a line in the log: before the first endpoint, and what asks for nodes.
+/* Is it one, and WEFT_SCIF_NODES sound?  -EINVAL, with a line in the log: before the first
+ * endpoint, and what asks for nodes.
  */
 int node_check(void);
 /* Enters this process's node into the network; once, cheap after that. */
@@ -43,10 +44,15 @@ struct scif_port *port_get(struct scif_port *port);
 /* An endpoint is closed, though threads may still look at it: others may have the port. */
 void port_leave(struct scif_port *port);
 void port_put(struct scif_port *port);
+/* Where it has to listen: at its node's address and the CM's port of that number, or anywhere. */
+void port_place(const struct scif_port *port, struct sockaddr_storage *addr);
 /* Publishes that port p of the CM listens for it. */
 int port_publish(struct scif_port *port, uint16_t cm_port);
 /* After fork: the lock stays the parent's. */
 void port_forked(struct scif_port *port);
 
-/* The CM's address of a port; -ENODEV no such node, -ECONNREFUSED nobody listens. */
+/*
+ * The CM's address of a port; -ENODEV no such node, -ECONNREFUSED nobody listens.  Whether anybody
+ * does on another machine is not asked.
+ */
 int port_address(struct scif_id id, struct sockaddr_storage *addr);

@@ -15,7 +15,7 @@
 
 enum {
 	WIRE_MAGIC = 0x46494353,
-	WIRE_VERSION = 2,
+	WIRE_VERSION = 3,
 	WIRE_RING = 4096,  /* one byte of it stays free: 4095 in flight */
 	WIRE_RECVS = 64,   /* receives that each side keeps posted */
 	WIRE_SPARE = 24,   /* of them for WIRE_WANT and WIRE_CREDIT alone */
@@ -33,6 +33,7 @@ struct wire_hello {
 	uint16_t pad;
 	uint32_t credit_rkey;
 	uint64_t credit_addr;
+	uint64_t host; /* GUID of the adapter, in its own byte order */
 } __attribute__((packed));
 
 /* In the memory of who sends, written by who receives; and what that one took, in its own. */

@@ -97,13 +97,17 @@ int cm_bind(struct scif_ep *ep, uint16_t pn)
 
 static int start_listening(struct scif_ep *ep)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct sockaddr_storage at;
 	int ret = 0;
+
+	port_place(ep->port, &at);
 
 	if (rdma_create_id(service_cm(), &ep->id, ep, RDMA_PS_TCP))
 		return -errno;
-	if (rdma_bind_addr(ep->id, (struct sockaddr *)&any) || rdma_listen(ep->id, MAX_BACKLOG))
+	if (rdma_bind_addr(ep->id, (struct sockaddr *)&at) || rdma_listen(ep->id, MAX_BACKLOG))
 		ret = -errno;
+	if (ret)
+		check_why("the CM does not listen at the address and port of this node");
 	if (!ret)
 		ret = port_publish(ep->port, ntohs(rdma_get_src_port(ep->id)));
 	if (ret) {
@@ -297,7 +301,7 @@ static struct remains *established(struct scif_ep *ep, const struct rdma_cm_even
 	const struct wire_hello *hello = ev->param.conn.private_data;
 
 	if (!ep->link.ready &&
-		(ev->param.conn.private_data_len < sizeof(*hello) || link_meet(ep, hello)))
+		(ev->param.conn.private_data_len < sizeof(*hello) || link_meet(ep, ep->id, hello)))
 		return fail(ep, -ECONNREFUSED);
 	free(ep->remains);
 	ep->remains = NULL;
@@ -344,7 +348,7 @@ static int request(struct scif_ep *listener, struct rdma_cm_event *ev)
 	ep = ep_new();
 	if (!ep)
 		return -ENOMEM;
-	ret = link_meet(ep, hello);
+	ret = link_meet(ep, ev->id, hello);
 	lock_take(&listener->lock);
 	if (!ret && (listener->state != EP_LISTENING || listener->waiting >= listener->backlog ||
 			    le16toh(hello->dst_port) != listener->port->id.port ||

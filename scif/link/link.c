@@ -167,6 +167,12 @@ void link_free_pd(struct link *l)
 	l->pd = NULL;
 }
 
+/* Another one is on another machine, or of another fabric there.  In the network's byte order. */
+static uint64_t adapter_guid(const struct rdma_cm_id *id)
+{
+	return id->verbs ? ibv_get_device_guid(id->verbs->device) : 0;
+}
+
 struct wire_hello link_hello(const struct scif_ep *ep, struct scif_id dst)
 {
 	const struct link *l = &ep->link;
@@ -180,10 +186,11 @@ struct wire_hello link_hello(const struct scif_ep *ep, struct scif_id dst)
 		.dst_port = htole16(dst.port),
 		.credit_rkey = htole32(l->credit_mr->rkey),
 		.credit_addr = htole64((uintptr_t)&l->mem->credit),
+		.host = adapter_guid(ep->id),
 	};
 }
 
-int link_meet(struct scif_ep *ep, const struct wire_hello *hello)
+int link_meet(struct scif_ep *ep, const struct rdma_cm_id *id, const struct wire_hello *hello)
 {
 	struct link *l = &ep->link;
 
@@ -191,6 +198,7 @@ int link_meet(struct scif_ep *ep, const struct wire_hello *hello)
 		return -EPROTO;
 	l->credit_addr = le64toh(hello->credit_addr);
 	l->credit_rkey = le32toh(hello->credit_rkey);
+	l->far = hello->host != adapter_guid(id);
 	ep->peer = (struct scif_id){le16toh(hello->src_node), le16toh(hello->src_port)};
 	l->ready = true;
 	return 0;
@@ -215,6 +223,16 @@ void link_settle(struct scif_ep *ep)
 	if (link_is_live(ep) && l->sq_signaled != l->sq_posted && l->tx.sent.bytes == l->tx_total &&
 		l->ctl_head == l->ctl_tail)
 		ask_for_completion(ep);
+}
+
+void link_await_arrival(struct scif_ep *ep)
+{
+	const struct link *l = &ep->link;
+	uint64_t spin = 0;
+
+	link_poll(ep);
+	while (ep->state == EP_CONNECTED && (l->ctl_head != l->ctl_tail || l->sq_done < l->told_wr))
+		ep_wait(ep, &spin, 0);
 }
 
 /* ---- requests ---- */
@@ -338,6 +356,14 @@ static int send_message(struct scif_ep *ep, struct ibv_send_wr *wr, uint32_t len
 	return 0;
 }
 
+/* Does somebody wait until it has arrived? */
+static bool is_awaited(const struct wire_ctl *ctl)
+{
+	uint32_t op = le32toh(ctl->op);
+
+	return op == WIRE_REGISTER || op == WIRE_UNREGISTER;
+}
+
 static int send_ctl(struct scif_ep *ep, const struct wire_ctl *ctl)
 {
 	struct link *l = &ep->link;
@@ -345,9 +371,16 @@ static int send_ctl(struct scif_ep *ep, const struct wire_ctl *ctl)
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)copy, .length = sizeof(*copy), .lkey = l->mr->lkey};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1};
+	bool awaited = is_awaited(ctl);
+	int ret;
 
 	*copy = *ctl;
-	return send_message(ep, &wr, sizeof(*copy));
+	if (awaited)
+		wr.send_flags = IBV_SEND_SIGNALED;
+	ret = send_message(ep, &wr, sizeof(*copy));
+	if (!ret && awaited)
+		l->told_wr = l->sq_posted;
+	return ret;
 }
 
 static int send_bytes(struct scif_ep *ep)

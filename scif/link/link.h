@@ -9,9 +9,10 @@
 
 /* Makes the queue pair for ep->id, with its receives posted. */
 int link_create(struct scif_ep *ep);
-/* What the peer must know; and taking what it said.  -EPROTO: not our protocol. */
+/* What the peer must know; and taking what it said to id, its adapter among it.  -EPROTO: not our
+ * protocol. */
 struct wire_hello link_hello(const struct scif_ep *ep, struct scif_id dst);
-int link_meet(struct scif_ep *ep, const struct wire_hello *hello);
+int link_meet(struct scif_ep *ep, const struct rdma_cm_id *id, const struct wire_hello *hello);
 
 /* Takes completions, acts on them, sends what waits.  Resets the endpoint if the peer broke rules.
  */
@@ -48,6 +49,11 @@ void link_after(struct scif_ep *ep, struct after *a);
 
 /* Queues a message.  -ENOBUFS: too many wait (a peer that asks and does not listen). */
 int link_say(struct scif_ep *ep, enum wire_op op, uint32_t id, const uint64_t *arg, int args);
+/*
+ * Waits until what was said of windows, opened and closed, lies with the peer, which takes it
+ * before whatever it does next.
+ */
+void link_await_arrival(struct scif_ep *ep);
 /* Asks the peer and waits for the answer, of up to 5 words.  -ECONNRESET. */
 int link_ask(struct scif_ep *ep, enum wire_op op, const uint64_t *arg, int args, uint64_t *answer,
 	int words);

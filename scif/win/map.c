@@ -66,6 +66,10 @@ static int get_handles(struct scif_ep *ep, uint64_t off, uint64_t len)
 	uint64_t answer[5], end = off + len;
 	int ret = 0;
 
+	if (ep->link.far) {
+		check_why("the peer is on another machine: its windows are copied, not mapped");
+		return -EOPNOTSUPP;
+	}
 	while (!ret && off < end) {
 		struct window *w = windows_holding(&ep->theirs, off);
 

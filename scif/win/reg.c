@@ -174,10 +174,7 @@ static int tell_peer(struct scif_ep *ep, const struct window *w)
 
 	while ((ret = link_say(ep, WIRE_REGISTER, 0, arg, 4)) && ep->state == EP_CONNECTED)
 		ep_wait(ep, &spin, 0);
-	link_poll(ep);
-	/* it is to know the window when we return */
-	while (ep->state == EP_CONNECTED && ep->link.ctl_head != ep->link.ctl_tail)
-		ep_wait(ep, &spin, 0);
+	link_await_arrival(ep); /* it is to know the window when we return */
 	return ep_connected(ep);
 }
 
@@ -363,7 +360,7 @@ int reg_unregister(struct scif_ep *ep, int64_t off, size_t len)
 			break;
 		close_window(ep, ep->own.list[i]);
 	}
-	link_poll(ep);
+	link_await_arrival(ep);
 	link_ready(ep);
 	lock_drop(&ep->lock);
 	return ret;

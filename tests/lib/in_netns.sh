@@ -19,8 +19,10 @@ if [ -z "$IN_OWN_NETNS" ]; then
 fi
 unset IN_OWN_NETNS
 export WEFT_WIRE="${WEFT_WIRE:-auto}" # not as in tests that share a network
-# The kernel's own link-local address would be good for nothing for a second or two.
+# The kernel's own link-local addresses would be good for nothing for a second or two, and come in the
+# middle of the test as a change of the GIDs.
 ip link set lo up && ip link add v0 type veth peer name v1 && ip link set v0 addrgenmode none &&
-	ip link set v0 up && ip link set v1 up && ip addr add 198.51.100.1/24 dev v0 &&
-	ip addr add 2001:db8:77::1/64 dev v0 nodad && ip addr add fe80::1/64 dev v0 nodad || exit 1
+	ip link set v1 addrgenmode none && ip link set v0 up && ip link set v1 up &&
+	ip addr add 198.51.100.1/24 dev v0 && ip addr add 2001:db8:77::1/64 dev v0 nodad &&
+	ip addr add fe80::1/64 dev v0 nodad || exit 1
 exec "$@"

@@ -260,7 +260,7 @@ static void unreachable(void)
 		tries++;
 	CHECK_RANGE(tries, 1, TRIES - 1);
 
-	far.sin_addr.s_addr = htonl(0xc6336401); /* 198.51.100.1, of a documentation network */
+	far.sin_addr.s_addr = htonl(0xcb007101); /* 203.0.113.1, of a documentation network */
 	id = cm_id(ach);
 	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&far, 200), 0);
 	CHECK(cm_expect(ach, RDMA_CM_EVENT_ADDR_ERROR) < 0);
