@@ -187,10 +187,16 @@ static unsigned sleep_on(struct pollfd *p, unsigned room)
 	const struct rdv_wire *wire = join_sockets();
 	unsigned n = 0;
 
+	watch_sleeper();
 	for (int i = 0; i < KEEPER_FDS && wire && n < room; i++)
 		if (wire->fd[i] >= 0)
 			p[n++] = (struct pollfd){.fd = wire->fd[i], .events = POLLIN};
 	return n;
+}
+
+static void awake(void)
+{
+	watch_no_sleeper();
 }
 
 /* ---- the end ---- */
@@ -278,6 +284,7 @@ static const struct far_ops ops = {
 	.draining = draining,
 	.look_in = look_in,
 	.sleep_on = sleep_on,
+	.awake = awake,
 	.forked_child = forked_child,
 	.datagrams = &ud_ops,
 };

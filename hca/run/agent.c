@@ -403,13 +403,16 @@ static void *agent_main(void *arg)
 	while (!(x = exec_self())) /* all exec slots are taken: some thread will end */
 		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
 	x->is_worker = true;
-	while (!atomic_load_explicit(&agent.stop, memory_order_acquire)) {
+	for (;;) {
+		/* Before the look at what the bell may have been rung for. */
 		uint32_t seen = atomic_load_explicit(&bell->rings, memory_order_seq_cst);
-		bool any = handed_run(x, a);
+		bool any;
 
-		if (serve_all(x, a) || any)
-			continue;
-		sleep_until_rung(a, bell, seen);
+		if (atomic_load_explicit(&agent.stop, memory_order_acquire))
+			break;
+		any = handed_run(x, a);
+		if (!serve_all(x, a) && !any)
+			sleep_until_rung(a, bell, seen);
 	}
 	/* Whoever hands something over later sees this, and does not count on us. */
 	agent_serve_end(&a->serve);

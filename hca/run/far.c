@@ -101,6 +101,15 @@ unsigned far_sleep_on(struct pollfd *p, unsigned room)
 	return n;
 }
 
+void far_awake(void)
+{
+	const struct far_ops *ops;
+
+	for (unsigned i = 0; (ops = far_nth(i)); i++)
+		if (ops->awake)
+			ops->awake();
+}
+
 void far_forked_child(void)
 {
 	const struct far_ops *ops;

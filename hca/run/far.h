@@ -77,9 +77,12 @@ struct far_ops {
 	 * block. NULL: it needs nobody's look.
 	 */
 	bool (*look_in)(uint32_t times);
-	/* What a program that sleeps for such a CQ is to be woken by, too: at most room, how many.
+	/*
+	 * A thread of the program is about to sleep for such a CQ: what is to wake it, too, at most
+	 * room, how many.  Once it is awake, awake() is called for it.
 	 */
 	unsigned (*sleep_on)(struct pollfd *p, unsigned room);
+	void (*awake)(void);
 	/* In a forked child: what is under way is the parent's.  NULL: there is nothing. */
 	void (*forked_child)(void);
 	const struct datagram_ops *datagrams; /* hca/run/far_datagram.h; NULL: it carries none */
@@ -114,6 +117,7 @@ void far_count(struct hca_qp *qp, int change);
 /* Asks all of them, as the ops of these names. */
 bool far_look_in(uint32_t times);
 unsigned far_sleep_on(struct pollfd *p, unsigned room);
+void far_awake(void);
 void far_forked_child(void);
 
 static inline const struct far_ops *far_of(const struct hca_qp *qp)
