@@ -19,6 +19,7 @@
 #include "wire/icrc.h"
 
 enum { GRH = 40, LEN = 64, FLOOD = 20000, UD_SEND_ONLY = 0x64, RC_SEND_ONLY = 0x04 };
+enum { BEFORE_QPN = 5 }; /* bytes of a packet that ends before the number it is steered by */
 
 static const char ours[] = "198.51.100.1";
 
@@ -112,7 +113,7 @@ static size_t forge(enum wrong wrong, uint8_t out[5000])
 		out + head + p.payload_len);
 	if (wrong == ICRC)
 		out[head] ^= 1, out[head + 9] ^= 0x55, out[head + 17] ^= 0xaa;
-	return wrong == SHORT ? 9 : wrong == CUT ? len - 2 : len;
+	return wrong == SHORT ? BEFORE_QPN : wrong == CUT ? len - 2 : len;
 }
 
 static void throw(enum wrong wrong)
