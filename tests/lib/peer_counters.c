@@ -34,9 +34,9 @@ long peer_counter(const char *client, const char *counter)
 	long found = -1;
 	size_t i;
 
-	json_array_foreach (json_object_get(all, "peers"), i, peer)
-		if (!strcmp(client, json_string_value(json_object_get(peer, "name")) ?: ""))
-			found = json_integer_value(json_object_get(peer, counter));
+	json_array_foreach(json_object_get(all, "peers"), i,
+		peer) if (!strcmp(client, json_string_value(json_object_get(peer, "name")) ?: ""))
+		found = json_integer_value(json_object_get(peer, counter));
 	json_decref(all);
 	return found;
 }
