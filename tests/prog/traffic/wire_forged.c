@@ -19,7 +19,6 @@
 #include "wire/icrc.h"
 
 enum { GRH = 40, LEN = 64, FLOOD = 20000, UD_SEND_ONLY = 0x64, RC_SEND_ONLY = 0x04 };
-enum { BEFORE_QPN = 5 }; /* bytes of a packet that ends before the number it is steered by */
 
 static const char ours[] = "198.51.100.1";
 
@@ -31,8 +30,8 @@ static struct sockaddr_in to, from, other;
 /* What is wrong with a packet. */
 enum wrong {
 	NOTHING,
-	SHORT,
-	CUT, /* its last two bytes are missing */
+	SHORT, /* it ends within the number of the queue pair */
+	CUT,   /* its last two bytes are missing */
 	VERSION,
 	OPCODE,
 	ICRC,
@@ -113,7 +112,7 @@ static size_t forge(enum wrong wrong, uint8_t out[5000])
 		out + head + p.payload_len);
 	if (wrong == ICRC)
 		out[head] ^= 1, out[head + 9] ^= 0x55, out[head + 17] ^= 0xaa;
-	return wrong == SHORT ? BEFORE_QPN : wrong == CUT ? len - 2 : len;
+	return wrong == SHORT ? 7 : wrong == CUT ? len - 2 : len;
 }
 
 static void throw(enum wrong wrong)
