@@ -11,9 +11,14 @@
 
 enum { MAX_US = 1000000 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t limit_once = PTHREAD_ONCE_INIT, cpus_once = PTHREAD_ONCE_INIT;
 static uint64_t limit_ns = UINT64_MAX; /* that: none was set */
 static bool alone;
+
+static void count_cpus(void)
+{
+	alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
+}
 
 static void read_limit(void)
 {
@@ -21,7 +26,6 @@ static void read_limit(void)
 	char *end;
 	long us;
 
-	alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
 	if (!text || !*text)
 		return;
 	us = strtol(text, &end, 10);
@@ -34,9 +38,15 @@ static void read_limit(void)
 		limit_ns = us * (uint64_t)NSEC_PER_USEC;
 }
 
+void spin_check(void)
+{
+	pthread_once(&limit_once, read_limit);
+}
+
 uint64_t spin_limit_ns(uint64_t usual)
 {
-	pthread_once(&once, read_limit);
+	spin_check();
+	pthread_once(&cpus_once, count_cpus);
 	if (alone)
 		return 0;
 	return limit_ns == UINT64_MAX ? usual : limit_ns;

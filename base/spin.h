@@ -9,3 +9,9 @@
  * on a single CPU, where the other one cannot go on meanwhile.
  */
 uint64_t spin_limit_ns(uint64_t usual);
+
+/*
+ * Reads WEFT_SPIN_US, and tells of a bad value, before it is needed.  It does not count the CPUs:
+ * that opens a file of sysfs.
+ */
+void spin_check(void);

@@ -26,6 +26,11 @@ void fabric_read(const struct fabric_page *page, struct fabric_page *out)
 	read_part(page, page, out, sizeof *out);
 }
 
+void fabric_read_node(const struct fabric_page *page, struct fabric_page *out)
+{
+	read_part(page, page, out, offsetof(struct fabric_page, port));
+}
+
 int fabric_read_port(const struct fabric_page *page, uint32_t number, struct fabric_port *out)
 {
 	const struct fabric_port *port = fabric_port(page, number);

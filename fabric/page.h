@@ -83,5 +83,8 @@ static inline const struct fabric_port *fabric_port(const struct fabric_page *pa
  */
 void fabric_read(const struct fabric_page *page, struct fabric_page *out);
 
+/* The same without its ports: *out keeps there what it had. */
+void fabric_read_node(const struct fabric_page *page, struct fabric_page *out);
+
 /* The same for one port.  -EINVAL: the page has none of that number. */
 int fabric_read_port(const struct fabric_page *page, uint32_t number, struct fabric_port *out);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loaded.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "peermem/gpu_lane.h"
@@ -40,13 +41,13 @@ static bool add(const struct gpu_api *api, void *library)
 /* With the lock held. */
 static bool look(void)
 {
-	const bool wanted = is_wanted();
+	const bool wanted = is_wanted(), loaded = wanted && loaded_has(gpu_cuda.soname);
 	void *library;
 
 	if (atomic_load_explicit(&cuda.decided, memory_order_relaxed))
 		return false;
 	/* Found, it stays, for its functions are used. */
-	library = wanted ? dlopen(gpu_cuda.soname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	library = loaded ? dlopen(gpu_cuda.soname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	if (library)
 		atomic_store_explicit(&cuda.there, add(&gpu_cuda, library), memory_order_release);
 	else if (wanted)

@@ -257,7 +257,7 @@ static int send_cm(void *conn, uint32_t op, const void *call, size_t len, int fd
 	return call_over(conn, &out, NULL);
 }
 
-/* Tells a new weftd what its predecessor knew of us. */
+/* Tells a new weftd what its predecessor knew of us; the first one has all in a new segment. */
 static int publish(struct client *c, struct conn *conn)
 {
 	int ret = 0;
@@ -268,7 +268,7 @@ static int publish(struct client *c, struct conn *conn)
 		ret = send_channel(conn, &c->channels.at[i]);
 	for (size_t i = 0; !ret && i < c->backings.n; i++)
 		ret = send_backing(conn, &c->backings.at[i]);
-	if (!ret)
+	if (!ret && c->attached)
 		ret = send_members(conn);
 	if (!ret)
 		ret = wire_publish(conn);

@@ -15,7 +15,7 @@ static void name_device(const struct fabric_page *page)
 {
 	struct fabric_page copy;
 
-	fabric_read(page, &copy);
+	fabric_read_node(page, &copy); /* of stack, the ports are 20 KiB more */
 	device.guid = copy.node_guid;
 	device.dev.node_type = IBV_NODE_CA;
 	device.dev.transport_type = IBV_TRANSPORT_IB;

@@ -84,9 +84,11 @@ static int follow(
 	struct member_copy c = {.word = from < used(seg) ? word_at(seg, from) : 0};
 	uint32_t i = find(m, owner, from);
 
-	memcpy(c.key, seg->member[from].key, sizeof c.key);
+	if (c.word)
+		memcpy(c.key, seg->member[from].key, sizeof c.key);
 	if (i < SEG_MEMBERS) {
-		if (c.word == word_at(hub, i) && !memcmp(c.key, hub->member[i].key, sizeof c.key))
+		if (c.word && c.word == word_at(hub, i) &&
+			!memcmp(c.key, hub->member[i].key, sizeof c.key))
 			return 0;
 		clear(m, hub, i);
 	}

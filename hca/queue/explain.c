@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/queue/explain.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/gid.h"
 #include "base/log.h"
 #include "hca/exec/resolve.h"
 #include "hca/obj/qp.h"
@@ -15,7 +17,7 @@
 #include "hca/run/far.h"
 #include "hca/seg/opcode.h"
 
-enum { WHY = 320, TEN = 10 };
+enum { WHY = 320, WHO = 96, TEN = 10 };
 
 static const char *const status_names[EXPLAIN_STATUSES] = {
 	[IBV_WC_SUCCESS] = "IBV_WC_SUCCESS",
@@ -72,6 +74,16 @@ static void who(char *to, size_t size, const struct view *v)
 
 	snprintf(to, size, "process %d (%.*s)", v->pid ? v->pid : (int)getpid(),
 		(int)sizeof h->comm, h->comm);
+}
+
+/* The other end is a QP of another machine, whose address this is.  False: it is none. */
+static bool host_of(const struct hca_qp *qp, char to[WHO])
+{
+	const uint8_t *gid = qp->me.qp->path.dgid;
+	bool ipv4 = gid_is_ipv4(gid);
+
+	return qp->me.qp->path.interface &&
+	       inet_ntop(ipv4 ? AF_INET : AF_INET6, gid + (ipv4 ? GID_IPV4_AT : 0), to, WHO);
 }
 
 /* ---- keys ---- */
@@ -187,7 +199,14 @@ static void why_invalid(const struct end *peer, const struct seg_wqe *w, char wh
 static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[WHY])
 {
 	const struct seg_qp *q;
+	char host[WHO];
 
+	if (!peer && host_of(qp, host)) {
+		snprintf(why, WHY,
+			"nothing came from there: the host, its UDP port 4791, the QP or its "
+			"process is gone, or the QP is connected to another address than ours");
+		return;
+	}
 	if (!peer) {
 		snprintf(why, WHY, "there is no QP %#x in this fabric", qp->me.qp->dest_qpn);
 		return;
@@ -260,10 +279,12 @@ static void why_of(
 
 static void tell_send(struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w)
 {
-	char to[96] = "no known process", why[WHY];
+	char to[WHO] = "no known process", why[WHY];
 
 	if (peer)
 		who(to, sizeof to, &peer->view);
+	else
+		host_of(qp, to);
 	why_of(qp, peer, w, why);
 	log_line(LOG_LVL_INFO,
 		"QP %#x: wr_id %#" PRIx64 ", %s of %" PRIu64

@@ -226,7 +226,8 @@ int datagram_send(struct work *w)
 
 	d.w = w;
 	d.from = table_qp(w->req->index);
-	if (w->op->kind != OP_SEND || !d.from)
+	/* Its type in the segment may be anything by now: who connects has no path to remember. */
+	if (w->op->kind != OP_SEND || !d.from || !d.from->path)
 		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 	fetch_lines(d.from, slot->av.qpn & MULTICAST_QPN);
 	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||

@@ -266,6 +266,10 @@ static void page_ports(void **state)
 	assert_int_equal(fabric_read_port(&page, 2, &port), -EINVAL);
 	assert_int_equal(fabric_read_port(&page, 1, &port), 0);
 	assert_memory_equal(&port, &page.port[0], sizeof port);
+	memset(&odd, 0xa5, sizeof odd);
+	fabric_read_node(&page, &odd);
+	assert_memory_equal(&odd, &page, offsetof(struct fabric_page, port));
+	assert_int_equal(odd.port[0].state, 0xa5);
 }
 
 /* A full table of ours, and names that are not the kernel's own, do no harm. */

@@ -221,6 +221,25 @@ static void members_without_room(void **state)
 	free(m);
 }
 
+/* Nor has a segment without members any page of its list read: that would make one. */
+static void members_of_nobody(void **state)
+{
+	struct members *m = calloc(1, sizeof *m);
+	struct seg *hub = new_seg(), *a = new_seg(), *b = new_seg();
+
+	(void)state;
+	assert_int_equal(mprotect(a->member, sizeof a->member, PROT_NONE), 0);
+	list(b, 0, 5, 1);
+	assert_int_equal(members_update(m, hub, b, 78), 0);
+	assert_int_equal(members_update(m, hub, a, 77), 0);
+	assert_int_equal(members_change(m, hub, a, 77, 3), 0);
+	assert_int_equal(members_count(m, hub), 1);
+	munmap(hub, sizeof *hub);
+	munmap(a, sizeof *a);
+	munmap(b, sizeof *b);
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +250,7 @@ int main(void)
 		cmocka_unit_test(members_follow_segments),
 		cmocka_unit_test(members_one_by_one),
 		cmocka_unit_test(members_without_room),
+		cmocka_unit_test(members_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

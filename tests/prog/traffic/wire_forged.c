@@ -30,8 +30,8 @@ static struct sockaddr_in to, from, other;
 /* What is wrong with a packet. */
 enum wrong {
 	NOTHING,
-	SHORT,
-	CUT, /* its last two bytes are missing */
+	SHORT, /* it ends within the number of the queue pair */
+	CUT,   /* its last two bytes are missing */
 	VERSION,
 	OPCODE,
 	ICRC,
@@ -112,7 +112,7 @@ static size_t forge(enum wrong wrong, uint8_t out[5000])
 		out + head + p.payload_len);
 	if (wrong == ICRC)
 		out[head] ^= 1, out[head + 9] ^= 0x55, out[head + 17] ^= 0xaa;
-	return wrong == SHORT ? 9 : wrong == CUT ? len - 2 : len;
+	return wrong == SHORT ? 7 : wrong == CUT ? len - 2 : len;
 }
 
 static void throw(enum wrong wrong)
