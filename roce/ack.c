@@ -9,6 +9,7 @@ enum {
 	LATEST_NS = NSEC_PER_MSEC,      /* whatever it does */
 	ANSWER_NS = 20 * NSEC_PER_USEC, /* a post so soon after a message is its answer */
 	ANSWERS = 3,                    /* in a row make a program that answers */
+	CREDIT_MAX = 8,                 /* so often in a row it may not, then */
 };
 
 static struct flow *owing;
@@ -27,7 +28,9 @@ bool ack_is_due(const struct flow *f, uint64_t now, bool rides)
 {
 	if (!f->resp.owed)
 		return false;
-	return rides || !f->replies || f->resp.owed >= OWED_MAX || now - f->owed_since >= IDLE_NS;
+	if (rides || !f->replies || f->resp.owed >= OWED_MAX)
+		return true;
+	return f->owed_since && now - f->owed_since >= IDLE_NS;
 }
 
 static void enlist(struct flow *f)
@@ -37,6 +40,15 @@ static void enlist(struct flow *f)
 	f->owes = true;
 	f->owing = owing;
 	owing = f;
+}
+
+static void left_alone(struct flow *f, uint64_t now)
+{
+	/* the message before was not answered, or this one is the first that was not */
+	if (f->acked_alone || f->replies)
+		f->replied = 0;
+	f->acked_alone = now;
+	f->replies = false;
 }
 
 void ack_note(struct flow *f, uint64_t now, bool left, bool rode)
@@ -49,13 +61,11 @@ void ack_note(struct flow *f, uint64_t now, bool left, bool rode)
 	}
 	f->owed_since = 0;
 	if (rode)
-		return;
-	if (f->acked_alone)
-		f->replied = 0; /* the message before was not answered */
-	f->acked_alone = now;
-	if (f->replies)
-		f->replied = 0;
-	f->replies = false;
+		f->credit += f->credit < CREDIT_MAX;
+	else if (f->replies && f->credit)
+		f->credit--;
+	else
+		left_alone(f, now);
 }
 
 uint64_t ack_deadline(const struct flow *f)

@@ -13,9 +13,10 @@
 #include "roce/watch.h"
 
 enum {
-	TURN_BYTES = 64 << 10, /* that a flow sends before it is another's turn */
-	TURNS = 64,            /* of one pass */
-	ROUNDS = 4,            /* for what others asked for meanwhile */
+	TURN_BYTES = 64 << 10,         /* that a flow sends before it is another's turn */
+	TURNS = 64,                    /* of one pass */
+	ROUNDS = 4,                    /* for what others asked for meanwhile */
+	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
 };
 
 static struct {
@@ -25,6 +26,7 @@ static struct {
 	struct flow *first, **end;   /* those whose turn it is, in order; by struct flow.behind */
 	struct deadlines due;
 	_Atomic uint32_t looks;
+	_Atomic uint64_t looked_ns;
 	bool left; /* flows had no turn in the last pass */
 } engine = {.end = &engine.first};
 
@@ -125,13 +127,19 @@ static bool ask(struct flow *f, struct exec *x, uint64_t now, bool *put)
 	return more;
 }
 
+/* Who does not poll answers late, if ever. */
+static bool program_polls(uint64_t now)
+{
+	return now - engine_looked_ns() < POLLS_NS;
+}
+
 static void acknowledge(struct flow *f, struct exec *x, uint64_t now, bool rides)
 {
 	uint32_t owed = f->resp.owed;
 
 	if (!owed)
 		return;
-	if (ack_is_due(f, now, rides))
+	if (ack_is_due(f, now, rides || !program_polls(now)))
 		serve_answer(f, x, 0, true);
 	ack_note(f, now, f->resp.owed == 0, rides);
 }
@@ -198,13 +206,21 @@ static void due_ack(struct flow *f)
 	engine_touch(f, FLOW_ASKED);
 }
 
+static void note_look(uint64_t now)
+{
+	uint32_t looks = atomic_load_explicit(&engine.looks, memory_order_relaxed);
+
+	atomic_store_explicit(&engine.looks, looks + 1, memory_order_relaxed);
+	atomic_store_explicit(&engine.looked_ns, now, memory_order_relaxed);
+}
+
 static void look(struct exec *x, uint64_t now, unsigned why)
 {
 	bool came = rx_look(x, now);
 
 	ask_leave(x);
 	if (!(why & ENGINE_WATCH)) {
-		atomic_fetch_add_explicit(&engine.looks, 1, memory_order_relaxed);
+		note_look(now);
 		if (!came)
 			ack_idle(now, due_ack);
 	}
@@ -237,6 +253,7 @@ uint64_t engine_next(void)
 void engine_run(unsigned why)
 {
 	unsigned round = 0;
+	bool wake;
 
 	if (!lock_try(&engine.lock)) {
 		atomic_fetch_or_explicit(&engine.kicks, why, memory_order_seq_cst);
@@ -246,12 +263,12 @@ void engine_run(unsigned why)
 	do {
 		why |= atomic_exchange_explicit(&engine.kicks, 0, memory_order_seq_cst);
 		pass(why);
-		if (++round == ROUNDS)
-			watch_wake();
-		else
-			watch_until(engine_next(), why & ENGINE_WATCH);
+		wake = ++round == ROUNDS;
+		wake |= watch_until(engine_next(), why & ENGINE_WATCH);
 		why = 0;
 		lock_drop(&engine.lock);
+		if (wake)
+			watch_wake();
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (round < ROUNDS && atomic_load_explicit(&engine.kicks, memory_order_relaxed) &&
 		 lock_try(&engine.lock));
@@ -266,6 +283,11 @@ void engine_work(void)
 uint32_t engine_looks(void)
 {
 	return atomic_load_explicit(&engine.looks, memory_order_relaxed);
+}
+
+uint64_t engine_looked_ns(void)
+{
+	return atomic_load_explicit(&engine.looked_ns, memory_order_relaxed);
 }
 
 /* ---- for who adds and deletes flows ---- */

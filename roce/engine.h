@@ -37,8 +37,9 @@ void engine_settle(struct flow *f);
 /* With the engine stopped: the flow is on no list any more. */
 void engine_forget(struct flow *f);
 
-/* How often a thread of the program looked; with the engine stopped or not. */
+/* How often a thread of the program looked, and when it did last; engine stopped or not. */
 uint32_t engine_looks(void);
+uint64_t engine_looked_ns(void);
 
 /* With the engine stopped: when it has to be run next, 0: not before something comes. */
 uint64_t engine_next(void);

@@ -185,23 +185,46 @@ static unsigned carry_out(enum fault_act act, const struct fault_how *how, struc
 	return act == FAULT_LOSE ? 0 : act == FAULT_TWICE ? 2 : 1;
 }
 
-void faults_out(struct exec *x, const struct tx_path *path, uint8_t *bytes, size_t n)
+enum fault_act faults_ask(const uint8_t *head, size_t n, struct fault_how *how)
 {
-	const struct iovec piece = {bytes, n};
-	struct fault_how how;
 	enum fault_act act;
-	unsigned times;
 
 	lock_take(&faults.lock);
-	act = ask(FAULT_OUT, bytes, n, &how);
+	act = ask(FAULT_OUT, head, n, how);
+	if (act == FAULT_PASS)
+		fault_line_passed(&faults.out);
+	note_next();
+	lock_drop(&faults.lock);
+	return act;
+}
+
+void faults_out_as(struct exec *x, const struct tx_path *path, uint8_t *bytes, size_t n,
+	enum fault_act act, const struct fault_how *how)
+{
+	const struct iovec piece = {bytes, n};
+	unsigned times;
+
 	if (act == FAULT_FLIP)
-		bytes[how.bit / 8] ^= 1u << how.bit % 8;
-	times = carry_out(act, &how, &faults.out, bytes, n, path, sizeof *path);
+		bytes[how->bit / 8] ^= 1u << how->bit % 8;
+	lock_take(&faults.lock);
+	times = carry_out(act, how, &faults.out, bytes, n, path, sizeof *path);
 	lock_drop(&faults.lock);
 	while (times--)
 		tx_now(x, path, &piece, 1);
 	if (faults_next())
 		watch_wake();
+}
+
+void faults_out(struct exec *x, const struct tx_path *path, uint8_t *bytes, size_t n)
+{
+	const struct iovec piece = {bytes, n};
+	struct fault_how how;
+	enum fault_act act = faults_ask(bytes, n, &how);
+
+	if (act == FAULT_PASS)
+		tx_now(x, path, &piece, 1);
+	else
+		faults_out_as(x, path, bytes, n, act, &how);
 }
 
 bool faults_in(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "hca/exec/exec.h"
+#include "roce/fault/fault.h"
 #include "roce/port/socket.h"
 #include "roce/tx.h"
 
@@ -31,6 +32,15 @@ void faults_start(void);
  * Sends a packet of n bytes, or does to it what the rules say.  Any thread; bytes may be changed.
  */
 void faults_out(struct exec *x, const struct tx_path *path, uint8_t *bytes, size_t n);
+
+/*
+ * The same in two steps, the first of which sees no more of the packet than its headers, and how
+ * long it will be: what is to be done with it, once for each packet.  Not FAULT_PASS, nor
+ * FAULT_LOSE: faults_out_as() carries it out.
+ */
+enum fault_act faults_ask(const uint8_t *head, size_t n, struct fault_how *how);
+void faults_out_as(struct exec *x, const struct tx_path *path, uint8_t *bytes, size_t n,
+	enum fault_act act, const struct fault_how *how);
 
 /* A packet has come, the index-th of its message.  False: it is to be taken as it is. */
 bool faults_in(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,

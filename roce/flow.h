@@ -58,9 +58,10 @@ struct flow {
 
 	/* the responder */
 	struct rc_responder resp;
-	struct respond in; /* the message that resp.open tells of */
-	enum answer said;  /* what came of a packet, if resp could not be told */
-	bool last_try;     /* "no receive" is an answer now */
+	struct respond in;  /* the message that resp.open tells of */
+	uint64_t served_ns; /* when a piece of it came last */
+	enum answer said;   /* what came of a packet, if resp could not be told */
+	bool last_try;      /* "no receive" is an answer now */
 	struct kept *kept, **kept_end;
 	unsigned n_kept;
 	bool for_worker;               /* a worker was asked for a turn, and had none yet */
@@ -73,6 +74,7 @@ struct flow {
 	bool owes;          /* it is on the list */
 	bool replies;       /* the program answers what it gets */
 	uint8_t replied;    /* how often in a row it did although it was not expected */
+	uint8_t credit;     /* how often in a row it need not, and is expected to still */
 	uint64_t owed_since, acked_alone;
 	uint64_t cnp_ns; /* when one was sent last */
 };

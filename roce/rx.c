@@ -178,11 +178,11 @@ void rx_packet(struct exec *x, const struct roce_from *from, const uint8_t *byte
 
 /* ---- reading ---- */
 
-static bool prepare(void)
+static bool prepare(unsigned n)
 {
 	if (!rx.bytes)
 		rx.bytes = malloc((size_t)MESSAGES * MESSAGE_BYTES);
-	for (unsigned i = 0; i < MESSAGES && rx.bytes; i++) {
+	for (unsigned i = 0; i < n && rx.bytes; i++) {
 		struct msghdr *m = &rx.msg[i].msg_hdr;
 
 		rx.piece[i] = (struct iovec){
@@ -225,15 +225,25 @@ static void take(struct exec *x, int family, unsigned i, uint64_t now)
 	}
 }
 
+/* Neither recvmmsg(3) nor recvmsg(3), which is the quicker one: no thread is to be cancelled here.
+ */
+static int read_one(int fd)
+{
+	ssize_t n = syscall(SYS_recvmsg, fd, &rx.msg[0].msg_hdr, MSG_DONTWAIT);
+
+	rx.msg[0].msg_len = n > 0 ? n : 0;
+	return n >= 0;
+}
+
 /* Up to max messages of a socket.  How many there were. */
 static unsigned read_some(struct exec *x, int fd, int family, unsigned max, uint64_t now)
 {
 	int n;
 
-	if (!prepare())
+	if (!prepare(max))
 		return 0;
-	/* not recvmmsg(3): no thread is to be cancelled in here */
-	n = (int)syscall(SYS_recvmmsg, fd, rx.msg, max, MSG_DONTWAIT, NULL);
+	n = max == 1 ? read_one(fd)
+		     : (int)syscall(SYS_recvmmsg, fd, rx.msg, max, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < n; i++)
 		take(x, family, i, now);
 	return n > 0 ? n : 0;

@@ -312,6 +312,9 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 	size_t len, uint64_t now)
 {
 	thread = x;
+	if (f->served_ns != now) /* another pass */
+		respond_look_anew(&f->in);
+	f->served_ns = now;
 	if (f->kept) {
 		keep(f, bytes, len);
 		return;
@@ -343,6 +346,7 @@ static bool serve_first(struct flow *f, uint64_t now)
 void serve_kept(struct flow *f, struct exec *x, uint64_t now)
 {
 	thread = x;
+	respond_look_anew(&f->in);
 	while (f->kept && serve_first(f, now)) {
 		drop_first(f);
 		if (f->resp.nak)

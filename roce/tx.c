@@ -221,8 +221,8 @@ static bool make_room(struct exec *x, unsigned pieces)
 	return true;
 }
 
-/* A whole packet in one piece; its length. */
-static size_t build_whole(const struct tx_path *path, const struct roce_packet *head,
+/* A whole packet in one piece. */
+static void build_whole(const struct tx_path *path, const struct roce_packet *head,
 	const struct iovec *piece, unsigned n, uint8_t packet[WHOLE_MAX])
 {
 	size_t head_len = roce_build(head, packet), len = head_len;
@@ -237,19 +237,25 @@ static size_t build_whole(const struct tx_path *path, const struct roce_packet *
 	len += head->pad;
 	crc = icrc_begin(&path->addr, 0, bytes, packet, head_len);
 	icrc_put(icrc_add(crc, packet + head_len, len - head_len), packet + len);
-	return bytes;
 }
 
-/* The rules of faults want packets one by one, behind those that were taken before. */
-static bool put_to_faults(struct exec *x, const struct tx_path *path,
+/* Do the rules of faults let it go as any other?  Else it was taken, and is theirs. */
+static bool passes_faults(struct exec *x, const struct tx_path *path,
 	const struct roce_packet *head, const struct iovec *piece, unsigned n)
 {
 	uint8_t packet[WHOLE_MAX];
+	size_t bytes = roce_build(head, packet) + head->payload_len + head->pad + ROCE_ICRC_LEN;
+	struct fault_how how;
+	enum fault_act act = faults_ask(packet, bytes, &how);
 
-	if (!tx_flush(x) || head->payload_len > PAYLOAD_MAX)
+	if (act == FAULT_PASS)
+		return true;
+	/* behind those that were taken before */
+	if (act == FAULT_LOSE || head->payload_len > PAYLOAD_MAX || !tx_flush(x))
 		return false;
-	faults_out(x, path, packet, build_whole(path, head, piece, n, packet));
-	return true;
+	build_whole(path, head, piece, n, packet);
+	faults_out_as(x, path, packet, bytes, act, &how);
+	return false;
 }
 
 bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
@@ -260,10 +266,10 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	struct run *r;
 	uint32_t crc;
 
-	if (faults_set())
-		return put_to_faults(x, path, head, piece, n);
 	if (!make_room(x, n + 2))
 		return false;
+	if (faults_set() && !passes_faults(x, path, head, piece, n))
+		return true;
 	h = tx.head[tx.n_packet++] + TAIL_MAX;
 	tail = tx.head[tx.n_packet] + TAIL_MAX - tail_len;
 	head_len = roce_build(head, h);
@@ -391,6 +397,17 @@ static void count_sent(struct exec *x, unsigned n)
 	tx.sent += n;
 }
 
+/* Neither sendmmsg(3) nor sendmsg(3), which is the quicker one: no thread is to be cancelled here.
+ */
+static int send_now(int fd, struct mmsghdr *m, unsigned n)
+{
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (n > 1)
+		return (int)syscall(SYS_sendmmsg, fd, m, n, flags);
+	return syscall(SYS_sendmsg, fd, &m->msg_hdr, flags) < 0 ? -1 : 1;
+}
+
 /* Sends those in a row that go by one socket.  False: it is full. */
 static bool send_some(struct exec *x, const struct rdv_wire *wire)
 {
@@ -399,10 +416,8 @@ static bool send_some(struct exec *x, const struct rdv_wire *wire)
 
 	while (end < tx.n_msg && family_of(end) == family)
 		end++;
-	/* not sendmmsg(3): no thread is to be cancelled in here */
 	n = wire->fd[family] < 0 ? (errno = ENETUNREACH, -1)
-				 : (int)syscall(SYS_sendmmsg, wire->fd[family], &tx.msg[tx.sent],
-					   end - tx.sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+				 : send_now(wire->fd[family], &tx.msg[tx.sent], end - tx.sent);
 	if (n > 0)
 		count_sent(x, n);
 	else if (n < 0 && errno == EAGAIN)

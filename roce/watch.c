@@ -21,7 +21,12 @@
 #include "roce/port/keeper.h"
 
 enum {
-	IN_VAIN_MAX = 64, /* wake-ups in a row for packets that others had taken */
+	/* so many more wake-ups in vain than others make it nap, */
+	IN_VAIN_MIN = 16,
+	IN_VAIN_MAX = 16384, /* ... after naps that were wrong */
+	IN_VAIN_BACK = 3,    /* as many in vain count as much as one that was not */
+	TICK_NS = NSEC_PER_MSEC,
+	LATELY_NS = 50 * NSEC_PER_USEC,
 	NAP_NS = NSEC_PER_MSEC,
 	SLACK_NS = 50 * NSEC_PER_USEC, /* so much later is as good */
 	GROUPS = KEEPER_FDS + 1,
@@ -34,7 +39,10 @@ static struct {
 	struct lock lock;
 	bool started;
 	struct own_fd bell;
-	_Atomic uint64_t until; /* when it wakes by itself; 0: soon, UINT64_MAX: never */
+	_Atomic uint64_t until;    /* when it wakes by itself; 0: soon, UINT64_MAX: never */
+	_Atomic unsigned sleepers; /* threads of the program that packets wake */
+	_Atomic bool away;         /* packets do not wake it, since they wake those */
+	_Atomic bool relieved;     /* one of those is awake again */
 } watch;
 
 void watch_wake(void)
@@ -47,39 +55,72 @@ void watch_wake(void)
 	errno = saved;
 }
 
-void watch_until(uint64_t next, bool self)
+bool watch_until(uint64_t next, bool self)
 {
 	uint64_t until = atomic_load_explicit(&watch.until, memory_order_relaxed);
 
 	if (self || !next || next + SLACK_NS >= until)
-		return;
+		return false;
 	atomic_store_explicit(&watch.until, next, memory_order_relaxed);
+	return true;
+}
+
+void watch_sleeper(void)
+{
+	atomic_fetch_add_explicit(&watch.sleepers, 1, memory_order_seq_cst);
+}
+
+void watch_no_sleeper(void)
+{
+	if (atomic_fetch_sub_explicit(&watch.sleepers, 1, memory_order_seq_cst) > 1 ||
+		!atomic_load_explicit(&watch.away, memory_order_seq_cst) ||
+		!atomic_exchange_explicit(&watch.away, false, memory_order_seq_cst))
+		return;
+	atomic_store_explicit(&watch.relieved, true, memory_order_relaxed);
 	watch_wake();
 }
 
 /* ---- the thread ---- */
 
+/* Do packets wake a thread of the program, which serves them? */
+static bool stay_away(void)
+{
+	atomic_store_explicit(&watch.away, true, memory_order_seq_cst);
+	if (atomic_load_explicit(&watch.sleepers, memory_order_seq_cst))
+		return true;
+	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
+	return false;
+}
+
 /* What it sleeps on; -1 is not looked at. */
 static void fill(struct pollfd p[FDS])
 {
 	const struct rdv_wire *wire = join_sockets();
+	short in = stay_away() ? 0 : POLLIN;
 
-	for (int i = 0; i < KEEPER_FDS; i++)
-		p[i] = (struct pollfd){
-			.fd = wire->fd[i], .events = POLLIN | (tx_waits(i) ? POLLOUT : 0)};
+	for (int i = 0; i < KEEPER_FDS; i++) {
+		short events = in | (tx_waits(i) ? POLLOUT : 0);
+
+		p[i] = (struct pollfd){.fd = events ? wire->fd[i] : -1, .events = events};
+	}
 	p[KEEPER_FDS] = (struct pollfd){.fd = wire->hand, .events = POLLIN};
 	p[GROUPS] = (struct pollfd){.fd = mcast_fd(), .events = POLLIN};
 	p[BELL] = (struct pollfd){.fd = watch.bell.fd, .events = POLLIN};
 	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
 }
 
-/* Until when it may sleep now, as *left; said before the engine goes on. */
-static struct timespec *plan(struct pollfd p[FDS], struct timespec *left)
+/*
+ * Until when it may sleep now, as *left; said before the engine goes on.  Where packets come there
+ * will be a time to wait for: it is not rung for each.
+ */
+static struct timespec *plan(struct pollfd p[FDS], struct timespec *left, bool active)
 {
 	uint64_t next, now = clock_ns();
 
 	engine_stop();
 	next = engine_next();
+	if (active && (!next || next > now + TICK_NS))
+		next = now + TICK_NS;
 	fill(p);
 	atomic_store_explicit(&watch.until, next ? next : UINT64_MAX, memory_order_relaxed);
 	engine_go();
@@ -111,23 +152,37 @@ static void find_weftd(void)
 	rdv_check();
 }
 
-/* Sleeps, and serves.  True: it woke for packets that were gone. */
-static bool on_duty(void)
+static bool looked_lately(void)
+{
+	return clock_ns() - engine_looked_ns() < LATELY_NS;
+}
+
+/* Why it woke. */
+enum woke { WOKE_OTHERWISE, WOKE_BY_PACKETS, WOKE_IN_VAIN, WOKE_RELIEVED };
+
+/* Sleeps, and serves. */
+static enum woke on_duty(bool active)
 {
 	struct pollfd p[FDS];
 	struct timespec left;
-	int n = ppoll(p, FDS, plan(p, &left), NULL);
-	bool packets = false;
+	int n = ppoll(p, FDS, plan(p, &left, active), NULL);
+	enum woke why = WOKE_OTHERWISE;
 
+	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
 	atomic_store_explicit(&watch.until, 0, memory_order_relaxed);
 	for (int i = 0; i < BELL && n > 0; i++)
-		packets |= p[i].revents;
+		if (p[i].revents)
+			why = WOKE_BY_PACKETS;
+	if (why == WOKE_BY_PACKETS && looked_lately())
+		why = WOKE_IN_VAIN;
 	if (n > 0 && p[BELL].revents)
 		hush();
 	if (n > 0 && p[WEFTD].revents)
 		find_weftd();
+	if (atomic_exchange_explicit(&watch.relieved, false, memory_order_relaxed))
+		why = WOKE_RELIEVED;
 	engine_run(ENGINE_WATCH);
-	return packets;
+	return why;
 }
 
 static bool unserved(void)
@@ -140,32 +195,48 @@ static bool unserved(void)
 	return poll(p, KEEPER_FDS, 0) > 0;
 }
 
-/* While the program looks itself. */
-static void nap(void)
+/* False: nobody looked meanwhile. */
+static bool sleep_for(long ns)
 {
-	const struct timespec ms = {.tv_nsec = NAP_NS};
-	uint32_t looks;
+	const struct timespec time = {.tv_nsec = ns};
+	uint32_t looks = engine_looks();
 
-	do {
-		looks = engine_looks();
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &ms, NULL);
-	} while (engine_looks() != looks && !unserved());
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+	return engine_looks() != looks;
+}
+
+/* While the program looks itself.  True: it does, but leaves packets lying. */
+static bool nap(void)
+{
+	while (sleep_for(NAP_NS))
+		if (unserved() && !sleep_for(4 * LATELY_NS))
+			return true;
+	return false;
+}
+
+/* After how many wake-ups in vain it naps the next time. */
+static unsigned patience_after(bool left_lying, unsigned patience)
+{
+	if (!left_lying)
+		return IN_VAIN_MIN;
+	return patience < IN_VAIN_MAX ? 2 * patience : IN_VAIN_MAX;
 }
 
 static void *run(void *arg)
 {
-	unsigned in_vain = 0;
+	unsigned in_vain = 0, patience = IN_VAIN_MIN;
+	enum woke why = WOKE_OTHERWISE;
 
 	thread_runs_briefly();
 	while (1) {
-		uint32_t looks = engine_looks();
-
-		on_duty();
-		/* others took what woke us */
-		in_vain = engine_looks() != looks ? in_vain + 1 : 0;
-		if (in_vain < IN_VAIN_MAX)
+		why = on_duty(why != WOKE_OTHERWISE);
+		if (why == WOKE_BY_PACKETS)
+			in_vain -= in_vain < IN_VAIN_BACK ? in_vain : IN_VAIN_BACK;
+		else if (why == WOKE_IN_VAIN)
+			in_vain++;
+		if (why != WOKE_RELIEVED && in_vain < patience)
 			continue;
-		nap();
+		patience = patience_after(nap(), patience);
 		in_vain = 0;
 	}
 	return arg;
@@ -207,6 +278,8 @@ void watch_forked_child(void)
 {
 	atomic_store_explicit(&watch.lock.word, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.until, 0, memory_order_relaxed);
+	atomic_store_explicit(&watch.sleepers, 0, memory_order_relaxed);
+	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
 	watch.started = false;
 	own_fd_close(&watch.bell);
 }

@@ -12,6 +12,8 @@
 #include "hca/exec/window.h"
 #include "pages/mapped.h"
 
+enum { LOOK_AHEAD = 64 << 10 };
+
 /* For the responder's log; the one who moved its QP to ERR writes it, before that is told. */
 static void note_fault(const struct work *w, const struct asker *who, enum ibv_wc_status status)
 {
@@ -220,6 +222,7 @@ struct verdict respond_begin(
 	r->rq = *rq;
 	r->came = 0;
 	r->taken = false;
+	respond_look_anew(r);
 	enter(&w, &now, r, x);
 	return leave(&w, begin(&w, r));
 }
@@ -299,6 +302,29 @@ static bool is_there(const struct payload *p, uint64_t n, bool write)
 	return true;
 }
 
+/*
+ * The same of n bytes of a message at offset.  Pieces come one after the other: of a WRITE the
+ * memory of those that follow is looked at, too, while it is about it.
+ */
+static bool piece_is_there(const struct work *w, struct respond *r, uint64_t offset,
+	const struct payload *p, uint64_t n)
+{
+	const struct iovec *v = &p->l.v[p->l.at];
+	uint64_t from = (uintptr_t)v->iov_base, left = w->length - offset;
+
+	if (is_send(w) || v->iov_len < n || !way_beneath(p)->here)
+		return is_there(p, n, true);
+	if (from >= r->there_from && from + n <= r->there_to)
+		return true;
+	if (left > LOOK_AHEAD)
+		left = LOOK_AHEAD;
+	if (left <= n || !mapped_populate(from, left, true))
+		return is_there(p, n, true);
+	r->there_from = from;
+	r->there_to = from + left;
+	return true;
+}
+
 static struct verdict place(
 	struct work *w, struct respond *r, uint64_t offset, const void *bytes, uint32_t n)
 {
@@ -312,7 +338,8 @@ static struct verdict place(
 	if (v.answer != ANSWER_OK || !n)
 		return v;
 	payload_of_bytes(&src, (void *)bytes, n);
-	moved = is_there(&dst, n, true) ? carry(w, &src, &dst, &held) : MOVE_FAULT_LOCAL;
+	moved = piece_is_there(w, r, offset, &dst, n) ? carry(w, &src, &dst, &held)
+						      : MOVE_FAULT_LOCAL;
 	if (moved != MOVE_OK)
 		return not_moved(w, r, moved);
 	if (r->came < offset + n)

@@ -81,7 +81,9 @@ struct last_piece {
 struct respond {
 	const struct end *e;
 	struct request rq;
-	uint64_t came;      /* the end of what was placed */
+	uint64_t came; /* the end of what was placed */
+	/* WRITE: memory that was found present; no more is believed after respond_look_anew() */
+	uint64_t there_from, there_to;
 	uint32_t rq_pos;    /* SEND: the receive that it goes into */
 	bool taken;         /* ... which no other message gets: it is of a shared queue, */
 	struct rxq_ref rxq; /* this one */
@@ -104,6 +106,15 @@ struct verdict respond_begin(
  */
 struct verdict respond_place(
 	struct respond *r, struct exec *x, uint64_t offset, const void *bytes, uint32_t n);
+
+/*
+ * What was found present may be gone by now: to be called between pieces that are not placed one
+ * right after the other.
+ */
+static inline void respond_look_anew(struct respond *r)
+{
+	r->there_from = r->there_to = 0;
+}
 
 /* All of it is there: completes the receive that it takes, if any. */
 struct verdict respond_end(struct respond *r, struct exec *x, const struct last_piece *last);

@@ -340,6 +340,24 @@ static void serve_far(void)
 	pthread_setcancelstate(cancel, NULL);
 }
 
+static void awake(void *arg)
+{
+	(void)arg;
+	far_awake();
+}
+
+/* poll(2) of p[0..2), and of what wakes for packets. */
+static int sleep_far(struct pollfd *p, int timeout)
+{
+	unsigned far = far_sleep_on(p + 2, FAR_FDS);
+	int n;
+
+	pthread_cleanup_push(awake, NULL); /* the program may cancel a thread that sleeps */
+	n = poll(p, 2 + far, timeout);
+	pthread_cleanup_pop(1);
+	return n;
+}
+
 static bool blocks(const struct hca_channel *ch)
 {
 	return !(fcntl(ch->fd, F_GETFL) & O_NONBLOCK);
@@ -358,11 +376,11 @@ static int wait_readable(struct hca_channel *ch)
 
 	while (blocks(ch)) {
 		bool timed = busy || progress_pending() || moderated(ch);
-		unsigned far = looks_far(ch) ? far_sleep_on(p + 2, FAR_FDS) : 0;
-		int n;
+		int n, timeout;
 
 		p[1].fd = rdv_socket(); /* its end alone is looked for */
-		n = poll(p, 2 + far, timed || p[1].fd < 0 ? SLOW_TICK_MS : -1);
+		timeout = timed || p[1].fd < 0 ? SLOW_TICK_MS : -1;
+		n = looks_far(ch) ? sleep_far(p, timeout) : poll(p, 2, timeout);
 		if (n < 0 && !restart_after_signal())
 			return -EINTR;
 		if (n > 0 && p[0].revents)

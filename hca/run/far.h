@@ -17,7 +17,7 @@ struct far_ops {
 	const char *name; /* for the log */
 	/*
 	 * Does path, whose destination is not of this host, lead to where this one reaches?  Fills
-	 * its interface, which is not 0, udp_source and mtu.  0 or -EHOSTUNREACH; must not block.
+	 * its interface, which is not 0, udp_source and mtu.  As far_route(); must not block.
 	 */
 	int (*route)(struct seg_path *path);
 	/*
@@ -77,9 +77,12 @@ struct far_ops {
 	 * block. NULL: it needs nobody's look.
 	 */
 	bool (*look_in)(uint32_t times);
-	/* What a program that sleeps for such a CQ is to be woken by, too: at most room, how many.
+	/*
+	 * A thread of the program is about to sleep for such a CQ: what is to wake it, too, at most
+	 * room, how many.  Once it is awake, awake() is called for it.
 	 */
 	unsigned (*sleep_on)(struct pollfd *p, unsigned room);
+	void (*awake)(void);
 	/* In a forked child: what is under way is the parent's.  NULL: there is nothing. */
 	void (*forked_child)(void);
 	const struct datagram_ops *datagrams; /* hca/run/far_datagram.h; NULL: it carries none */
@@ -96,7 +99,10 @@ int far_register(const struct far_ops *ops);
 /* The i-th that was registered; NULL: there are not so many. */
 const struct far_ops *far_nth(unsigned i);
 
-/* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
+/*
+ * Fills path, whose destination is not of this host, by who reaches that.  0; -EHOSTUNREACH: nobody
+ * does; -EMFILE, -ENFILE, -ENOMEM: that cannot be known now.
+ */
 int far_route(struct seg_path *path);
 
 /*
@@ -111,6 +117,7 @@ void far_count(struct hca_qp *qp, int change);
 /* Asks all of them, as the ops of these names. */
 bool far_look_in(uint32_t times);
 unsigned far_sleep_on(struct pollfd *p, unsigned room);
+void far_awake(void);
 void far_forked_child(void);
 
 static inline const struct far_ops *far_of(const struct hca_qp *qp)
