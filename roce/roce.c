@@ -46,21 +46,30 @@ static uint32_t link_of(const struct seg_path *path)
 	return proc_at()->fabric->port[0].gid[index].ifindex;
 }
 
+/* It can be had later: nothing is wrong with the destination. */
+static bool is_scarce(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
 static int route(struct seg_path *path)
 {
 	struct route_want want = {.tos = path->flow >> PATH_TCLASS_SHIFT, .ifindex = link_of(path)};
 	struct route found;
+	int rc;
 
 	if (wire_mode() == WIRE_NEVER)
 		return -EHOSTUNREACH;
 	memcpy(want.dst, path->dgid, sizeof want.dst);
 	memcpy(want.src, path->sgid, sizeof want.src);
-	if (route_find(&want, &found))
-		return -EHOSTUNREACH;
-	if (join_wire()) {
+	rc = route_find(&want, &found);
+	if (rc)
+		return rc;
+	rc = join_wire();
+	if (rc && !is_scarce(rc))
 		rdv_wire_explain();
-		return -EHOSTUNREACH;
-	}
+	if (rc)
+		return is_scarce(rc) ? rc : -EHOSTUNREACH;
 	path->interface = want.ifindex ? want.ifindex : found.ifindex;
 	path->udp_source = ROCE_PORT;
 	path->mtu = route_path_mtu(found.mtu);

@@ -34,11 +34,11 @@ const struct far_ops *far_nth(unsigned i)
 int far_route(struct seg_path *path)
 {
 	const struct far_ops *ops;
+	int rc = -EHOSTUNREACH;
 
-	for (unsigned i = 0; (ops = far_nth(i)); i++)
-		if (!ops->route(path))
-			return 0;
-	return -EHOSTUNREACH;
+	for (unsigned i = 0; rc == -EHOSTUNREACH && (ops = far_nth(i)); i++)
+		rc = ops->route(path);
+	return rc;
 }
 
 /* Does its path lead to this host, whichever way? */

@@ -17,7 +17,7 @@ struct far_ops {
 	const char *name; /* for the log */
 	/*
 	 * Does path, whose destination is not of this host, lead to where this one reaches?  Fills
-	 * its interface, which is not 0, udp_source and mtu.  0 or -EHOSTUNREACH; must not block.
+	 * its interface, which is not 0, udp_source and mtu.  As far_route(); must not block.
 	 */
 	int (*route)(struct seg_path *path);
 	/*
@@ -99,7 +99,10 @@ int far_register(const struct far_ops *ops);
 /* The i-th that was registered; NULL: there are not so many. */
 const struct far_ops *far_nth(unsigned i);
 
-/* Fills path, whose destination is not of this host, by who reaches that; or -EHOSTUNREACH. */
+/*
+ * Fills path, whose destination is not of this host, by who reaches that.  0; -EHOSTUNREACH: nobody
+ * does; -EMFILE, -ENFILE, -ENOMEM: that cannot be known now.
+ */
 int far_route(struct seg_path *path);
 
 /*

@@ -70,7 +70,7 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
 {
 	const struct fabric_port *port = fabric_port(proc_at()->fabric, attr->port_num);
 	uint32_t index;
-	int kind;
+	int kind, rc;
 
 	memset(path, 0, sizeof *path);
 	if (!port) {
@@ -86,11 +86,17 @@ int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char 
 		return -EINVAL;
 	describe(attr, port, path);
 	kind = path_find_gid(path->dgid, &index);
-	if ((kind < 0 || (kind == PATH_LOCAL && is_sendable(port, attr, index))) &&
-		!far_route(path))
-		kind = PATH_REMOTE;
+	if (kind >= 0 && !(kind == PATH_LOCAL && is_sendable(port, attr, index)))
+		return kind;
+	rc = far_route(path);
+	if (!rc)
+		return PATH_REMOTE;
+	if (rc != -EHOSTUNREACH) {
+		*why = "no descriptors or no memory to look for the way to the destination";
+		return rc;
+	}
 	if (kind < 0)
-		*why = "the destination GID is not of this host; other hosts are not supported yet";
+		*why = "the destination GID is not of this host, and no way leads to another";
 	return kind;
 }
 

@@ -16,8 +16,9 @@ enum path_kind {
 
 /*
  * Where attr leads, in *path: what attr says also if it leads nowhere.  An enum path_kind; -EINVAL:
- * port, GRH or sgid_index; -EHOSTUNREACH: another host, to which nothing leads.  *why says it in
- * words then.
+ * port, GRH or sgid_index; -EHOSTUNREACH: another host, to which nothing leads; -EMFILE,
+ * -ENFILE, -ENOMEM: what is needed to look for the way is not to be had.  *why says it in words
+ * then.
  */
 int path_find(const struct ibv_ah_attr *attr, struct seg_path *path, const char **why);
 

@@ -99,13 +99,16 @@ static void smaller_window(struct rc_requester *q, uint32_t psn)
 	q->recover = q->sent;
 }
 
-/* What was sent before a probe, and its answer does not cover, has been lost. */
+/*
+ * An answer that covers the packet of a probe and no more: what had been sent behind it was lost.
+ * One that covers more comes from a responder which is just at it, and had no CPU before.
+ */
 static void probe_answered(struct rc_requester *q, uint64_t now)
 {
 	if (!q->probing)
 		return;
 	q->probing = false;
-	if (roce_psn_diff(q->probe_end, q->acked) <= 0)
+	if (roce_psn_diff(q->probe_end, q->acked) <= 0 || roce_psn_diff(q->acked, q->probe) > 1)
 		return;
 	smaller_window(q, q->acked);
 	req_go_back(q, q->acked, now);

@@ -22,8 +22,6 @@ struct tx_area tx_area(const struct tx_rdma *x, ti_access_t rights)
 
 void tx_rdma_begin(struct tx_rdma *x, const ti_conn_attr_t *attr)
 {
-	uint32_t none[2] = {0};
-
 	tx_begin(&x->w);
 	x->acq = tx_cq(&x->w, 1024);
 	x->pcq = tx_cq(&x->w, 1024);
@@ -33,6 +31,13 @@ void tx_rdma_begin(struct tx_rdma *x, const ti_conn_attr_t *attr)
 		x->a.attr = x->p.attr = *attr;
 	x->p.receives = TX_RECEIVES;
 	tx_connect(&x->a, &x->p);
+	tx_rdma_areas(x);
+}
+
+void tx_rdma_areas(struct tx_rdma *x)
+{
+	uint32_t none[2] = {0};
+
 	TX_IS(tx->res_pool_create(x->w.ti, TI_RES_POOL_RDMA, COUNT, 2, none, 0, &x->remotes),
 		TI_SUCCESS);
 	TX_IS(tx->res_pool_create(x->w.ti, TI_RES_POOL_MSG, COUNT, 2, none, 0, &x->users),

@@ -23,6 +23,8 @@ struct tx_rdma {
 
 /* Connects, with these attributes (NULL: those of tx_defaults()). */
 void tx_rdma_begin(struct tx_rdma *x, const ti_conn_attr_t *attr);
+/* The pools and areas alone, of x->w. */
+void tx_rdma_areas(struct tx_rdma *x);
 void tx_rdma_end(struct tx_rdma *x);
 
 /* One more; its memory is the caller's to free. */

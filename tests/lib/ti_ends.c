@@ -50,14 +50,20 @@ ti_cq_handle_t tx_cq(const struct tx_world *w, uint32_t entries)
 void tx_begin(struct tx_world *w)
 {
 	static ti_port_t next = 7600;
+
+	tx_begin_at(w, "127.0.0.1", next++);
+}
+
+void tx_begin_at(struct tx_world *w, const char *ipv4, ti_port_t port)
+{
 	uint32_t size = TX_SIZE;
 
 	tx = ti_ops_get();
 	memset(w, 0, sizeof *w);
-	w->port = next++;
+	w->port = port;
 	must(tx->create_ti(&w->ti), "create_ti");
-	w->ep = tx_endpoint(w->ti, "127.0.0.1", w->port);
-	w->any = tx_endpoint(w->ti, "127.0.0.1", 0);
+	w->ep = tx_endpoint(w->ti, ipv4, w->port);
+	w->any = tx_endpoint(w->ti, ipv4, 0);
 	must(tx->create_pd(w->ti, w->ep, &w->pd), "create_pd");
 	must(tx->res_pool_create(w->ti, TI_RES_POOL_MSG, TX_POOL, 1, &size, 0, &w->pool),
 		"res_pool_create");

@@ -23,6 +23,8 @@ struct tx_world {
 	ti_port_t port;            /* one that nobody else uses */
 };
 void tx_begin(struct tx_world *w);
+/* The same at another address of this host, with that port. */
+void tx_begin_at(struct tx_world *w, const char *ipv4, ti_port_t port);
 /* destroy_ti(), and waits for its callback. */
 void tx_end(struct tx_world *w);
 

@@ -119,3 +119,5 @@ int agents_connect(
 
 /* The patience of most tests: acknowledgement within 8 ms, receiver-not-ready for ever. */
 extern const struct agent_tuning agent_quick;
+/* That, or with WEFT_WIRE=always more: peers answer only when they have a CPU. */
+const struct agent_tuning *agent_usual(void);

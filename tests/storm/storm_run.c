@@ -127,7 +127,7 @@ static int connect_all(struct life *l)
 			continue;
 		rc = side_post_recv(&l->side, j, RECVS);
 		if (!rc)
-			rc = side_connect(&l->side, j, &other->addr[l->me], &agent_quick);
+			rc = side_connect(&l->side, j, &other->addr[l->me], agent_usual());
 		if (rc)
 			return bad(l, "connect to %u: %s", j, strerror(-rc));
 	}
@@ -338,9 +338,9 @@ static int new_pairs(struct life *l)
 		return -1;
 	rc = side_post_recv(&l->side, Q_BEFORE, PAIR_SENDS);
 	if (!rc)
-		rc = side_connect(&l->side, Q_NEXT, &slots[next].pair[1], &agent_quick);
+		rc = side_connect(&l->side, Q_NEXT, &slots[next].pair[1], agent_usual());
 	if (!rc)
-		rc = side_connect(&l->side, Q_BEFORE, &slots[before].pair[0], &agent_quick);
+		rc = side_connect(&l->side, Q_BEFORE, &slots[before].pair[0], agent_usual());
 	if (rc)
 		return bad(l, "connect a new pair: %s", strerror(-rc));
 	return reach(l, STORM_PAIRED) ? -1 : exchange(l);

@@ -549,6 +549,26 @@ static void refused(void **state)
 	}
 }
 
+/* A responder that had no CPU for a while has got all: the probe alone was sent twice. */
+static void late_is_not_lost(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		begin_world(seed, &none, false);
+		post((struct rc_request){.act = ROCE_SEND, .length = 15 * MTU});
+		rc_req_run(&w.req, w.now);
+		w.now = rc_req_deadline(&w.req);
+		rc_req_run(&w.req, w.now);
+		assert_int_equal(w.req.probes, 1);
+		run_all(NSEC_PER_SEC);
+		assert_int_equal(w.last, IBV_WC_SUCCESS);
+		assert_int_equal(w.req.resent, 1);
+		end_world();
+	}
+}
+
 static void nobody_answers(void **state)
 {
 	static const struct trouble none = {.drop = DROP_NONE};
@@ -616,6 +636,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_lost_once),
 		cmocka_unit_test(reads_ask_again_soon),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(never_a_receive),
 		cmocka_unit_test(unreliable),

@@ -264,6 +264,8 @@ static void unreachable(void)
 	id = cm_id(ach);
 	CHECK_EQ(rdma_resolve_addr(id, NULL, (struct sockaddr *)&far, 200), 0);
 	CHECK(cm_expect(ach, RDMA_CM_EVENT_ADDR_ERROR) < 0);
+	cm_end(id); /* it may be bound: to an address to ask from */
+	id = cm_id(ach);
 	CHECK_FAILS(rdma_bind_addr(id, (struct sockaddr *)&far), EADDRNOTAVAIL);
 	cm_end(id);
 }
