@@ -262,6 +262,7 @@ int peer_region_live(struct peer_region *r)
 void peer_region_abandon(struct peer_region *r)
 {
 	lock_take(&r->lock);
+	peer_count(&r->client->stats, PEER_FAILED, 1);
 	dismantle(r, &r->maker);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * What peer clients and programs do wrong with registrations: the program gets the errno, the log
- * names client, step and reason, and the client has back what it gave.
+ * names client, step and reason, weft status counts it, and the client has back what it gave.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/peer_counters.h"
 #include "tests/lib/peer_device.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -58,6 +59,8 @@ static unsigned lines_of_failure(const char *line)
 
 static void registrations_that_fail(void)
 {
+	const long refused = peer_counter("device", "failed_registrations");
+	const long deadlocks = peer_counter("device", "deadlocks");
 	struct ibv_mr *mr;
 
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -72,6 +75,10 @@ static void registrations_that_fail(void)
 		check_balance();
 	}
 	CHECK_EQ(peer_device.inside_answer, -EDEADLK);
+	CHECK_EQ(lines_with(log_file, ": the callback inside dma_map of the same registration"), 1);
+	CHECK_EQ(peer_counter("device", "deadlocks"), deadlocks + 1);
+	CHECK_EQ(peer_counter("device", "failed_registrations"),
+		refused + (long)(sizeof faults / sizeof *faults));
 	check_case("afterwards all is well");
 	mr = ibv_reg_mr(pd, peer_device.addr + 100, 300000, ALL);
 	CHECK(mr != NULL);
@@ -135,11 +142,15 @@ static void dereg_in_unmap(void)
 /* The client's own function deregisters what is being deregistered. */
 static void dereg_inside(void)
 {
+	const long deadlocks = peer_counter("device", "deadlocks");
+
 	check_case("ibv_dereg_mr inside dma_unmap");
 	leaving = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
 	CHECK(leaving != NULL);
 	peer_device.in_unmap = dereg_in_unmap;
 	CHECK_EQ(peer_device_take(peer_device.last), 0);
+	CHECK_EQ(lines_with(log_file, "ibv_dereg_mr of a region inside its own dma_unmap"), 1);
+	CHECK_EQ(peer_counter("device", "deadlocks"), deadlocks + 1);
 	CHECK_EQ(ibv_dereg_mr(leaving), 0);
 	check_balance();
 }
@@ -188,12 +199,16 @@ static void rereg(void)
 
 static void callback(void)
 {
+	const long stale = peer_counter("device", "stale_callbacks");
 	struct ibv_mr *mr;
 	uint64_t context;
 
 	check_case("contexts that mean nothing");
 	CHECK_EQ(peer_device_take(0), 0);
 	CHECK_EQ(peer_device_take(123456789), 0);
+	CHECK_EQ(lines_with(log_file, "peer client device: context 0x75bcd15 is no region of it"),
+		1);
+	CHECK_EQ(peer_counter("device", "stale_callbacks"), stale + 2);
 	mr = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
 	CHECK(mr != NULL);
 	context = peer_device.last;
@@ -204,6 +219,7 @@ static void callback(void)
 	CHECK_EQ(peer_device_take(context), 0);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK_EQ(peer_device_take(context), 0);
+	CHECK_EQ(peer_counter("device", "stale_callbacks"), stale + 3);
 	check_balance();
 }
 
