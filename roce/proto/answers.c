@@ -99,13 +99,16 @@ static void smaller_window(struct rc_requester *q, uint32_t psn)
 	q->recover = q->sent;
 }
 
-/* What was sent before a probe, and its answer does not cover, has been lost. */
+/*
+ * An answer that covers the packet of a probe and no more: what had been sent behind it was lost.
+ * One that covers more comes from a responder which is just at it, and had no CPU before.
+ */
 static void probe_answered(struct rc_requester *q, uint64_t now)
 {
 	if (!q->probing)
 		return;
 	q->probing = false;
-	if (roce_psn_diff(q->probe_end, q->acked) <= 0)
+	if (roce_psn_diff(q->probe_end, q->acked) <= 0 || roce_psn_diff(q->acked, q->probe) > 1)
 		return;
 	smaller_window(q, q->acked);
 	req_go_back(q, q->acked, now);
@@ -169,6 +172,11 @@ static void acknowledge(struct rc_requester *q, const struct roce_packet *p, uin
 		negative(q, p, now);
 }
 
+static uint64_t round_trip(const struct rc_requester *q)
+{
+	return q->window.rtt ? q->window.rtt : window_patience(&q->window) / 2;
+}
+
 /* A response overtook another: asked for again, once in a round trip. */
 static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 {
@@ -180,7 +188,7 @@ static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 			continue;
 		if (roce_psn_diff(psn, read_hole(read, &packets)) <= 0)
 			return;
-		if (now - read->asked < window_patience(&q->window) / 2)
+		if (now - read->asked < round_trip(q))
 			continue;
 		smaller_window(q, psn);
 		req_ask_again(q, read, now);
@@ -226,6 +234,8 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
+	if (!read->got && !read->again)
+		window_measured(&q->window, now - read->asked);
 	read->got |= 1ull << i;
 	q->probing = false;
 	acknowledged(q, read->psn, now);

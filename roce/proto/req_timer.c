@@ -67,6 +67,7 @@ static void probe(struct rc_requester *q, uint64_t now)
 	q->expired++;
 	q->asked = now;
 	q->probing = true;
+	q->probe = q->una;
 	q->probe_end = q->next;
 	q->timed_at = 0;
 	req_resend_oldest(q, now);

@@ -79,7 +79,8 @@ struct rc_requester {
 	uint32_t sent;          /* one beyond the last that was ever sent */
 	uint32_t recover;       /* losses below it have made the window smaller already */
 	uint32_t since_ack_req; /* packets */
-	uint32_t probe_end;     /* while probing: what had been sent before */
+	uint32_t probe;         /* while probing: what was sent again, */
+	uint32_t probe_end;     /* ... and what had been sent before */
 	bool probing, dead, failing;
 	uint32_t fail_at; /* while failing: the entry that ends in error once it is the oldest */
 	enum ibv_wc_status fail_status;

@@ -99,11 +99,6 @@ struct ibv_sge places_sge(const struct side *s, enum place p, uint32_t len)
 
 /* ---- one request ---- */
 
-static bool is_atomic(const struct item *i)
-{
-	return i->op == IBV_WR_ATOMIC_CMP_AND_SWP || i->op == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* Atomics lie at a multiple of 8, as PLACES_AT does. */
 int places_post(struct side *s, const struct item *i)
 {
@@ -118,15 +113,7 @@ int places_post(struct side *s, const struct item *i)
 	const uint64_t at = (i->to == GPU ? s->peer_gpu : s->peer.addr) + PLACES_AT;
 	const uint32_t rkey = i->to == GPU ? s->peer_gpu_key : s->peer.rkey;
 
-	if (is_atomic(i)) {
-		wr.wr.atomic.remote_addr = at;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-		wr.wr.atomic.swap = i->seed;
-	} else {
-		wr.wr.rdma.remote_addr = at;
-		wr.wr.rdma.rkey = rkey;
-	}
+	vp_aim(&wr, at, rkey, i->seed);
 	return ibv_post_send(s->e.qp, &wr, &bad);
 }
 
@@ -140,7 +127,7 @@ int places_post_receive(struct side *s, enum place p, uint32_t len)
 
 static void act(struct side *s, const struct item *i)
 {
-	const bool gets = i->op == IBV_WR_RDMA_READ || is_atomic(i);
+	const bool gets = i->op == IBV_WR_RDMA_READ || vp_is_atomic(i->op);
 	struct ibv_wc wc;
 
 	places_prepare(s, i->from, i->len, gets ? NULL : &i->seed);
@@ -148,7 +135,7 @@ static void act(struct side *s, const struct item *i)
 	CHECK_EQ(places_post(s, i), 0);
 	vp_want(s->e.scq, &wc, IBV_WC_SUCCESS, i->seed);
 	vp_sync(s->sock);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		CHECK_EQ(word_at(s, i->from), 1);
 	else
 		places_check(s, i->from, 0, i->len, i->seed);
@@ -161,7 +148,7 @@ static void suffer(struct side *s, const struct item *i)
 	struct ibv_wc wc;
 
 	places_prepare(s, i->to, i->len, i->op == IBV_WR_RDMA_READ ? &i->seed : NULL);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		places_set(s, i->to, PLACES_AT, &one, sizeof one);
 	if (takes_recv)
 		CHECK_EQ(places_post_receive(s, i->to, i->len), 0);
@@ -169,7 +156,7 @@ static void suffer(struct side *s, const struct item *i)
 	if (takes_recv)
 		vp_want(s->e.rcq, &wc, IBV_WC_SUCCESS, 1);
 	vp_sync(s->sock);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		CHECK_EQ(word_at(s, i->to), i->op == IBV_WR_ATOMIC_FETCH_AND_ADD ? 2 : i->seed);
 	else
 		places_check(s, i->to, 0, i->len, i->seed);
@@ -191,4 +178,25 @@ void places_sizes(
 		for (enum place to = 0; to < PLACES; to++)
 			for (unsigned i = 0; i < n; i++)
 				places_one(s, (struct item){op, from, to, sizes[i], seed++});
+}
+
+/* ---- both processes ---- */
+
+static void run_far(int fd, void *arg)
+{
+	static struct side s;
+	void (**run)(struct side *) = arg;
+
+	s.sock = fd;
+	(*run)(&s);
+}
+
+void places_both(void (*run)(struct side *s))
+{
+	static struct side s = {.posts = true};
+	struct vp_child far = vp_fork(run_far, &run);
+
+	s.sock = far.fd;
+	run(&s);
+	vp_join(&far);
 }

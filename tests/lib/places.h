@@ -69,3 +69,6 @@ void places_one(struct side *s, struct item i);
 /* The same with each of the sizes, from each place to each. */
 void places_sizes(
 	struct side *s, enum ibv_wr_opcode op, const uint32_t *sizes, unsigned n, uint32_t seed);
+
+/* Runs it in both processes, of which this one posts first. */
+void places_both(void (*run)(struct side *s));

@@ -262,6 +262,24 @@ int vp_post_recv(struct vp_end *e, uint64_t id, size_t off, uint32_t len)
 	return ibv_post_recv(e->qp, &wr, &bad);
 }
 
+bool vp_is_atomic(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+void vp_aim(struct ibv_send_wr *wr, uint64_t at, uint32_t rkey, uint64_t swap)
+{
+	if (vp_is_atomic(wr->opcode)) {
+		wr->wr.atomic.remote_addr = at;
+		wr->wr.atomic.rkey = rkey;
+		wr->wr.atomic.compare_add = 1;
+		wr->wr.atomic.swap = swap;
+	} else {
+		wr->wr.rdma.remote_addr = at;
+		wr->wr.rdma.rkey = rkey;
+	}
+}
+
 int vp_post_send(struct vp_end *e, uint64_t id, enum ibv_wr_opcode op, unsigned flags, size_t off,
 	uint32_t len, const struct vp_addr *peer, size_t peer_off)
 {

@@ -85,6 +85,10 @@ int vp_post_send(struct vp_end *e, uint64_t id, enum ibv_wr_opcode op, unsigned 
 /* One SGE of that, for requests made by hand. */
 struct ibv_sge vp_sge(const struct vp_end *e, size_t off, uint32_t len);
 
+bool vp_is_atomic(enum ibv_wr_opcode op);
+/* Where wr's opcode goes in the other's memory; an atomic puts swap there, or adds 1. */
+void vp_aim(struct ibv_send_wr *wr, uint64_t at, uint32_t rkey, uint64_t swap);
+
 /* Polls until one completion came; false after ms. */
 bool vp_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 /* Waits for one completion and checks its status and wr_id. */

@@ -18,9 +18,9 @@ fi
 # osmtest ends with what it finds in memory that it has not written.
 unset MALLOC_PERTURB_
 export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
-SM='' STANDBY=''
-trap 'for p in $SM $STANDBY; do kill -9 $p; done 2>/dev/null
-for f in lab torus two net; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+SM='' STANDBY='' LARGE=''
+trap 'for p in $SM $STANDBY $LARGE; do kill -9 $p; done 2>/dev/null
+for f in lab torus two net routed large; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
 # In $T/out, of node H0 unless it is named.
 node=H0
 on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
@@ -58,6 +58,43 @@ same 'its files' 'abi_version issm0 issm1 umad0 umad1' "$(echo $(cat "$T/out"))"
 rc 'its second port' 0 "$WEFT" run -F two --node A -- ibaddr -P 2
 rc 'down' 0 "$WEFT" down -F two
 node=H0
+
+# ---- a router ----
+cat >"$T/routed" <<'END'
+Switch 4 "S"
+[1] "A"[1]
+[2] "R"[1]
+
+Hca 1 "A"
+[1] "S"[1]
+
+Rt 2 "R" # "a router"
+[1] "S"[2]
+END
+rc 'a router' 0 "$WEFT" up -F routed "$T/routed"
+# What opensm remembers of one subnet is wrong in another.
+mkdir "$T/beside.cache" "$T/large.cache"
+rc 'opensm beside it' 0 env OSM_CACHE_DIR="$T/beside.cache" timeout 60 "$WEFT" run -F routed --node A -- opensm -o -f "$T/beside"
+ok 'opensm beside it: SUBNET UP' up beside
+same 'opensm beside it: errors' '' "$(errors beside)"
+rc 'ibrouters' 0 "$WEFT" run -F routed --node A -- ibrouters
+same 'ibrouters' 1 "$(lines '^Rt.*0x0000000000300000 ports 2 "a router"')"
+rc 'on it' 0 "$WEFT" run -F routed --node R -- smpquery -D nodeinfo 0
+ok 'on it' grep -q '^NodeType:\.*Router' "$T/out"
+rc 'down' 0 "$WEFT" down -F routed
+
+# ---- 702 nodes, in a message of many segments ----
+rc 'a large tree' 0 "$WEFT" up -F large ft2:36,36,18
+printf 'force_log_flush TRUE\n' >"$T/large.conf"
+OSM_CACHE_DIR=$T/large.cache "$WEFT" run -F large --node H0 -- opensm -F "$T/large.conf" -f "$T/large" \
+	>/dev/null 2>&1 &
+LARGE=$!
+until_ok 'opensm of 702 nodes: SUBNET UP' up large
+rc 'saquery of 702 nodes' 0 timeout 60 "$WEFT" run -F large --node H1 -- saquery -t 10000 NR
+same 'its NodeRecords' 702 "$(lines 'NodeRecord dump')"
+kill -9 $LARGE
+LARGE=''
+rc 'down' 0 "$WEFT" down -F large
 
 # ---- the netlists of ibsim-utils ----
 for net in /usr/share/doc/ibsim-utils/net-examples/net*; do

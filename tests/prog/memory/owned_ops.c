@@ -122,15 +122,7 @@ static int post_request(struct side *s, const struct item *i)
 	uint64_t at = i->to == TOY ? TOY_IOVA + AT : s->peer.addr + AT;
 	uint32_t rkey = i->to == TOY ? s->peer_toy : s->peer.rkey;
 
-	if (i->op == IBV_WR_ATOMIC_CMP_AND_SWP || i->op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.remote_addr = at;
-		wr.wr.atomic.rkey = rkey;
-		wr.wr.atomic.compare_add = 1;
-		wr.wr.atomic.swap = i->seed;
-	} else {
-		wr.wr.rdma.remote_addr = at;
-		wr.wr.rdma.rkey = rkey;
-	}
+	vp_aim(&wr, at, rkey, i->seed);
 	return ibv_post_send(s->e.qp, &wr, &bad);
 }
 
@@ -143,11 +135,6 @@ static int post_receive(struct side *s, enum place p, uint32_t len)
 	return ibv_post_recv(s->e.qp, &wr, &bad);
 }
 
-static bool is_atomic(const struct item *i)
-{
-	return i->op == IBV_WR_ATOMIC_CMP_AND_SWP || i->op == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static uint64_t word_at(struct side *s, enum place p)
 {
 	uint64_t word;
@@ -158,7 +145,7 @@ static uint64_t word_at(struct side *s, enum place p)
 
 static void act(struct side *s, const struct item *i)
 {
-	bool gets = i->op == IBV_WR_RDMA_READ || is_atomic(i);
+	bool gets = i->op == IBV_WR_RDMA_READ || vp_is_atomic(i->op);
 	struct ibv_wc wc;
 
 	prepare(s, i->from, AT, i->len, gets ? NULL : &i->seed);
@@ -166,7 +153,7 @@ static void act(struct side *s, const struct item *i)
 	CHECK_EQ(post_request(s, i), 0);
 	vp_want(s->e.scq, &wc, IBV_WC_SUCCESS, i->seed);
 	vp_sync(s->sock);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		CHECK_EQ(word_at(s, i->from), 1);
 	else
 		check_bytes(s, i->from, AT, i->len, i->seed);
@@ -179,7 +166,7 @@ static void suffer(struct side *s, const struct item *i)
 	struct ibv_wc wc;
 
 	prepare(s, i->to, AT, i->len, i->op == IBV_WR_RDMA_READ ? &i->seed : NULL);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		set_bytes(s, i->to, AT, (uint8_t *)&one, sizeof one);
 	if (takes_recv)
 		CHECK_EQ(post_receive(s, i->to, i->op == IBV_WR_SEND ? i->len : 0), 0);
@@ -189,7 +176,7 @@ static void suffer(struct side *s, const struct item *i)
 		CHECK_EQ(wc.byte_len, i->len);
 	}
 	vp_sync(s->sock);
-	if (is_atomic(i))
+	if (vp_is_atomic(i->op))
 		CHECK_EQ(word_at(s, i->to), i->op == IBV_WR_ATOMIC_FETCH_AND_ADD ? 2 : i->seed);
 	else
 		check_bytes(s, i->to, AT, i->len, i->seed);

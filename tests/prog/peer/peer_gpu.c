@@ -190,22 +190,8 @@ static void run(struct side *s)
 	places_free(s);
 }
 
-static void run_far(int fd, void *arg)
-{
-	static struct side s;
-
-	(void)arg;
-	s.sock = fd;
-	run(&s);
-}
-
 int main(void)
 {
-	static struct side s = {.posts = true};
-	struct vp_child far = vp_fork(run_far, NULL);
-
-	s.sock = far.fd;
-	run(&s);
-	vp_join(&far);
+	places_both(run);
 	return check_result();
 }
