@@ -58,10 +58,11 @@ struct flow {
 
 	/* the responder */
 	struct rc_responder resp;
-	struct respond in;  /* the message that resp.open tells of */
-	uint64_t served_ns; /* when a piece of it came last */
-	enum answer said;   /* what came of a packet, if resp could not be told */
-	bool last_try;      /* "no receive" is an answer now */
+	struct respond in;       /* the message that resp.open tells of */
+	uint64_t served_ns;      /* when a piece of it came last */
+	struct there read_there; /* memory that READs of this turn are answered from */
+	enum answer said;        /* what came of a packet, if resp could not be told */
+	bool last_try;           /* "no receive" is an answer now */
 	struct kept *kept, **kept_end;
 	unsigned n_kept;
 	bool for_worker;               /* a worker was asked for a turn, and had none yet */

@@ -174,6 +174,14 @@ static int send_read(struct flow *f, const struct roce_packet *head, struct requ
 	return tx_put(thread, &f->path, head, &piece, 1);
 }
 
+/* What is still to be sent of the response that is under way. */
+static uint64_t left_of_response(struct flow *f)
+{
+	const struct response *r = replay_next(&f->resp.replay);
+
+	return r ? r->length - (uint64_t)r->sent * f->resp.conf.mtu : 0;
+}
+
 static int on_send(
 	void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey, size_t len)
 {
@@ -183,7 +191,9 @@ static int on_send(
 		.psn = head->psn,
 		.rkey = rkey,
 		.raddr = va,
-		.length = len};
+		.length = len,
+		.ahead = left_of_response(f),
+		.there = &f->read_there};
 
 	if (!tx_has_room())
 		return 0;
@@ -219,6 +229,7 @@ const struct rc_resp_ops serve_ops = {
 bool serve_answer(struct flow *f, struct exec *x, uint64_t bytes, bool ack)
 {
 	thread = x;
+	f->read_there = (struct there){0};
 	return rc_resp_run(&f->resp, bytes, ack);
 }
 

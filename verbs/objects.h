@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "base/lock.h"
 #include "hca/api/hca.h"
@@ -124,14 +125,21 @@ static inline struct verbs_pd *to_pd(struct ibv_pd *pd)
 	return container_of(pd, struct verbs_pd, pd);
 }
 
+/* In users, of an imported PD that the program gave back before its objects: the last one frees it.
+ */
+#define PD_UNIMPORTED (UINT32_C(1) << 31)
+
 /*
  * One object more (+1) or less (-1) in pd, which may be NULL.  The HCA counts those of its own
  * PDs; a parent domain or an imported PD, which is only a name for one, counts here.
  */
 static inline void count_domain_user(struct ibv_pd *pd, int change)
 {
-	if (pd && (to_pd(pd)->of || to_pd(pd)->imported))
-		atomic_fetch_add_explicit(&to_pd(pd)->users, change, memory_order_acq_rel);
+	if (!pd || !(to_pd(pd)->of || to_pd(pd)->imported))
+		return;
+	if (atomic_fetch_add_explicit(&to_pd(pd)->users, change, memory_order_acq_rel) + change ==
+		PD_UNIMPORTED)
+		free(to_pd(pd));
 }
 
 static inline struct verbs_mr *to_mr(struct ibv_mr *mr)

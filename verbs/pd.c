@@ -150,5 +150,6 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	hca_pd_put(to_pd(pd)->hca);
-	free(to_pd(pd));
+	if (!atomic_fetch_or_explicit(&to_pd(pd)->users, PD_UNIMPORTED, memory_order_acq_rel))
+		free(to_pd(pd));
 }

@@ -303,26 +303,38 @@ static bool is_there(const struct payload *p, uint64_t n, bool write)
 }
 
 /*
- * The same of n bytes of a message at offset.  Pieces come one after the other: of a WRITE the
- * memory of those that follow is looked at, too, while it is about it.
+ * The same of n bytes, of which `left` will follow one another: their memory is looked at, too,
+ * while it is about it.
  */
-static bool piece_is_there(const struct work *w, struct respond *r, uint64_t offset,
-	const struct payload *p, uint64_t n)
+static bool is_there_ahead(
+	struct there *t, const struct payload *p, uint64_t n, uint64_t left, bool write)
 {
 	const struct iovec *v = &p->l.v[p->l.at];
-	uint64_t from = (uintptr_t)v->iov_base, left = w->length - offset;
+	uint64_t from = (uintptr_t)v->iov_base;
 
-	if (is_send(w) || v->iov_len < n || !way_beneath(p)->here)
-		return is_there(p, n, true);
-	if (from >= r->there_from && from + n <= r->there_to)
+	if (v->iov_len < n || !way_beneath(p)->here)
+		return is_there(p, n, write);
+	if (from >= t->from && from + n <= t->to)
 		return true;
 	if (left > LOOK_AHEAD)
 		left = LOOK_AHEAD;
-	if (left <= n || !mapped_populate(from, left, true))
-		return is_there(p, n, true);
-	r->there_from = from;
-	r->there_to = from + left;
+	if (left <= n || !mapped_populate(from, left, write))
+		return is_there(p, n, write);
+	*t = (struct there){.from = from, .to = from + left};
 	return true;
+}
+
+static bool piece_is_there(const struct work *w, struct respond *r, uint64_t offset,
+	const struct payload *p, uint64_t n)
+{
+	return is_send(w) ? is_there(p, n, true)
+			  : is_there_ahead(&r->there, p, n, r->rq.length - offset, true);
+}
+
+static bool source_is_there(const struct request *rq, const struct payload *p, uint64_t n)
+{
+	return rq->there ? is_there_ahead(rq->there, p, n, rq->ahead, false)
+			 : is_there(p, n, false);
 }
 
 static struct verdict place(
@@ -448,7 +460,8 @@ static struct verdict read_piece(
 	payload_of_bytes(&dst, to, n);
 	pushed = src.way->pushed;
 	if (n)
-		moved = is_there(&part, n, false) ? carry(w, &part, &dst, &held) : MOVE_FAULT_LOCAL;
+		moved = source_is_there(&r->rq, &part, n) ? carry(w, &part, &dst, &held)
+							  : MOVE_FAULT_LOCAL;
 	if (moved != MOVE_OK)
 		return not_moved(w, r, moved);
 	if (pushed && offset + n == w->length)

@@ -55,6 +55,11 @@ static inline uint8_t respond_nak_code(enum ibv_wc_status status)
 	return status == IBV_WC_REM_ACCESS_ERR ? 2 : status == IBV_WC_REM_OP_ERR ? 3 : 1;
 }
 
+/* Memory of this process that was found present just now. */
+struct there {
+	uint64_t from, to;
+};
+
 /* A request as its headers tell of it. */
 struct request {
 	enum ibv_wr_opcode opcode;
@@ -66,6 +71,9 @@ struct request {
 	uint64_t compare_add, swap; /* atomics */
 	uint64_t word;              /* ATOMIC WRITE, as it lies in memory */
 	uint64_t flush;             /* FLUSH: flush_operand() */
+	/* READ: so many bytes from raddr on will be asked for next, and what is there; or NULL */
+	uint64_t ahead;
+	struct there *there;
 };
 
 /* What its last piece says. */
@@ -81,9 +89,8 @@ struct last_piece {
 struct respond {
 	const struct end *e;
 	struct request rq;
-	uint64_t came; /* the end of what was placed */
-	/* WRITE: memory that was found present; no more is believed after respond_look_anew() */
-	uint64_t there_from, there_to;
+	uint64_t came;      /* the end of what was placed */
+	struct there there; /* of a WRITE; no more is believed after respond_look_anew() */
 	uint32_t rq_pos;    /* SEND: the receive that it goes into */
 	bool taken;         /* ... which no other message gets: it is of a shared queue, */
 	struct rxq_ref rxq; /* this one */
@@ -113,7 +120,7 @@ struct verdict respond_place(
  */
 static inline void respond_look_anew(struct respond *r)
 {
-	r->there_from = r->there_to = 0;
+	r->there = (struct there){0};
 }
 
 /* All of it is there: completes the receive that it takes, if any. */

@@ -172,6 +172,11 @@ static void acknowledge(struct rc_requester *q, const struct roce_packet *p, uin
 		negative(q, p, now);
 }
 
+static uint64_t round_trip(const struct rc_requester *q)
+{
+	return q->window.rtt ? q->window.rtt : window_patience(&q->window) / 2;
+}
+
 /* A response overtook another: asked for again, once in a round trip. */
 static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 {
@@ -183,7 +188,7 @@ static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 			continue;
 		if (roce_psn_diff(psn, read_hole(read, &packets)) <= 0)
 			return;
-		if (now - read->asked < window_patience(&q->window) / 2)
+		if (now - read->asked < round_trip(q))
 			continue;
 		smaller_window(q, psn);
 		req_ask_again(q, read, now);
@@ -229,6 +234,8 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
+	if (!read->got && !read->again)
+		window_measured(&q->window, now - read->asked);
 	read->got |= 1ull << i;
 	q->probing = false;
 	acknowledged(q, read->psn, now);

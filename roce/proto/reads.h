@@ -17,6 +17,7 @@ struct rc_read {
 	uint64_t offset;  /* of its first byte in the entry's data */
 	uint64_t got;     /* bit i: response psn + i */
 	uint64_t asked;   /* when it was asked for last, ns */
+	bool again;       /* more than once */
 };
 
 struct rc_reads {

@@ -164,6 +164,7 @@ static bool send_read(struct rc_requester *q, uint64_t now, uint32_t room)
 		.packets = left < part ? left : part,
 		.offset = (uint64_t)((q->next - e->psn) & ROCE_PSN_MASK) * q->conf.mtu,
 		.asked = now,
+		.again = roce_psn_diff(q->sent, q->next) > 0,
 	};
 
 	if (q->reads.count == q->reads.room || (room < read.packets && under_way(q)))
@@ -273,6 +274,7 @@ void req_ask_again(struct rc_requester *q, struct rc_read *read, uint64_t now)
 
 	q->resent++;
 	read->asked = now;
+	read->again = true;
 	send_ask(q, read, psn, packets);
 }
 

@@ -506,6 +506,23 @@ static void each_lost_once(void **state)
 	assert_true(packets > 20);
 }
 
+/* READs measure the round trip, too: one lost response of them does not stop the rest for long. */
+static void reads_ask_again_soon(void **state)
+{
+	struct trouble trouble = {.drop = 0};
+
+	(void)state;
+	for (trouble.drop = 14; trouble.drop < 30; trouble.drop++) {
+		begin_world(3, &trouble, false);
+		for (int i = 0; i < 8; i++)
+			post((struct rc_request){.act = ROCE_READ, .length = 9000, .rkey = RKEY});
+		run_all(5 * NSEC_PER_MSEC);
+		assert_int_equal(w.last, IBV_WC_SUCCESS);
+		check_results();
+		end_world();
+	}
+}
+
 /* What ends a connection: status, and when. */
 static void refused(void **state)
 {
@@ -617,6 +634,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_requests),
 		cmocka_unit_test(each_lost_once),
+		cmocka_unit_test(reads_ask_again_soon),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),

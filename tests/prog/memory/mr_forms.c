@@ -389,6 +389,29 @@ static void behind_fd(void)
 
 /* ---- import ---- */
 
+/* What is in a PD may be destroyed after its import has ended, and touches no memory that is free.
+ */
+static void unimported_early(struct ibv_pd *pd)
+{
+	enum { BLOCKS = 64, SIZE = 56 }; /* about as large as what stands for an import */
+	struct ibv_mr *mr = ibv_reg_mr(pd, a.buf, 64, IBV_ACCESS_LOCAL_WRITE);
+	volatile uint8_t *block[BLOCKS];
+
+	CHECK(mr);
+	ibv_unimport_pd(pd);
+	for (int i = 0; i < BLOCKS; i++) {
+		block[i] = malloc(SIZE);
+		for (int k = 0; k < SIZE; k++)
+			block[i][k] = 0x77;
+	}
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	for (int i = 0; i < BLOCKS; i++) {
+		for (int k = 0; k < SIZE; k++)
+			CHECK_EQ(block[i][k], 0x77);
+		free((void *)block[i]);
+	}
+}
+
 static void import(void)
 {
 	struct ibv_context *again;
@@ -413,7 +436,7 @@ static void import(void)
 	ibv_unimport_mr(mr);
 	CHECK_EQ(put(at_b.rkey, at_b.addr, 64), IBV_WC_SUCCESS);
 	CHECK_EQ(ibv_dealloc_pd(b.pd), EBUSY);
-	ibv_unimport_pd(pd);
+	unimported_early(pd);
 	CHECK_EQ(ibv_close_device(again), 0);
 	vp_pair_free(&a, &b);
 }
