@@ -200,12 +200,11 @@ static void say_stale(struct peer_client *c, const void *handle, uint64_t contex
 {
 	if (c)
 		peer_count(&c->stats, PEER_STALE, 1);
-	log_line(LOG_LVL_INFO, "callback of %s %s: context %#" PRIx64 " is no region of it",
-		c ? "peer client" : "an unknown handle",
-		c        ? c->ops.name
-		: handle ? ""
-			 : "NULL",
-		context);
+	log_line(LOG_LVL_INFO, "callback of %s%s: context %#" PRIx64 " is no region of it",
+		c        ? "peer client "
+		: handle ? "an unknown handle"
+			 : "the handle NULL",
+		c ? c->ops.name : "", context);
 }
 
 struct peer_region *peer_registry_find(void *handle, uint64_t context, struct peer_guest *g)

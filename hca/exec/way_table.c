@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec/way_table.h"
 
-#include "hca/exec/carry.h"
 #include "hca/exec/exec_agent.h"
 #include "hca/exec/journaled.h"
 #include "hca/exec/owned.h"
@@ -74,8 +73,7 @@ static __attribute__((noinline)) bool is_owned(const struct payload *p, const st
 	return held_flagged(held, p->held_at, MR_OWNED);
 }
 
-static inline const struct way *choose(
-	const struct end *e, struct payload *p, const struct held *held)
+const struct way *way_choose(const struct end *e, struct payload *p, const struct held *held)
 {
 	if (__builtin_expect(held->what & HELD_OWNED, 0) && is_owned(p, held))
 		return end_is_here(e) ? &way_functions : &way_owner;
@@ -84,22 +82,6 @@ static inline const struct way *choose(
 	if (resolve_mapped(&e->view, held, p->held_at, &p->l))
 		return &way_mapped;
 	return view_by_agent(&e->view) ? &way_agent : &way_cma;
-}
-
-void way_of_requester(const struct end *e, struct payload *p, const struct held *held)
-{
-	p->at = e;
-	p->way = choose(e, p, held);
-}
-
-void way_of_responder(const struct work *w, struct payload *p, const struct held *held)
-{
-	p->at = w->mem;
-	p->way = choose(w->mem, p, held);
-	if (way_is_journaled(w)) {
-		p->under = p->way;
-		p->way = &way_journaled;
-	}
 }
 
 bool way_is_direct(const struct work *w, const struct payload *p, const struct held *held)

@@ -235,6 +235,8 @@ static void unregister_with_regions(void)
 	CHECK_EQ(lines_with(log_file, "device unregistered with 1 live regions: they are dead"), 1);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	check_balance();
+	CHECK_EQ(peer_device_take(7), 0);
+	CHECK_EQ(lines_with(log_file, "callback of the handle NULL: context 0x7 is"), 1);
 	CHECK(ibv_reg_mr(pd, peer_device.addr, 100, ALL) == NULL);
 	CHECK_EQ(errno, EFAULT);
 }
