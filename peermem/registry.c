@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "peermem/fork.h"
 #include "peermem/invalidate.h"
+#include "peermem/refused.h"
 #include "peermem/wait.h"
 #include "peermem/window.h"
 
@@ -72,6 +73,7 @@ EXPORT void *ib_register_peer_memory_client(
 	if (asked) {
 		log_line(LOG_LVL_WARN, "peer client refused: it registers inside acquire of %s",
 			asked->ops.name);
+		peer_refused();
 		return NULL;
 	}
 	c = peer_client_copy(peer_client, invalidate_callback);
@@ -79,8 +81,10 @@ EXPORT void *ib_register_peer_memory_client(
 		*invalidate_callback = peer_invalidate;
 	if (registry.watch)
 		registry.watch(c, peer_client, invalidate_callback);
-	if (!c)
+	if (!c) {
+		peer_refused();
 		return NULL;
+	}
 	peer_fork_watch();
 	lock_take(&registry.asking);
 	added = append(c);
@@ -88,6 +92,7 @@ EXPORT void *ib_register_peer_memory_client(
 	if (added)
 		return c;
 	log_line(LOG_LVL_WARN, "peer client %s refused: the name is taken", c->ops.name);
+	peer_refused();
 	free(c);
 	return NULL;
 }
@@ -407,8 +412,10 @@ static struct peer_client *take_off(void *handle)
 	if (in)
 		log_line(LOG_LVL_ERROR, "peer client %s stays registered: it unregisters inside %s",
 			c->ops.name, in);
-	if (!c || in)
+	if (!c || in) {
+		peer_refused();
 		return NULL;
+	}
 	*at = c->next;
 	atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
 	return c;
@@ -467,6 +474,7 @@ EXPORT void ib_unregister_peer_memory_client(void *reg_handle)
 	if (asked) {
 		log_line(LOG_LVL_ERROR, "peer client refused to unregister inside acquire of %s",
 			asked->ops.name);
+		peer_refused();
 		return;
 	}
 	lock_take(&registry.asking);

@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "peermem/refused.h"
 
 /* Of libibverbs.so.1. */
 #define EXPORT __attribute__((visibility("default")))
@@ -136,13 +137,16 @@ EXPORT int weft_dma_window_add(
 
 	if (why) {
 		log_line(LOG_LVL_WARN, "DMA window refused: %s", why);
+		peer_refused();
 		return -EINVAL;
 	}
 	memcpy(&like.ops, ops, ops->size < sizeof like.ops ? ops->size : sizeof like.ops);
 	rc = add(bus, len, &like);
-	if (rc)
+	if (rc) {
 		log_line(LOG_LVL_WARN, "DMA window of %#llx bytes at %#llx refused: %s",
 			(unsigned long long)len, (unsigned long long)*bus, strerror(-rc));
+		peer_refused();
+	}
 	errno = saved;
 	return rc;
 }
@@ -177,6 +181,7 @@ EXPORT int weft_dma_window_del(uint64_t bus)
 		log_line(LOG_LVL_WARN, "DMA window at %#llx not removed: %s",
 			(unsigned long long)bus,
 			rc == -EBUSY ? "a region uses it" : "there is none");
+		peer_refused();
 		return rc;
 	}
 	munmap((void *)(uintptr_t)w->bus, w->length);

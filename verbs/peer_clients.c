@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "peermem/gpu.h"
+#include "peermem/refused.h"
 #include "peermem/registry.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -59,9 +60,12 @@ static void load(const char *path)
 
 	if (!library) {
 		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: %s", dlerror());
+		peer_refused();
 		return;
 	}
 	rc = start(library);
+	if (rc || count_clients() == before)
+		peer_refused();
 	if (rc)
 		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: init_module of %s answered %d", path,
 			rc);

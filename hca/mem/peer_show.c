@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "hca/proc/proc.h"
+#include "peermem/refused.h"
 #include "peermem/registry.h"
 
 _Static_assert((int)PEER_STATS <= (int)SEG_PEER_COUNTS, "all are shown");
@@ -39,6 +40,7 @@ static _Atomic uint64_t *place(const char *name, const char *version)
 
 void peer_show(void)
 {
+	peer_refused_at(&proc_seg()->counters[0][CTR_PEER_REFUSED]);
 	if (!peer_registry_any())
 		return;
 	lock_take(&lock);
@@ -51,4 +53,5 @@ void peer_show_forked_child(void)
 	const struct lock open = {.word = 0};
 
 	lock = open;
+	peer_refused_forked_child();
 }

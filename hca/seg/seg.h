@@ -205,6 +205,7 @@ enum seg_counter {
 	CTR_WIRE_DROP_ADDRESS, /* not from where its queue pair's path leads */
 	CTR_WIRE_DROP_BUSY,    /* the queue was just being flushed */
 	CTR_WIRE_DROP_KEPT,    /* behind one that waited for a receive */
+	CTR_PEER_REFUSED,      /* clients, DMA windows and files of WEFT_PEER_CLIENTS */
 	CTR_COUNT,
 	CTR_ROOM = 128
 };
@@ -256,9 +257,10 @@ static inline struct fired_ref seg_fired(struct seg *seg, uint32_t id)
 static inline uint64_t seg_counter(const struct seg *seg, enum seg_counter which)
 {
 	uint32_t n = atomic_load_explicit(&seg->hdr.slots_used, memory_order_relaxed);
-	uint64_t sum = 0;
+	/* Row 0 also has what the process counts before a thread of it executes. */
+	uint64_t sum = atomic_load_explicit(&seg->counters[0][which], memory_order_relaxed);
 
-	for (uint32_t i = 0; i < n && i < SEG_SLOTS; i++)
+	for (uint32_t i = 1; i < n && i < SEG_SLOTS; i++)
 		sum += atomic_load_explicit(&seg->counters[i][which], memory_order_relaxed);
 	return sum;
 }

@@ -123,6 +123,22 @@ static void clients_of_all_generations_under_all_rows(void **state)
 	assert_int_equal(peer_generation_use('F'), -EINVAL);
 }
 
+/* What a client writes into its table once dma_map has returned moves no byte elsewhere. */
+static void changed_table(void **state)
+{
+	void *handle = fake_A.open("fake", 0);
+	struct peer_region *r = live();
+
+	(void)state;
+	r->table.sgl[0].dma_length = 0;
+	r->table.sgl[1].dma_address = 0xdead000;
+	assert_int_equal(r->pieces.count, 2);
+	assert_int_equal(r->pieces.piece[1].address, 0x20000);
+	assert_int_equal(r->pieces.piece[1].begin, r->pieces.piece[0].length);
+	assert_int_equal(peer_region_drop(r), 0);
+	ib_unregister_peer_memory_client(handle);
+}
+
 static void pages_of_the_host(void **state)
 {
 	void *handle;
@@ -473,6 +489,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(clients_of_all_generations_under_all_rows, begin),
+		cmocka_unit_test_setup(changed_table, begin),
 		cmocka_unit_test_setup(pages_of_the_host, begin),
 		cmocka_unit_test_setup(each_step_fails, begin),
 		cmocka_unit_test_setup(page_sizes, begin),

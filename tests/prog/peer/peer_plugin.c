@@ -10,7 +10,11 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/peer_device.h"
+#include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
+
+/* Of the six files: one that is not there, no library, one that fails, one without a client. */
+enum { REFUSED = 4 };
 
 static char log_file[256];
 
@@ -44,6 +48,7 @@ static void check_log(char **path)
 	CHECK_EQ(lines_with(log_file, "WEFT_PEER_CLIENTS: libm.so.6 registers no peer client"), 1);
 	snprintf(text, sizeof text, "init_module of %s answered -5", path[3]);
 	CHECK_EQ(lines_with(log_file, text), 1);
+	CHECK_EQ(status_of(getpid(), "counters", "peer_refused"), REFUSED);
 }
 
 static void use(char **path)
