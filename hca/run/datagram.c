@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/gid.h"
 #include "hca/exec/fail.h"
 #include "hca/exec/owned.h"
 #include "hca/exec/range.h"
@@ -73,7 +74,11 @@ static void find_kind(struct path_memo *m, const struct seg_wqe *slot)
 	int kind = path_find(&attr, &m->to, &why);
 
 	m->multicast = kind == PATH_GROUP;
-	m->away = kind == PATH_REMOTE || m->multicast ? far_datagram_route(&m->to) : NULL;
+	/* What a group's loopback carries would come back, to members who have it already. */
+	if (kind == PATH_REMOTE || (m->multicast && !gid_is_loopback(m->sgid)))
+		m->away = far_datagram_route(&m->to);
+	else
+		m->away = NULL;
 	m->until_ns = clock_coarse_ns() + AWAY_NS;
 	m->known = m->away || kind == PATH_LOCAL || m->multicast;
 	if (kind == PATH_LOCAL)

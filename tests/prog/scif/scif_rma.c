@@ -195,7 +195,9 @@ static void fences(void)
 		0);
 	CHECK_EQ(scif_fence_mark(p.a, SCIF_FENCE_INIT_SELF, &mark), 0);
 	CHECK_EQ(scif_fence_wait(p.a, mark), 0);
-	while (!*(volatile uint32_t *)(b + 56) && now_ms() < until)
+	while ((*(volatile uint32_t *)(b + 52) != 0x88888888 ||
+		       *(volatile uint32_t *)(b + 56) != 0x77777777) &&
+		now_ms() < until)
 		usleep(100);
 	CHECK_EQ(*(uint32_t *)(a + 44), 0x66666666);
 	CHECK_EQ(*(uint32_t *)(a + 48), 0x55555555);
