@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 #include "base/loaded.h"
 
@@ -24,7 +25,8 @@ static void test_what_is_needed(void **state)
 static void test_the_kernels_own(void **state)
 {
 	(void)state;
-	assert_true(loaded_has("linux-vdso.so.1"));
+	/* An emulator of a kernel may have none. */
+	assert_int_equal(loaded_has("linux-vdso.so.1"), getauxval(AT_SYSINFO_EHDR) != 0);
 }
 
 static void test_loaded_later(void **state)
