@@ -35,9 +35,11 @@ int hca_mcast_attach(struct hca_qp *qp, const union ibv_gid *gid)
 		return rc;
 	lock_take(&qp->modify_lock);
 	if (member_find(MEMBER_MCAST, qp->me.qpn, gid->raw) < 0) {
+		/* First, for once others see the member it has to get what they send. */
+		far_datagram_join(gid->raw, true);
 		rc = member_add(MEMBER_MCAST, qp->me.qpn, gid->raw, &index);
-		if (!rc)
-			far_datagram_join(gid->raw, true);
+		if (rc)
+			far_datagram_join(gid->raw, false);
 	}
 	lock_drop(&qp->modify_lock);
 	return rc;
