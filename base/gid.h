@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -45,4 +46,13 @@ static inline bool gid_is_loopback(const uint8_t *gid)
 static inline bool gid_is_multicast(const uint8_t *gid)
 {
 	return gid_is_ipv4(gid) ? gid[GID_IPV4_AT] >> 4 == 0xe : gid[0] == 0xff;
+}
+
+/* The address as text, which has room for INET6_ADDRSTRLEN; returns it. */
+static inline const char *gid_text(const uint8_t *gid, char *text)
+{
+	const bool ipv4 = gid_is_ipv4(gid);
+
+	return inet_ntop(
+		ipv4 ? AF_INET : AF_INET6, ipv4 ? gid + GID_IPV4_AT : gid, text, INET6_ADDRSTRLEN);
 }

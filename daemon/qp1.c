@@ -63,11 +63,6 @@ static bool has_network(const struct qp1 *q)
 	return false;
 }
 
-static bool is_group(const uint8_t gid[MAD_GID])
-{
-	return gid_is_ipv4(gid) ? gid[12] >= 224 : gid[0] == 0xff;
-}
-
 /* ---- what comes ---- */
 
 static bool is_whole_datagram(const struct roce_packet *p)
@@ -101,7 +96,8 @@ static enum qp1_drop judge(const struct qp1 *q, const struct wire_handed *from,
 	if (!has_good_icrc(from, packet, len))
 		return QP1_DROP_ICRC;
 	/* What we send to ourselves does not come this way: somebody else claims to be us. */
-	if (!own(q, addr->grh.local) || own(q, addr->grh.remote) || is_group(addr->grh.remote))
+	if (!own(q, addr->grh.local) || own(q, addr->grh.remote) ||
+		gid_is_multicast(addr->grh.remote))
 		return QP1_DROP_ADDRESS;
 	return QP1_DROP_COUNT;
 }
@@ -195,7 +191,7 @@ static int send_packet(struct qp1 *q, const struct mad_addr *to, const uint8_t m
 	struct wire_out out = {
 		.ipv6 = ipv6, .tos = to->grh.traffic_class, .packet = packet, .len = PACKET_LEN};
 
-	if (!from || ipv6 == gid_is_ipv4(to->grh.local) || is_group(to->grh.remote))
+	if (!from || ipv6 == gid_is_ipv4(to->grh.local) || gid_is_multicast(to->grh.remote))
 		return -EHOSTUNREACH;
 	memcpy(path.src, to->grh.local, sizeof path.src);
 	memcpy(path.dst, to->grh.remote, sizeof path.dst);

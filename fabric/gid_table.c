@@ -35,7 +35,8 @@ static struct gid_addr loopback_addr(bool ipv4)
 const struct gid_addr *gid_main_ipv4(const struct gid_addr *addrs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (gid_is_ipv4(addrs[i].raw) && addrs[i].raw[12] != 127 && !addrs[i].loopback)
+		if (gid_is_ipv4(addrs[i].raw) && !gid_is_loopback(addrs[i].raw) &&
+			!addrs[i].loopback)
 			return &addrs[i];
 	return NULL;
 }

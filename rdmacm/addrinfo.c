@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Lists of addresses: looked up, and looked up on behalf of an id. */
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/gid.h"
 #include "rdmacm/device.h"
 #include "rdmacm/event.h"
 #include "rdmacm/newer.h"
@@ -159,8 +159,7 @@ static const char *link_of_localhost(
 	if (!(hints->ai_flags & RAI_PASSIVE) || strcmp(node, "localhost") ||
 		device_address(ipv6 ? 6 : 4, false, &own))
 		return NULL;
-	return inet_ntop(
-		ipv6 ? AF_INET6 : AF_INET, ipv6 ? own.gid : own.gid + 12, text, INET6_ADDRSTRLEN);
+	return gid_text(own.gid, text);
 }
 
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,

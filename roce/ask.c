@@ -2,7 +2,6 @@
 #include "roce/ask.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -303,7 +302,7 @@ static void start(struct flow *f)
 
 	if (f->asks)
 		rc_req_end(&f->req);
-	ask_drop_late(f);
+	kept_clear(&f->late);
 	f->base = atomic_load_explicit(&s->sq_head, memory_order_relaxed);
 	f->bad_status = 0;
 	f->asks = !rc_req_start(&f->req, &conf, &ops, f);
@@ -402,17 +401,6 @@ void ask_leave(struct exec *x)
 	ask.f = NULL;
 }
 
-void ask_drop_late(struct flow *f)
-{
-	while (f->late) {
-		struct kept *k = f->late;
-
-		f->late = k->next;
-		free(k);
-	}
-	f->n_late = 0;
-}
-
 bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 {
 	flush_in_error(f, x);
@@ -429,20 +417,6 @@ bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 	return ask.stopped && !f->req.dead;
 }
 
-/* For a worker, which puts its data where they belong. */
-static void keep_answer(struct flow *f, const uint8_t *bytes, size_t len)
-{
-	struct kept *k = f->n_late < LATE_MAX ? malloc(sizeof *k + len) : NULL;
-
-	if (!k)
-		return; /* it is asked for again */
-	k->next = f->late;
-	k->len = len;
-	memcpy(k->bytes, bytes, len);
-	f->late = k;
-	f->n_late++;
-}
-
 void ask_answer(
 	struct flow *f, const struct roce_packet *p, const uint8_t *bytes, size_t len, uint64_t now)
 {
@@ -453,36 +427,26 @@ void ask_answer(
 	rc_req_answer(&f->req, p, now);
 	if (!f->is_late)
 		return;
-	keep_answer(f, bytes, len);
+	/* for a worker, which puts its data where they belong; what finds no room is asked for
+	 * again */
+	kept_put(&f->late, bytes, len, LATE_MAX);
 	flow_for_worker(f, WORK_OUT);
 }
 
 void ask_late(struct flow *f, uint64_t now)
 {
-	struct kept *first = NULL;
+	struct kept_list all = f->late;
+	struct roce_packet p;
 
-	while (f->late) {
-		struct kept *k = f->late;
-
-		f->late = k->next;
-		k->next = first;
-		first = k;
-	}
-	f->n_late = 0;
-	while (first) {
-		struct kept *k = first;
-		struct roce_packet p;
-
-		if (roce_parse(k->bytes, k->len, &p) == ROCE_GOOD)
-			ask_answer(f, &p, k->bytes, k->len, now);
-		first = k->next;
-		free(k);
-	}
+	f->late = (struct kept_list){0};
+	for (; all.first; kept_take_off(&all))
+		if (roce_parse(all.first->bytes, all.first->len, &p) == ROCE_GOOD)
+			ask_answer(f, &p, all.first->bytes, all.first->len, now);
 }
 
 void ask_stop(struct flow *f)
 {
 	if (f->asks)
 		f->req.dead = true;
-	ask_drop_late(f);
+	kept_clear(&f->late);
 }

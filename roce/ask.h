@@ -35,9 +35,6 @@ void ask_answer(struct flow *f, const struct roce_packet *p, const uint8_t *byte
 /* In a worker, with the flow entered: the answers that were kept for it. */
 void ask_late(struct flow *f, uint64_t now);
 
-/* They are not waited for any more. */
-void ask_drop_late(struct flow *f);
-
 /* The queue pair takes no part any more: nothing of it is completed from now on. */
 void ask_stop(struct flow *f);
 

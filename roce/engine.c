@@ -147,8 +147,8 @@ static void acknowledge(struct flow *f, struct exec *x, uint64_t now, bool rides
 /* In a worker, for which some of it was left. */
 static void take_late(struct flow *f, struct exec *x, uint64_t now)
 {
-	f->for_worker = f->late && !ask_enter(f, x);
-	if (f->late && !f->for_worker)
+	f->for_worker = f->late.first && !ask_enter(f, x);
+	if (f->late.first && !f->for_worker)
 		ask_late(f, now);
 }
 
@@ -160,7 +160,7 @@ static void turn(struct flow *f, struct exec *x, uint64_t now)
 	if (x->is_worker)
 		take_late(f, x, now);
 	ask_leave(x);
-	if (f->kept && calls & (FLOW_RECEIVE | FLOW_DUE))
+	if (f->kept.first && calls & (FLOW_RECEIVE | FLOW_DUE))
 		serve_kept(f, x, now);
 	more = serve_answer(f, x, TURN_BYTES, false);
 	if (calls & FLOW_POSTED)

@@ -33,7 +33,6 @@ struct flow *flow_new(struct hca_qp *qp)
 	f->qp = qp;
 	f->qpn = qp->me.qpn;
 	f->unreliable = conf.unreliable;
-	f->kept_end = &f->kept;
 	f->replies = true;
 	tx_path_of(&f->path, &qp->me.qp->path);
 	if (rc_resp_start(&f->resp, &conf, NULL, f)) {
@@ -45,18 +44,8 @@ struct flow *flow_new(struct hca_qp *qp)
 
 void flow_free(struct flow *f)
 {
-	while (f->kept) {
-		struct kept *k = f->kept;
-
-		f->kept = k->next;
-		free(k);
-	}
-	while (f->late) {
-		struct kept *k = f->late;
-
-		f->late = k->next;
-		free(k);
-	}
+	kept_clear(&f->kept);
+	kept_clear(&f->late);
 	if (f->asks)
 		rc_req_end(&f->req);
 	rc_resp_end(&f->resp);

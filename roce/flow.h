@@ -8,6 +8,7 @@
 #include "base/deadline.h"
 #include "hca/exec/respond.h"
 #include "hca/obj/qp.h"
+#include "roce/kept.h"
 #include "roce/proto/requester.h"
 #include "roce/proto/responder.h"
 #include "roce/tx.h"
@@ -23,13 +24,6 @@ enum flow_call {
 };
 
 enum { FLOW_COUNTS = 7 };
-
-/* A packet that cannot be served yet. */
-struct kept {
-	struct kept *next;
-	size_t len;
-	uint8_t bytes[];
-};
 
 struct flow {
 	struct hca_qp *qp;
@@ -53,8 +47,7 @@ struct flow {
 	uint64_t again_ns;             /* it was held up, and is tried again; 0: not */
 	uint64_t put;                  /* packets of it that were given to tx */
 	bool is_late;                  /* what an answer brought is for a worker to place: */
-	struct kept *late;             /* those, last first */
-	unsigned n_late;
+	struct kept_list late;         /* those */
 
 	/* the responder */
 	struct rc_responder resp;
@@ -63,8 +56,7 @@ struct flow {
 	struct there read_there; /* memory that READs of this turn are answered from */
 	enum answer said;        /* what came of a packet, if resp could not be told */
 	bool last_try;           /* "no receive" is an answer now */
-	struct kept *kept, **kept_end;
-	unsigned n_kept;
+	struct kept_list kept;
 	bool for_worker;               /* a worker was asked for a turn, and had none yet */
 	uint64_t kept_until, kept_due; /* when it is given up; when it is tried again */
 

@@ -2,7 +2,6 @@
 #include "roce/serve.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -237,35 +236,13 @@ bool serve_answer(struct flow *f, struct exec *x, uint64_t bytes, bool ack)
 
 static void keep(struct flow *f, const uint8_t *bytes, size_t len)
 {
-	struct kept *k = f->n_kept < KEPT_MAX ? malloc(sizeof *k + len) : NULL;
-
-	if (!k) {
+	if (!kept_put(&f->kept, bytes, len, KEPT_MAX))
 		count_add(thread, CTR_WIRE_DROP_KEPT, 1);
-		return;
-	}
-	k->next = NULL;
-	k->len = len;
-	memcpy(k->bytes, bytes, len);
-	*f->kept_end = k;
-	f->kept_end = &k->next;
-	f->n_kept++;
-}
-
-static void drop_first(struct flow *f)
-{
-	struct kept *k = f->kept;
-
-	f->kept = k->next;
-	if (!f->kept)
-		f->kept_end = &f->kept;
-	f->n_kept--;
-	free(k);
 }
 
 static void drop_kept(struct flow *f)
 {
-	while (f->kept)
-		drop_first(f);
+	kept_clear(&f->kept);
 	f->kept_due = f->kept_until = 0;
 }
 
@@ -326,7 +303,7 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 	if (f->served_ns != now) /* another pass */
 		respond_look_anew(&f->in);
 	f->served_ns = now;
-	if (f->kept) {
+	if (f->kept.first) {
 		keep(f, bytes, len);
 		return;
 	}
@@ -344,7 +321,7 @@ static bool serve_first(struct flow *f, uint64_t now)
 	struct roce_packet p;
 	bool over = now >= f->kept_until;
 
-	if (roce_parse(f->kept->bytes, f->kept->len, &p) != ROCE_GOOD)
+	if (roce_parse(f->kept.first->bytes, f->kept.first->len, &p) != ROCE_GOOD)
 		return true;
 	if (serve(f, &p, over))
 		return true;
@@ -358,13 +335,13 @@ void serve_kept(struct flow *f, struct exec *x, uint64_t now)
 {
 	thread = x;
 	respond_look_anew(&f->in);
-	while (f->kept && serve_first(f, now)) {
-		drop_first(f);
+	while (f->kept.first && serve_first(f, now)) {
+		kept_take_off(&f->kept);
 		if (f->resp.nak)
 			drop_kept(f);
 		f->kept_until = now + KEEP_NS;
 	}
-	if (!f->kept)
+	if (!f->kept.first)
 		f->kept_due = f->kept_until = 0;
 }
 

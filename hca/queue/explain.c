@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/queue/explain.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,11 +78,7 @@ static void who(char *to, size_t size, const struct view *v)
 /* The other end is a QP of another machine, whose address this is.  False: it is none. */
 static bool host_of(const struct hca_qp *qp, char to[WHO])
 {
-	const uint8_t *gid = qp->me.qp->path.dgid;
-	bool ipv4 = gid_is_ipv4(gid);
-
-	return qp->me.qp->path.interface &&
-	       inet_ntop(ipv4 ? AF_INET : AF_INET6, gid + (ipv4 ? GID_IPV4_AT : 0), to, WHO);
+	return qp->me.qp->path.interface && gid_text(qp->me.qp->path.dgid, to);
 }
 
 /* ---- keys ---- */

@@ -47,6 +47,23 @@ int64_t status_of(pid_t pid, const char *group, const char *name)
 	return value;
 }
 
+int64_t peer_counter(const char *client, const char *counter)
+{
+	json_t *root = read_status(), *peer;
+	int64_t value = -1;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "peers"), i, peer)
+	{
+		const char *name = json_string_value(json_object_get(peer, "name"));
+
+		if (name && !strcmp(name, client))
+			value = json_integer_value(json_object_get(peer, counter));
+	}
+	json_decref(root);
+	return value;
+}
+
 int64_t status_of_all(const char *group, const char *name)
 {
 	json_t *root = read_status();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `weft status --json` tells of a process, for tests of how memory is reached. */
+/* What `weft status --json` tells: of a process, and of peer clients. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +11,9 @@ int64_t status_of(pid_t pid, const char *group, const char *name);
 
 /* The same of all together, as weftd has it; -1: no such. */
 int64_t status_of_all(const char *group, const char *name);
+
+/* That counter of the peer client with that name, of all processes; -1: there is no such client. */
+int64_t peer_counter(const char *client, const char *counter);
 
 /* The same as the first, of ourselves, in group "share". */
 int64_t share_count(const char *name);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-#include "tests/lib/peer_counters.h"
 #include "tests/lib/peer_device.h"
+#include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
 enum {
@@ -59,8 +59,8 @@ static unsigned lines_of_failure(const char *line)
 
 static void registrations_that_fail(void)
 {
-	const long refused = peer_counter("device", "failed_registrations");
-	const long deadlocks = peer_counter("device", "deadlocks");
+	const int64_t refused = peer_counter("device", "failed_registrations");
+	const int64_t deadlocks = peer_counter("device", "deadlocks");
 	struct ibv_mr *mr;
 
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -142,7 +142,7 @@ static void dereg_in_unmap(void)
 /* The client's own function deregisters what is being deregistered. */
 static void dereg_inside(void)
 {
-	const long deadlocks = peer_counter("device", "deadlocks");
+	const int64_t deadlocks = peer_counter("device", "deadlocks");
 
 	check_case("ibv_dereg_mr inside dma_unmap");
 	leaving = ibv_reg_mr(pd, peer_device.addr, 100, ALL);
@@ -199,7 +199,7 @@ static void rereg(void)
 
 static void callback(void)
 {
-	const long stale = peer_counter("device", "stale_callbacks");
+	const int64_t stale = peer_counter("device", "stale_callbacks");
 	struct ibv_mr *mr;
 	uint64_t context;
 

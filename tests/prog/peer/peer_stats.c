@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "tests/lib/check.h"
-#include "tests/lib/peer_counters.h"
 #include "tests/lib/peer_device.h"
+#include "tests/lib/share_status.h"
 #include "tests/lib/verbs_pair.h"
 
 #define DIRECTORY "/sys/kernel/mm/memory_peers/"
