@@ -23,14 +23,14 @@ static bool is_of(void *library, void *symbol)
 
 static void *own_symbol(const char *name)
 {
-	void *symbol = dlsym(subject.library, name);
+	void *symbol = dlsym(subject.loaded, name);
 
-	return is_of(subject.library, symbol) ? symbol : NULL;
+	return is_of(subject.loaded, symbol) ? symbol : NULL;
 }
 
 static char generation(void)
 {
-	const char *note = dlsym(subject.library, "weft_peer_generation");
+	const char *note = dlsym(subject.loaded, "weft_peer_generation");
 
 	return note ? *note : 'W';
 }
@@ -39,7 +39,7 @@ static char generation(void)
 
 static const struct weft_peer_device *of_shim(const char *name)
 {
-	void *symbol = dlsym(subject.library, "weft_kshim_device");
+	void *symbol = dlsym(subject.loaded, "weft_kshim_device");
 	const struct weft_peer_device *(*find)(const char *name) =
 		(const struct weft_peer_device *(*)(const char *name))symbol;
 
@@ -78,13 +78,13 @@ const char *subject_load(const struct subject_spec *spec)
 
 	peer_generation_use(spec->letter);
 	watch_begin();
-	subject.library = dlopen(spec->client, RTLD_NOW | RTLD_LOCAL);
-	if (!subject.library) {
+	subject.loaded = dlopen(spec->client, RTLD_NOW | RTLD_LOCAL);
+	if (!subject.loaded) {
 		snprintf(why, sizeof why, "%s", dlerror());
 		return why;
 	}
 	record_mine()->letter = generation();
-	subject.kshim = dlsym(subject.library, "weft_kshim");
+	subject.kshim = dlsym(subject.loaded, "weft_kshim");
 	wrong = find_device(spec->device);
 	if (!wrong && subject.kshim) {
 		subject.kshim->watch(&watch_of_shim);
@@ -121,7 +121,7 @@ void subject_exit(void)
 	if (clean)
 		clean();
 	else
-		dlclose(subject.library);
+		dlclose(subject.loaded);
 	watch_enter(NULL);
 	record_end(call, clean ? "" : ": it has none; unloaded");
 	subject.inited = false;

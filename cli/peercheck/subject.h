@@ -16,7 +16,7 @@ struct subject_spec {
 };
 
 struct subject {
-	void *library;
+	void *loaded; /* its library */
 	const struct weft_peer_device *device;
 	const struct kshim *kshim; /* NULL: the client does not use the shim */
 	bool inited;
