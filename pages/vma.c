@@ -158,7 +158,7 @@ static char *next_line(struct vma_walk *w)
 	}
 }
 
-/* The head of an area, as maps and smaps have it; false: another line. */
+/* The line of an area in maps; false: another line. */
 static bool parse_head(const char *line, struct vma *v)
 {
 	unsigned long start, end, offset, inode;
@@ -304,6 +304,23 @@ static void parse_flags(struct vma_attr *a, const char *line)
 		}
 }
 
+/*
+ * The bounds of an area, if the line is the head of one.  In smaps one line of 20 is: all others
+ * begin with a capital.
+ */
+static bool parse_bounds(const char *line, struct vma_attr *a)
+{
+	char *end;
+
+	if (line[0] >= 'A' && line[0] <= 'Z')
+		return false;
+	*a = (struct vma_attr){.start = strtoul(line, &end, 16)};
+	if (*end != '-')
+		return false;
+	a->end = strtoul(end + 1, &end, 16);
+	return *end == ' ';
+}
+
 int vma_attrs(
 	uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg), void *arg)
 {
@@ -311,18 +328,14 @@ int vma_attrs(
 	struct vma_walk w = {.fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC), .text = true};
 	struct vma_attr a = {.end = 0};
 	int rc = -ENOENT;
-	struct vma v;
 	char *line;
 
 	if (w.fd < 0)
 		return -errno;
 	while ((line = next_line(&w))) {
-		if (parse_head(line, &v)) {
-			a = (struct vma_attr){.start = v.start, .end = v.end};
-			if (a.start >= end) {
-				rc = 0;
-				break;
-			}
+		if (parse_bounds(line, &a) && a.start >= end) {
+			rc = 0;
+			break;
 		}
 		if (a.end <= start)
 			continue;
