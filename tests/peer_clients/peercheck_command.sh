@@ -64,6 +64,7 @@ cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || 
 export WEFT_PARAM_fault=15
 rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
+ok "looks at everything" test "$(grep -c '^note' "$T/out")" = 0
 ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
 ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
 ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
@@ -74,6 +75,7 @@ cc -O1 -shared -fPIC -I"$sources/../../include" -o "$T/own.so" "$sources/own.c" 
 rc "a client with its own device" 0 "$weft" peercheck "$T/own.so"
 ok "every rule that it can break is looked at" test "$(grep -c 'not run' "$T/out")" = 1
 ok "names it" grep -q 'own_sample 1.0' "$T/out"
+ok "says what is not looked at" grep -q '^note: without libweftkshim its memory and' "$T/out"
 rc "its device, by its path" 0 "$weft" peercheck --quick --device "$T/own.so" "$T/own.so"
 rc "its device, by its name" 0 "$weft" peercheck --only W:load --device own "$T/own.so"
 rc "no device of that name" 2 "$weft" peercheck --device bogus "$T/own.so"
