@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "peermem/registry.h"
 
 enum { PATIENCE_S = 5, SAID_MAX = 512 };
@@ -45,22 +45,12 @@ static void be_quiet(void)
 	dup2(null, STDERR_FILENO);
 }
 
-/* Its own, not that of a library which it needs: libc has a function of that name. */
-static bool is_of(void *library, void *symbol)
-{
-	struct link_map *of = NULL, *has = NULL;
-	Dl_info info;
-
-	return symbol && dladdr1(symbol, &info, (void **)&of, RTLD_DL_LINKMAP) &&
-	       dlinfo(library, RTLD_DI_LINKMAP, &has) == 0 && of == has;
-}
-
 static int start(void *library)
 {
-	void *symbol = dlsym(library, "init_module");
+	void *symbol = library_own(library, "init_module");
 	int (*init)(void) = (int (*)(void))symbol;
 
-	return is_of(library, symbol) ? init() : 0;
+	return init ? init() : 0;
 }
 
 /* The loader says first which file it means. */

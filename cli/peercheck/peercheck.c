@@ -198,8 +198,9 @@ static int check(const struct options *o)
 	const char *client = realpath(o->client, path);
 	const int err = errno;
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const struct run run = {
-		.spec = {.client = client, .device = o->device ? o->device : device_of(o->client)},
+	struct run run = {.spec = {.client = client,
+				  .device = o->device ? o->device : device_of(o->client),
+				  .device_given = o->device},
 		.jobs = o->jobs ? o->jobs : (unsigned)cpus,
 		.progress = isatty(STDERR_FILENO) && !o->json};
 	struct record *probe;
@@ -220,6 +221,8 @@ static int check(const struct options *o)
 	probe = plan_probe(&run, o->generation);
 	if (!probe)
 		return EXIT_USAGE;
+	if (probe->own_device)
+		run.spec.device = "own";
 	rc = check_planned(o, &run, probe);
 	free(probe);
 	return rc;

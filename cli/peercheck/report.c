@@ -81,6 +81,17 @@ static unsigned count_errors(const struct report *r)
 	return n;
 }
 
+static const char *first_error(const struct report *r)
+{
+	size_t i = 0;
+
+	while (i < r->plan->count && r->result[i].outcome != OUTCOME_ERROR)
+		i++;
+	if (i == r->plan->count || !r->result[i].record)
+		return "no process for them";
+	return r->result[i].record->text;
+}
+
 static void print_text(const struct report *r, const struct findings *f)
 {
 	printf("%s: %s, generation %c, device %s\n", r->run->spec.client, r->probe->client,
@@ -176,7 +187,9 @@ int report_print(const struct report *r)
 		print_text(r, &f);
 	if (cli_written())
 		return EXIT_FAILED;
-	if (errors)
-		return cli_fail("%u scenarios could not be run", errors);
+	if (errors) {
+		cli_fail("%u scenarios could not be run: %s", errors, first_error(r));
+		return EXIT_USAGE;
+	}
 	return f.count ? EXIT_FAILED : EXIT_OK;
 }

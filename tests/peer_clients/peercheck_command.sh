@@ -68,4 +68,41 @@ rc "a client with its own device" 0 "$weft" peercheck "$T/own.so"
 ok "every rule that it can break is looked at" test "$(grep -c 'not run' "$T/out")" = 1
 ok "names it" grep -q 'own_sample 1.0' "$T/out"
 rc "its device, by its path" 0 "$weft" peercheck --quick --device "$T/own.so" "$T/own.so"
+rc "its device, by its name" 0 "$weft" peercheck --only W:load --device own "$T/own.so"
+rc "no device of that name" 2 "$weft" peercheck --device bogus "$T/own.so"
+ok "says so" grep -q 'there is no device bogus' "$T/err"
+rc "nor of that path" 2 "$weft" peercheck --device "$T/gone.so" "$T/own.so"
+ok "says why" grep -q 'there is no device .*gone.so: .*No such file' "$T/err"
+
+# Such a client that does what no module of a kernel does.
+unruly()
+{
+	cc -O1 -shared -fPIC -I"$sources/../../include" "-D$1" -o "$T/unruly.so" "$sources/unruly.c" ||
+		exit 1
+}
+unruly FORKS
+rc "a client that forks in a function" 1 timeout 60 "$weft" peercheck --quick "$T/unruly.so"
+ok "says so" grep -q '^P22, .*: it forks in acquire, and the child returns' "$T/out"
+ok "and nothing else" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
+unruly GOES
+rc "a client whose structure goes once it has registered" 0 "$weft" peercheck "$T/unruly.so"
+rc "which a kernel's core does not bear" 1 "$weft" peercheck --quick -g B "$T/unruly.so"
+ok "says so" grep -q '^P1, .*: its structure is gone' "$T/out"
+
+# Devices that end the process themselves: that is not held against the client.
+device()
+{
+	printf '%s\n' '#include <stdlib.h>' '#include <weft/peercheck.h>' \
+		'static int get(size_t n, uint64_t *addr) { (void)n; (void)addr; abort(); }' \
+		"__attribute__((visibility(\"default\"))) const struct weft_peer_device weft_peer_device = {" \
+		'.size = sizeof weft_peer_device, .name = "crashes", .alloc = get};' \
+		"__attribute__((constructor)) static void begin(void) { $1 }" >"$T/device.c"
+	cc -shared -fPIC -I"$sources/../../include" -o "$T/device.so" "$T/device.c" || exit 1
+}
+device ''
+rc "a device that crashes" 2 "$weft" peercheck --device "$T/device.so" "$T/own.so"
+ok "says so" grep -q 'cannot check .*: its device ends the process by SIGABRT' "$T/err"
+device '*(volatile int *)0 = 1;'
+rc "a device that crashes when it is loaded" 2 "$weft" peercheck --device "$T/device.so" "$T/own.so"
+ok "says so" grep -q 'a process that loads .*device.so ended by SIGSEGV' "$T/err"
 finish
