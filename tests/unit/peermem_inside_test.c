@@ -13,11 +13,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <string.h>
 
 #include "base/futex.h"
+#include "peermem/bytes.h"
 #include "peermem/region.h"
 #include "peermem/registry.h"
 #include "peermem/wait.h"
+#include "peermem/window.h"
 #include "tests/unit/peermem_fake.h"
 
 static void *handle;
@@ -52,13 +55,12 @@ static void *invalidate_inside(void *arg)
 	return NULL;
 }
 
-static void make_live(void)
+static void make_region(void)
 {
 	const struct peer_request q = {
 		.addr = 0x7000000, .length = 0x2000, .revoke = count_revoked};
 	struct peer_trace trace;
 
-	fake_reset();
 	peer_time_use(&telling);
 	sem_init(&asleep, 0, 0);
 	sem_init(&go, 0, 0);
@@ -68,6 +70,12 @@ static void make_live(void)
 	assert_int_equal(peer_region_make(&q, &region, &trace), 0);
 	assert_int_equal(peer_region_live(region), 0);
 	fake_calls();
+}
+
+static void make_live(void)
+{
+	fake_reset();
+	make_region();
 }
 
 /* Each would wait for the other's operation. */
@@ -148,11 +156,68 @@ static void callback_after_a_dereg_that_gave_up(void **state)
 	ib_unregister_peer_memory_client(handle);
 }
 
+/* ---- what the log says a thread is in ---- */
+
+static const char *was_in[3];
+static unsigned calls;
+
+static void note(void)
+{
+	if (calls < 3)
+		was_in[calls++] = region->guests->in;
+}
+
+static int note_to(void *priv, uint64_t off, const void *src, size_t n)
+{
+	(void)priv, (void)off, (void)src, (void)n;
+	note();
+	return 0;
+}
+
+static int note_from(void *priv, uint64_t off, void *dst, size_t n)
+{
+	(void)priv, (void)off;
+	memset(dst, 0, n);
+	note();
+	return 0;
+}
+
+static int note_flush(void *priv)
+{
+	(void)priv;
+	note();
+	return 0;
+}
+
+/* Without a function for atomics they are copies, and named so. */
+static void an_atomic_by_copies(void **state)
+{
+	static const struct weft_dma_ops ops = {sizeof ops, note_to, note_from, note_flush, NULL};
+	static const char *const want[] = {"copy_from", "copy_to", "flush"};
+	uint64_t bus = 0, old;
+
+	(void)state;
+	fake_reset();
+	assert_int_equal(weft_dma_window_add(&bus, 0x4000, 0, &ops, NULL), 0);
+	fake.entries = 1;
+	fake.entry[0].address = bus;
+	fake.entry[0].length = 0x4000;
+	make_region();
+	assert_int_equal(peer_bytes_update(region, 0, true, 1, 0, &old), 0);
+	assert_int_equal(calls, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_string_equal(was_in[i], want[i]);
+	assert_int_equal(peer_region_drop(region), 0);
+	ib_unregister_peer_memory_client(handle);
+	assert_int_equal(weft_dma_window_del(bus), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_operations_that_both_invalidate),
 		cmocka_unit_test(callback_after_a_dereg_that_gave_up),
+		cmocka_unit_test(an_atomic_by_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
