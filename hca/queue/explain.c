@@ -335,7 +335,8 @@ static const char *why_receive(unsigned status)
 	case IBV_WC_LOC_LEN_ERR:
 		return "the message is longer than the receive";
 	case IBV_WC_LOC_PROT_ERR:
-		return "a key of the receive does not cover its buffer, with the right LOCAL_WRITE";
+		return "a key of the receive does not cover its buffer, with the right "
+		       "LOCAL_WRITE, or a function of its peer client failed";
 	default:
 		return "no reason is known";
 	}

@@ -281,6 +281,21 @@ static enum ibv_wc_status request(
 	return vp_run(a, &wr);
 }
 
+/* A message for memory of the device. */
+static void receive_fails(struct vp_end *a, struct vp_end *b, const struct ibv_mr *at)
+{
+	struct ibv_sge sge = {(uintptr_t)at->addr, 8, at->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_wc wc;
+
+	vp_reconnect(a, b);
+	CHECK_EQ(ibv_post_recv(b->qp, &wr, &bad), 0);
+	CHECK_EQ(vp_post_send(a, 8, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+	vp_want(a->scq, &wc, IBV_WC_REM_OP_ERR, 8);
+	vp_want(b->rcq, &wc, IBV_WC_LOC_PROT_ERR, 9);
+	CHECK_EQ(lines_with(log_file, "LOCAL_WRITE, or a function of its peer client failed"), 1);
+}
+
 static void functions_that_fail(void)
 {
 	struct vp_opts o = vp_defaults();
@@ -299,6 +314,7 @@ static void functions_that_fail(void)
 	vp_reconnect(&a, &b);
 	CHECK_EQ(request(&a, b.mr, mine, peer_device.addr), IBV_WC_LOC_PROT_ERR);
 	CHECK_EQ(lines_with(log_file, "LOC_PROT_ERR: its own memory could not be reached: a"), 1);
+	receive_fails(&a, &b, theirs);
 	__atomic_store_n(&peer_device.copy_answer, 0, __ATOMIC_SEQ_CST);
 	CHECK_EQ(ibv_dereg_mr(mine), 0);
 	CHECK_EQ(ibv_dereg_mr(theirs), 0);
