@@ -66,19 +66,32 @@ bool watch_until(uint64_t next, bool self)
 	return true;
 }
 
+static _Thread_local bool sleeps __attribute__((tls_model("initial-exec")));
+
 void watch_sleeper(void)
 {
+	watch_awake();
+	sleeps = true;
 	atomic_fetch_add_explicit(&watch.sleepers, 1, memory_order_seq_cst);
 }
 
 void watch_no_sleeper(void)
 {
+	if (!sleeps) /* a signal's handler called us meanwhile */
+		return;
+	sleeps = false;
 	if (atomic_fetch_sub_explicit(&watch.sleepers, 1, memory_order_seq_cst) > 1 ||
 		!atomic_load_explicit(&watch.away, memory_order_seq_cst) ||
 		!atomic_exchange_explicit(&watch.away, false, memory_order_seq_cst))
 		return;
 	atomic_store_explicit(&watch.relieved, true, memory_order_relaxed);
 	watch_wake();
+}
+
+void watch_awake(void)
+{
+	if (sleeps)
+		watch_no_sleeper();
 }
 
 /* ---- the thread ---- */
@@ -314,5 +327,6 @@ void watch_forked_child(void)
 	atomic_store_explicit(&watch.sleepers, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
 	watch.started = false;
+	sleeps = false;
 	own_fd_close(&watch.bell);
 }
