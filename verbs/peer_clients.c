@@ -18,21 +18,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A client that opens the device itself does not wait for that. */
 static __thread bool loading __attribute__((tls_model("initial-exec")));
 
-static int count_one(const struct peer_client *c, void *arg)
-{
-	(void)c;
-	++*(unsigned *)arg;
-	return 0;
-}
-
-static unsigned count_clients(void)
-{
-	unsigned n = 0;
-
-	peer_registry_each(count_one, &n);
-	return n;
-}
-
 /* What module_init() of the kernel makes of a client's own name. */
 static int start(void *library)
 {
@@ -44,7 +29,7 @@ static int start(void *library)
 
 static void load(const char *path)
 {
-	const unsigned before = count_clients();
+	const unsigned before = peer_registry_count();
 	void *library;
 	int rc;
 
@@ -57,12 +42,12 @@ static void load(const char *path)
 		return;
 	}
 	rc = start(library);
-	if (rc || count_clients() == before)
+	if (rc || peer_registry_count() == before)
 		peer_refused();
 	if (rc)
 		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: init_module of %s answered %d", path,
 			rc);
-	else if (count_clients() == before)
+	else if (peer_registry_count() == before)
 		log_line(LOG_LVL_WARN, "WEFT_PEER_CLIENTS: %s registers no peer client", path);
 	else
 		log_line(LOG_LVL_INFO, "WEFT_PEER_CLIENTS: %s loaded", path);

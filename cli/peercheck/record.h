@@ -30,6 +30,7 @@ struct record {
 	char client[96]; /* name and version of what registered */
 	bool may_take;   /* a client registered with a callback */
 	char loading[RECORD_TEXT]; /* the library that is just being loaded; "": none */
+	bool kshim;                /* the client uses the shim */
 	bool own_device;           /* the client's device is one that it brings */
 	char letter; /* the generation that it was compiled for; 'W': it does not say */
 	/* Of the probe: the points of a region's life, and how many calls in it can fail. */

@@ -93,6 +93,7 @@ const char *subject_load(const struct subject_spec *spec)
 	}
 	record_mine()->letter = generation();
 	subject.kshim = dlsym(subject.loaded, "weft_kshim");
+	record_mine()->kshim = subject.kshim;
 	wrong = find_device(spec);
 	if (!wrong && subject.kshim) {
 		subject.kshim->watch(&watch_of_shim);
