@@ -11,34 +11,36 @@
 #include "cli/common/dirs.h"
 #include "cli/peercheck/loads.h"
 
-/* The first of list, which is cut, that registers no client, and why; *n: how many do. */
-static const char *first_wrong(
-	char *list, const char *libverbs, unsigned *n, char *why, size_t size)
+enum { CLIENTS_MAX = 64 };
+
+/* Cuts list into its paths; how many. */
+static unsigned split(char *list, char **path)
 {
-	for (char *path; (path = strsep(&list, ":"));) {
-		if (!*path)
-			continue;
-		if (!peer_client_loads(path, libverbs, why, size))
-			return path;
-		++*n;
-	}
-	return NULL;
+	unsigned n = 0;
+
+	for (char *one; n < CLIENTS_MAX && (one = strsep(&list, ":"));)
+		if (*one)
+			path[n++] = one;
+	return n;
 }
 
 void check_peer_clients(struct check *c)
 {
-	const char *named = secure_getenv("WEFT_PEER_CLIENTS"), *wrong;
+	const char *named = secure_getenv("WEFT_PEER_CLIENTS");
 	char libverbs[PATH_MAX + sizeof "/libibverbs.so.1"], why[256] = "";
-	char *list = strdup(named ? named : "");
+	char *list = strdup(named ? named : ""), *path[CLIENTS_MAX];
+	const unsigned n = list ? split(list, path) : 0;
 	struct cli_dirs dirs;
-	unsigned n = 0;
+	unsigned good = 0;
 
-	if (!list || cli_find_dirs(&dirs))
+	if (!n || cli_find_dirs(&dirs))
 		dirs.lib[0] = 0;
 	snprintf(libverbs, sizeof libverbs, "%s/libibverbs.so.1", dirs.lib);
-	wrong = list ? first_wrong(list, libverbs, &n, why, sizeof why) : NULL;
-	if (wrong)
-		check_set(c, CHECK_FAIL, "correct WEFT_PEER_CLIENTS", "%.150s: %s", wrong, why);
+	if (n)
+		good = peer_clients_load(path, n, libverbs, why, sizeof why);
+	if (good < n)
+		check_set(
+			c, CHECK_FAIL, "correct WEFT_PEER_CLIENTS", "%.150s: %s", path[good], why);
 	else if (n)
 		check_set(c, CHECK_OK, NULL,
 			"WEFT_PEER_CLIENTS names %u librar%s, each loads and registers a client", n,

@@ -78,10 +78,24 @@ static void count_process(struct peer_total *t, const struct process *p)
 	t->last = p;
 }
 
+/* A kernel deregisters what a process leaves behind: n[gone] comes up to n[come]. */
+static void end_left(uint64_t n[PEER_STATS])
+{
+	static const struct {
+		enum peer_stat come, gone;
+	} pairs[] = {{PEER_ALLOC_MRS, PEER_DEALLOC_MRS}, {PEER_REG_PAGES, PEER_DEREG_PAGES},
+		{PEER_REG_BYTES, PEER_DEREG_BYTES}};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (n[pairs[i].gone] < n[pairs[i].come])
+			n[pairs[i].gone] = n[pairs[i].come];
+}
+
 /* Of a process that lives; NULL: of one that has ended. */
 static void add_entry(
 	struct peer_total **list, const struct seg_peer *p, const struct process *living)
 {
+	uint64_t counted[PEER_STATS];
 	struct peer_total *t;
 	char name[NAME_ROOM];
 
@@ -95,7 +109,11 @@ static void add_entry(
 	if (living)
 		count_process(t, living);
 	for (int i = 0; i < PEER_STATS; i++)
-		t->count[i] += atomic_load_explicit(&p->count[i], memory_order_relaxed);
+		counted[i] = atomic_load_explicit(&p->count[i], memory_order_relaxed);
+	if (!living)
+		end_left(counted);
+	for (int i = 0; i < PEER_STATS; i++)
+		t->count[i] += counted[i];
 }
 
 static void add_process(struct peer_total **list, const struct process *p, bool lives)

@@ -16,7 +16,7 @@ struct process;
 /* The clients as a JSON array of objects; NULL when memory is short. */
 json_t *peer_stats_status(const struct server *s);
 
-/* The process ends: keeps what its clients counted. */
+/* The process ends: keeps what its clients counted; its regions end with it, and count so. */
 void peer_stats_keep(struct server *s, const struct process *p);
 
 /* Brings the files up to date.  Nothing is written while there never was a client. */

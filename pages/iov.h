@@ -2,6 +2,7 @@
 /* Scatter/gather lists as the movers take them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -48,6 +49,19 @@ static inline void sgl_consume(struct sgl *l, uint64_t len)
 		if (!v->iov_len)
 			l->at++;
 	}
+}
+
+/* All that is left is one piece. */
+static inline bool sgl_is_one(const struct sgl *l)
+{
+	return l->n - l->at == 1;
+}
+
+/* Takes that piece: where it is.  Nothing is left. */
+static inline void *sgl_take_one(struct sgl *l)
+{
+	l->left = 0;
+	return l->v[l->at++].iov_base;
 }
 
 /* Copies the first len bytes, at most what is left, as a list; *to begins anew. */

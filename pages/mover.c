@@ -4,12 +4,22 @@
 #include "pages/agent.h"
 #include "pages/copy.h"
 
+/* Most moves: one piece to one piece, in one step. */
+static enum move_result self_run_one(struct move *m, struct sgl *src, struct sgl *dst)
+{
+	m->moved = src->left;
+	copy_ordered(sgl_take_one(dst), sgl_take_one(src), m->moved);
+	return MOVE_OK;
+}
+
 static enum move_result self_run(struct move *m)
 {
 	struct sgl *src = m->push ? m->local : m->remote;
 	struct sgl *dst = m->push ? m->remote : m->local;
 	bool large = src->left >= COPY_STREAM_MIN;
 
+	if (src->left <= MOVE_STEP && sgl_is_one(src) && sgl_is_one(dst))
+		return self_run_one(m, src, dst);
 	while (src->left) {
 		struct iovec *s = &src->v[src->at], *d = &dst->v[dst->at];
 		uint64_t step = s->iov_len < d->iov_len ? s->iov_len : d->iov_len;

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -158,7 +157,7 @@ static char *next_line(struct vma_walk *w)
 	}
 }
 
-/* The head of an area, as maps and smaps have it; false: another line. */
+/* The line of an area in maps; false: another line. */
 static bool parse_head(const char *line, struct vma *v)
 {
 	unsigned long start, end, offset, inode;
@@ -304,6 +303,23 @@ static void parse_flags(struct vma_attr *a, const char *line)
 		}
 }
 
+/*
+ * The bounds of an area, if the line is the head of one.  In smaps one line of 20 is: all others
+ * begin with a capital.
+ */
+static bool parse_bounds(const char *line, struct vma_attr *a)
+{
+	char *end;
+
+	if (line[0] >= 'A' && line[0] <= 'Z')
+		return false;
+	*a = (struct vma_attr){.start = strtoul(line, &end, 16)};
+	if (*end != '-')
+		return false;
+	a->end = strtoul(end + 1, &end, 16);
+	return *end == ' ';
+}
+
 int vma_attrs(
 	uint64_t start, uint64_t end, bool (*fn)(const struct vma_attr *a, void *arg), void *arg)
 {
@@ -311,18 +327,14 @@ int vma_attrs(
 	struct vma_walk w = {.fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC), .text = true};
 	struct vma_attr a = {.end = 0};
 	int rc = -ENOENT;
-	struct vma v;
 	char *line;
 
 	if (w.fd < 0)
 		return -errno;
 	while ((line = next_line(&w))) {
-		if (parse_head(line, &v)) {
-			a = (struct vma_attr){.start = v.start, .end = v.end};
-			if (a.start >= end) {
-				rc = 0;
-				break;
-			}
+		if (parse_bounds(line, &a) && a.start >= end) {
+			rc = 0;
+			break;
 		}
 		if (a.end <= start)
 			continue;
@@ -352,53 +364,4 @@ void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end)
 		madvise(p, len, a->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (a->locked)
 		mlock(p, len);
-}
-
-/* The directory of the threads has a link for each, and two of its own. */
-static bool threads_by_links(uint64_t *threads)
-{
-	struct stat st;
-
-	if (stat("/proc/self/task", &st) || st.st_nlink < 3)
-		return false;
-	*threads = st.st_nlink - 2;
-	return true;
-}
-
-bool vma_alone(void)
-{
-	struct vma_process p;
-	int saved = errno;
-	bool alone = threads_by_links(&p.threads) || !vma_process(&p) ? p.threads == 1 : false;
-
-	errno = saved;
-	return alone;
-}
-
-/* The number after that name at the beginning of a line; false: there is none. */
-static bool number_of(const char *text, const char *name, uint64_t *value)
-{
-	const char *at = strstr(text, name);
-
-	if (at)
-		*value = strtoull(at + strlen(name), NULL, 10);
-	return at;
-}
-
-int vma_process(struct vma_process *p)
-{
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	char buf[4096];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, sizeof buf - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	return number_of(buf, "\nThreads:", &p->threads) &&
-			       number_of(buf, "\nVmPin:", &p->pinned_kb) &&
-			       number_of(buf, "\nVmLck:", &p->locked_kb)
-		       ? 0
-		       : -ENOENT;
 }

@@ -123,20 +123,23 @@ static uint64_t update_word(_Atomic uint64_t *word, bool add, uint64_t a, uint64
 	return old;
 }
 
-static int update_by_copies(
-	struct peer_region *r, uint64_t off, bool add, uint64_t a, uint64_t b, uint64_t *old)
+static int update_by_copies(struct peer_region *r, struct peer_guest *g, uint64_t off, bool add,
+	uint64_t a, uint64_t b, uint64_t *old)
 {
 	uint64_t after;
-	int rc = read_parts(r, off, old, sizeof *old);
+	int rc;
 
+	peer_region_goes_into(r, g, "copy_from");
+	rc = read_parts(r, off, old, sizeof *old);
 	after = add ? *old + a : b;
 	if (rc || (!add && *old != a))
 		return rc;
+	peer_region_goes_into(r, g, "copy_to");
 	return write_parts(r, off, &after, sizeof after);
 }
 
-static int update(
-	struct peer_region *r, uint64_t off, bool add, uint64_t a, uint64_t b, uint64_t *old)
+static int update(struct peer_region *r, struct peer_guest *g, uint64_t off, bool add, uint64_t a,
+	uint64_t b, uint64_t *old)
 {
 	const struct part p = part_of(r, off, sizeof *old);
 	const struct weft_dma_ops *ops = p.window ? &p.window->ops : NULL;
@@ -144,7 +147,7 @@ static int update(
 
 	/* (The address that requests name is aligned; the memory need not be.) */
 	if (p.n < sizeof *old || p.at % sizeof *old || (ops && !ops->atomic64))
-		return update_by_copies(r, off, add, a, b, old);
+		return update_by_copies(r, g, off, add, a, b, old);
 	if (!ops) {
 		*old = update_word((_Atomic uint64_t *)(uintptr_t)p.at, add, a, b);
 		return 0;
@@ -202,9 +205,11 @@ int peer_bytes_update(
 
 	if (!peer_region_enter(r, &g, "atomic64"))
 		return -ENOENT;
-	rc = update(r, off, add, a, b, old);
-	if (!rc && r->pieces.flushes)
+	rc = update(r, &g, off, add, a, b, old);
+	if (!rc && r->pieces.flushes) {
+		peer_region_goes_into(r, &g, "flush");
 		rc = flush_windows(r);
+	}
 	peer_region_leave(r, &g);
 	return rc;
 }

@@ -194,7 +194,7 @@ static int build(struct peer_region *r, struct peer_trace *t)
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && !rc; i++)
 		rc = run_step(r, &steps[i], t);
 	if (!rc) {
-		r->maker.in = "ibv_reg_mr";
+		r->maker.in = t->call;
 		lock_drop(&r->lock);
 		return 0;
 	}
@@ -224,7 +224,7 @@ int peer_region_make(const struct peer_request *q, struct peer_region **out, str
 	int rc;
 
 	*out = NULL;
-	peer_trace_begin(t);
+	peer_trace_begin(t, q->call);
 	if (!peer_registry_any())
 		return 0;
 	r = calloc(1, sizeof *r);
@@ -245,9 +245,8 @@ int peer_region_live(struct peer_region *r)
 	lock_take(&r->lock);
 	if (r->failed) {
 		log_line(LOG_LVL_WARN,
-			"ibv_reg_mr of %#" PRIx64 "+%#" PRIx64
-			" failed: peer client %s took it away",
-			r->request.addr, r->request.length, r->client->ops.name);
+			"%s of %#" PRIx64 "+%#" PRIx64 " failed: peer client %s took it away",
+			r->maker.in, r->request.addr, r->request.length, r->client->ops.name);
 		peer_count(&r->client->stats, PEER_FAILED, 1);
 		dismantle(r, &r->maker);
 		return -EINVAL;
@@ -333,6 +332,13 @@ void peer_region_leave(struct peer_region *r, struct peer_guest *op)
 	lock_take(&r->lock);
 	peer_guest_remove(&r->guests, op);
 	peer_changed(r);
+	lock_drop(&r->lock);
+}
+
+void peer_region_goes_into(struct peer_region *r, struct peer_guest *op, const char *in)
+{
+	lock_take(&r->lock);
+	op->in = in;
 	lock_drop(&r->lock);
 }
 

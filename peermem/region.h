@@ -27,6 +27,7 @@ enum peer_done {
 
 /* What is to be registered. */
 struct peer_request {
+	const char *call;      /* by which it registers; NULL: ibv_reg_mr */
 	uint64_t addr, length; /* as the program gave them */
 	bool writable;         /* by anyone */
 	struct device *device; /* for dma_map */
@@ -108,6 +109,9 @@ void peer_region_forget(struct peer_region *r);
  */
 bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char *in);
 void peer_region_leave(struct peer_region *r, struct peer_guest *op);
+
+/* It goes on to another function, in. */
+void peer_region_goes_into(struct peer_region *r, struct peer_guest *op, const char *in);
 
 /* True once the client took it away, or it is being deregistered. */
 bool peer_region_is_gone(struct peer_region *r);

@@ -104,6 +104,11 @@ bool peer_registry_any(void)
 	return atomic_load_explicit(&registry.count, memory_order_acquire) > 0;
 }
 
+unsigned peer_registry_count(void)
+{
+	return atomic_load_explicit(&registry.count, memory_order_acquire);
+}
+
 static unsigned bucket_of(uint64_t ticket)
 {
 	return ticket % BUCKETS;

@@ -20,6 +20,9 @@ void peer_registry_watch(peer_watch_fn watch);
 /* Whether there is a client to ask.  Some ns. */
 bool peer_registry_any(void);
 
+/* How many clients there are. */
+unsigned peer_registry_count(void);
+
 /*
  * Asks one client after the other until one says that the range of r is its own, which t notes; no
  * client comes or goes meanwhile.  1: r has its client, its ticket, and acquire to undo; from now

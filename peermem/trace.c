@@ -8,8 +8,9 @@
 
 #include "base/log.h"
 
-void peer_trace_begin(struct peer_trace *t)
+void peer_trace_begin(struct peer_trace *t, const char *call)
 {
+	t->call = call ? call : "ibv_reg_mr";
 	t->asked = 0; /* the clients' part is long, and written before it is read */
 	t->step = t->why = NULL;
 	t->error = 0;
@@ -55,7 +56,7 @@ void peer_trace_say(const struct peer_trace *t, uint64_t addr, uint64_t length)
 	char text[PEER_TRACE_TEXT];
 
 	peer_trace_text(t, text, sizeof text);
-	log_line(LOG_LVL_WARN, "ibv_reg_mr of %#" PRIx64 "+%#" PRIx64 " failed: %s", addr, length,
+	log_line(LOG_LVL_WARN, "%s of %#" PRIx64 "+%#" PRIx64 " failed: %s", t->call, addr, length,
 		text);
 }
 

@@ -8,7 +8,8 @@
 enum { PEER_TRACED = 8, PEER_TRACE_TEXT = 1024 };
 
 struct peer_trace {
-	unsigned asked; /* clients; those beyond PEER_TRACED are counted alone */
+	const char *call; /* the program's */
+	unsigned asked;   /* clients; those beyond PEER_TRACED are counted alone */
 	struct {
 		char name[64];
 		int answer;
@@ -18,8 +19,8 @@ struct peer_trace {
 	int error;        /* -errno of the registration */
 };
 
-/* Nobody was asked yet. */
-void peer_trace_begin(struct peer_trace *t);
+/* Nobody was asked yet; call: by which the program registers, a constant, NULL: ibv_reg_mr. */
+void peer_trace_begin(struct peer_trace *t, const char *call);
 
 /* Notes what a client's acquire answered. */
 void peer_trace_answer(struct peer_trace *t, const char *name, int answer);

@@ -47,8 +47,8 @@ static const char *wrong(uint64_t bus, uint64_t len, unsigned flags, const struc
 		return "it has no functions to copy";
 	if (flags & ~(unsigned)KNOWN_FLAGS)
 		return "unknown flags";
-	if (!len || len % PAGE || bus % PAGE || bus + len < bus)
-		return "its range is not of whole pages of 4096 bytes";
+	if (!len || len > INT64_MAX || len % PAGE || bus % PAGE || bus + len < bus)
+		return "its range is empty, wraps, or is not of whole pages of 4096 bytes";
 	return NULL;
 }
 

@@ -214,6 +214,11 @@ int rdv_wire_join(const struct rdv_wire **out)
 	return ret == -EAGAIN ? -EADDRINUSE : ret;
 }
 
+bool rdv_wire_whole(void)
+{
+	return whole(&wire);
+}
+
 void rdv_wire_explain(void)
 {
 	tell(LOG_LVL_WARN);

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct conn;
@@ -64,6 +65,12 @@ _Static_assert(sizeof(struct wire_handed) == 44, "no padding");
  * the address of `weft up --address`; -EMFILE, -ENOMEM, and the common errors of rdv/rdv.h.
  */
 int rdv_wire_join(const struct rdv_wire **out);
+
+/*
+ * Whether what rdv_wire_join() gave last is still ours, and not closed by the program behind our
+ * back. Not while another thread joins.
+ */
+bool rdv_wire_whole(void);
 
 /* Says in one warning, once, why the last rdv_wire_join() failed: for who refuses something by it.
  */

@@ -7,6 +7,7 @@
 #include "roce/ask.h"
 #include "roce/faults.h"
 #include "roce/join.h"
+#include "roce/mcast.h"
 #include "roce/proto/req_timer.h"
 #include "roce/rx.h"
 #include "roce/serve.h"
@@ -17,6 +18,7 @@ enum {
 	TURNS = 64,                    /* of one pass */
 	ROUNDS = 4,                    /* for what others asked for meanwhile */
 	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
+	CHECK_NS = 100 * NSEC_PER_USEC,
 };
 
 static struct {
@@ -28,6 +30,8 @@ static struct {
 	_Atomic uint32_t looks;
 	_Atomic uint64_t looked_ns;
 	bool left; /* flows had no turn in the last pass */
+	uint64_t checked_ns;
+	_Atomic bool broken; /* the program has closed some of our descriptors */
 } engine = {.end = &engine.first};
 
 /* ---- whose turn it is ---- */
@@ -229,6 +233,29 @@ static void look(struct exec *x, uint64_t now, unsigned why)
 	take_due(now);
 }
 
+/* Our descriptors, which the program may have closed, and may have others at their numbers. */
+static void check_whole(uint64_t now)
+{
+	if (!join_sockets() || now - engine.checked_ns < CHECK_NS)
+		return;
+	engine.checked_ns = now;
+	if (join_whole() && mcast_whole() && watch_whole())
+		return;
+	join_drop();
+	atomic_store_explicit(&engine.broken, true, memory_order_release);
+}
+
+/* Without the engine's lock, since it asks weftd. */
+static void mend(void)
+{
+	if (!atomic_load_explicit(&engine.broken, memory_order_relaxed) || join_wire())
+		return;
+	if (!atomic_exchange_explicit(&engine.broken, false, memory_order_acq_rel))
+		return;
+	mcast_mend();
+	watch_mend();
+}
+
 static void pass(unsigned why)
 {
 	struct exec *x = exec_get();
@@ -236,6 +263,7 @@ static void pass(unsigned why)
 
 	if (!x)
 		return;
+	check_whole(now);
 	tx_flush(x);
 	take_turns(x, now);
 	if (why & (ENGINE_LOOK | ENGINE_WATCH)) {
@@ -272,6 +300,7 @@ void engine_run(unsigned why)
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (round < ROUNDS && atomic_load_explicit(&engine.kicks, memory_order_relaxed) &&
 		 lock_try(&engine.lock));
+	mend();
 }
 
 void engine_work(void)
@@ -345,6 +374,7 @@ void engine_forked_child(void)
 	engine.end = &engine.first;
 	engine.due.count = 0;
 	engine.left = false;
+	engine.broken = false;
 	ack_forked_child();
 	flow_forked_child();
 	tx_forked_child();

@@ -49,6 +49,16 @@ const struct rdv_wire *join_sockets(void)
 	return atomic_load_explicit(&joined.wire, memory_order_acquire);
 }
 
+bool join_whole(void)
+{
+	return !join_sockets() || rdv_wire_whole();
+}
+
+void join_drop(void)
+{
+	atomic_store_explicit(&joined.wire, NULL, memory_order_relaxed);
+}
+
 void join_forked_child(void)
 {
 	atomic_store_explicit(&joined.lock.word, 0, memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "base/gid.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/own_fd.h"
 #include "hca/proc/proc.h"
 #include "roce/port/socket.h"
 #include "wire/roce.h"
@@ -22,14 +23,15 @@ struct group {
 	struct group *next;
 	uint8_t mgid[16];
 	unsigned users;
-	int fd;
+	struct own_fd fd;
 };
 
 static struct {
 	struct lock lock;
 	struct group *first;
-	_Atomic int epfd; /* + 1; 0: none */
-} mcast;
+	struct own_fd ep;
+	_Atomic int epfd; /* its number, + 1; 0: none */
+} mcast = {.ep = OWN_FD_NONE};
 
 /* ---- a socket ---- */
 
@@ -65,25 +67,32 @@ static bool join_all(int fd, const uint8_t mgid[16])
 	return n;
 }
 
-static int open_group(const uint8_t mgid[16])
+static struct own_fd open_group(const uint8_t mgid[16])
 {
 	struct roce_socket_wish wish = {
 		.ipv6 = !gid_is_ipv4(mgid), .group = true, .port = ROCE_PORT};
 	struct epoll_event e = {.events = EPOLLIN};
-	int fd = roce_socket_open(&wish), one = 1;
+	struct own_fd own = own_fd(roce_socket_open(&wish));
+	int fd = own.fd, one = 1;
 
 	if (fd < 0)
-		return fd;
+		return own;
 	memcpy(wish.addr, mgid, sizeof wish.addr);
 	e.data.fd = fd;
 	/* also beside another user's */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	if (!roce_socket_bind(fd, &wish) && join_all(fd, mgid) &&
 		!epoll_ctl(atomic_load(&mcast.epfd) - 1, EPOLL_CTL_ADD, fd, &e))
-		return fd;
+		return own;
 	log_line(LOG_LVL_INFO, "a multicast group is one of this host alone: %s", strerror(errno));
 	close(fd);
-	return -1;
+	return OWN_FD_NONE;
+}
+
+static void open_poll(void)
+{
+	mcast.ep = own_fd(epoll_create1(EPOLL_CLOEXEC));
+	atomic_store(&mcast.epfd, mcast.ep.fd + 1);
 }
 
 /* ---- groups ---- */
@@ -106,10 +115,10 @@ static void add_user(const uint8_t mgid[16])
 		if (!g)
 			return;
 		memcpy(g->mgid, mgid, sizeof g->mgid);
-		g->fd = -1;
+		g->fd = OWN_FD_NONE;
 	}
 	if (!atomic_load(&mcast.epfd))
-		atomic_store(&mcast.epfd, epoll_create1(EPOLL_CLOEXEC) + 1);
+		open_poll();
 	if (!g->users++ && atomic_load(&mcast.epfd))
 		g->fd = open_group(mgid);
 }
@@ -121,8 +130,7 @@ static void del_user(const uint8_t mgid[16])
 	if (!g || --g->users)
 		return;
 	*at = g->next;
-	if (g->fd >= 0)
-		close(g->fd);
+	own_fd_close(&g->fd);
 	free(g);
 }
 
@@ -133,6 +141,44 @@ void mcast_join(const uint8_t mgid[16], bool joins)
 		add_user(mgid);
 	else
 		del_user(mgid);
+	lock_drop(&mcast.lock);
+}
+
+static bool is_whole(void)
+{
+	if (!own_fd_ok(&mcast.ep))
+		return false;
+	for (const struct group *g = mcast.first; g; g = g->next)
+		if (g->fd.fd >= 0 && !own_fd_ok(&g->fd))
+			return false;
+	return true;
+}
+
+bool mcast_whole(void)
+{
+	bool whole;
+
+	if (!atomic_load_explicit(&mcast.epfd, memory_order_relaxed) || !lock_try(&mcast.lock))
+		return true;
+	whole = is_whole();
+	if (!whole)
+		atomic_store(&mcast.epfd, 0);
+	lock_drop(&mcast.lock);
+	return whole;
+}
+
+void mcast_mend(void)
+{
+	lock_take(&mcast.lock);
+	if (mcast.first && !atomic_load(&mcast.epfd)) {
+		own_fd_close(&mcast.ep);
+		open_poll();
+		for (struct group *g = mcast.first; g; g = g->next) {
+			own_fd_close(&g->fd);
+			if (atomic_load(&mcast.epfd))
+				g->fd = open_group(g->mgid);
+		}
+	}
 	lock_drop(&mcast.lock);
 }
 
@@ -158,11 +204,9 @@ void mcast_forked_child(void)
 	atomic_store_explicit(&mcast.lock.word, 0, memory_order_relaxed);
 	while ((g = mcast.first)) {
 		mcast.first = g->next;
-		if (g->fd >= 0)
-			close(g->fd);
+		own_fd_close(&g->fd);
 		free(g);
 	}
-	if (atomic_load(&mcast.epfd))
-		close(atomic_load(&mcast.epfd) - 1);
+	own_fd_close(&mcast.ep);
 	atomic_store(&mcast.epfd, 0);
 }

@@ -19,5 +19,12 @@ int mcast_fd(void);
 /* Some of the sockets that are readable, at most room; how many. */
 unsigned mcast_ready(int *fds, unsigned room);
 
+/* False: the program has closed some of it behind our back; there is nothing to read until
+ * mcast_mend(). */
+bool mcast_whole(void);
+
+/* Opens anew what the program closed. */
+void mcast_mend(void);
+
 /* In a forked child: the groups are the parent's. */
 void mcast_forked_child(void);

@@ -199,9 +199,12 @@ static bool prepare(unsigned n)
 
 static void note_lost(struct exec *x, int family, uint32_t lost)
 {
-	if (family == NO_FAMILY || lost == rx.lost[family])
+	int32_t more = family == NO_FAMILY ? 0 : (int32_t)(lost - rx.lost[family]);
+
+	if (!more)
 		return;
-	count_add(x, CTR_WIRE_DROP_FULL, (uint32_t)(lost - rx.lost[family]));
+	if (more > 0) /* else it is another socket */
+		count_add(x, CTR_WIRE_DROP_FULL, (uint32_t)more);
 	rx.lost[family] = lost;
 }
 

@@ -25,6 +25,8 @@ enum {
 	IN_VAIN_MIN = 16,
 	IN_VAIN_MAX = 16384, /* ... after naps that were wrong */
 	IN_VAIN_BACK = 3,    /* as many in vain count as much as one that was not */
+	IN_VAIN_TICK = 8,    /* a tick in which the program looked all the time counts as many */
+	LOOKS_ALL_TIME = 64, /* looks in a tick */
 	TICK_NS = NSEC_PER_MSEC,
 	LATELY_NS = 50 * NSEC_PER_USEC,
 	NAP_NS = NSEC_PER_MSEC,
@@ -38,6 +40,7 @@ enum {
 static struct {
 	struct lock lock;
 	bool started;
+	_Atomic uint32_t number; /* of the one that is on duty; earlier ones end when they wake */
 	struct own_fd bell;
 	_Atomic uint64_t until;    /* when it wakes by itself; 0: soon, UINT64_MAX: never */
 	_Atomic unsigned sleepers; /* threads of the program that packets wake */
@@ -101,11 +104,12 @@ static void fill(struct pollfd p[FDS])
 	for (int i = 0; i < KEEPER_FDS; i++) {
 		short events = in | (tx_waits(i) ? POLLOUT : 0);
 
-		p[i] = (struct pollfd){.fd = events ? wire->fd[i] : -1, .events = events};
+		p[i] = (struct pollfd){.fd = events && wire ? wire->fd[i] : -1, .events = events};
 	}
-	p[KEEPER_FDS] = (struct pollfd){.fd = wire->hand, .events = POLLIN};
+	p[KEEPER_FDS] = (struct pollfd){.fd = wire ? wire->hand : -1, .events = POLLIN};
 	p[GROUPS] = (struct pollfd){.fd = mcast_fd(), .events = POLLIN};
-	p[BELL] = (struct pollfd){.fd = watch.bell.fd, .events = POLLIN};
+	p[BELL] = (struct pollfd){
+		.fd = own_fd_ok(&watch.bell) ? watch.bell.fd : -1, .events = POLLIN};
 	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
 }
 
@@ -158,16 +162,42 @@ static bool looked_lately(void)
 }
 
 /* Why it woke. */
-enum woke { WOKE_OTHERWISE, WOKE_BY_PACKETS, WOKE_IN_VAIN, WOKE_RELIEVED };
+enum woke {
+	WOKE_OTHERWISE,
+	WOKE_BY_PACKETS,
+	WOKE_IN_VAIN,
+	WOKE_USELESS,
+	WOKE_RELIEVED,
+	WOKE_REPLACED,
+};
+
+static bool is_replaced(uint32_t number)
+{
+	return atomic_load_explicit(&watch.number, memory_order_relaxed) != number;
+}
+
+/*
+ * What it did not wake for may have woken it in the kernel, for each packet that the program read
+ * before it had a CPU to look.
+ */
+static enum woke why_unasked(uint32_t looks)
+{
+	bool all_time = engine_looks() - looks >= LOOKS_ALL_TIME && looked_lately();
+
+	return all_time ? WOKE_USELESS : WOKE_OTHERWISE;
+}
 
 /* Sleeps, and serves. */
-static enum woke on_duty(bool active)
+static enum woke on_duty(bool active, uint32_t number)
 {
 	struct pollfd p[FDS];
 	struct timespec left;
+	uint32_t looks = engine_looks();
 	int n = ppoll(p, FDS, plan(p, &left, active), NULL);
-	enum woke why = WOKE_OTHERWISE;
+	enum woke why = why_unasked(looks);
 
+	if (is_replaced(number))
+		return WOKE_REPLACED;
 	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
 	atomic_store_explicit(&watch.until, 0, memory_order_relaxed);
 	for (int i = 0; i < BELL && n > 0; i++)
@@ -191,7 +221,7 @@ static bool unserved(void)
 	struct pollfd p[KEEPER_FDS];
 
 	for (int i = 0; i < KEEPER_FDS; i++)
-		p[i] = (struct pollfd){.fd = wire->fd[i], .events = POLLIN};
+		p[i] = (struct pollfd){.fd = wire ? wire->fd[i] : -1, .events = POLLIN};
 	return poll(p, KEEPER_FDS, 0) > 0;
 }
 
@@ -225,32 +255,36 @@ static unsigned patience_after(bool left_lying, unsigned patience)
 static void *run(void *arg)
 {
 	unsigned in_vain = 0, patience = IN_VAIN_MIN;
+	uint32_t number = (uint32_t)(uintptr_t)arg;
 	enum woke why = WOKE_OTHERWISE;
 
 	thread_runs_briefly();
-	while (1) {
-		why = on_duty(why != WOKE_OTHERWISE);
+	while (!is_replaced(number)) {
+		why = on_duty(why != WOKE_OTHERWISE, number);
 		if (why == WOKE_BY_PACKETS)
 			in_vain -= in_vain < IN_VAIN_BACK ? in_vain : IN_VAIN_BACK;
 		else if (why == WOKE_IN_VAIN)
 			in_vain++;
+		else if (why == WOKE_USELESS)
+			in_vain += IN_VAIN_TICK;
 		if (why != WOKE_RELIEVED && in_vain < patience)
 			continue;
 		patience = patience_after(nap(), patience);
 		in_vain = 0;
 	}
-	return arg;
+	return NULL;
 }
 
 static int start(void)
 {
+	uint32_t number = atomic_fetch_add_explicit(&watch.number, 1, memory_order_relaxed) + 1;
 	pthread_t thread;
 	int rc;
 
 	watch.bell = own_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (watch.bell.fd < 0)
 		return -errno;
-	rc = thread_start(&thread, "weft-watch", THREAD_SMALL, run, NULL);
+	rc = thread_start(&thread, "weft-watch", THREAD_SMALL, run, (void *)(uintptr_t)number);
 	if (rc) {
 		own_fd_close(&watch.bell);
 		return -rc;
@@ -272,6 +306,28 @@ int watch_start(void)
 		log_line(LOG_LVL_ERROR,
 			"no thread for packets of other hosts: only calls serve them");
 	return rc;
+}
+
+bool watch_whole(void)
+{
+	bool whole;
+
+	if (!lock_try(&watch.lock))
+		return true;
+	whole = !watch.started || own_fd_ok(&watch.bell);
+	lock_drop(&watch.lock);
+	return whole;
+}
+
+void watch_mend(void)
+{
+	lock_take(&watch.lock);
+	if (watch.started && !own_fd_ok(&watch.bell)) {
+		watch.started = false;
+		start();
+	}
+	lock_drop(&watch.lock);
+	watch_wake();
 }
 
 void watch_forked_child(void)

@@ -20,6 +20,13 @@ int watch_start(void);
  */
 bool watch_until(uint64_t next, bool self);
 
+/* False: the program has closed what the watcher is woken by. */
+bool watch_whole(void);
+
+/* One that nobody can wake any more is replaced; any other wakes, and looks at what it sleeps on.
+ */
+void watch_mend(void);
+
 /* Wakes it in any case. */
 void watch_wake(void);
 

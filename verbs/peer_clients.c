@@ -3,12 +3,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "base/log.h"
 #include "peermem/gpu.h"
 #include "peermem/refused.h"
@@ -18,58 +18,36 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A client that opens the device itself does not wait for that. */
 static __thread bool loading __attribute__((tls_model("initial-exec")));
 
-static int count_one(const struct peer_client *c, void *arg)
-{
-	(void)c;
-	++*(unsigned *)arg;
-	return 0;
-}
-
-static unsigned count_clients(void)
-{
-	unsigned n = 0;
-
-	peer_registry_each(count_one, &n);
-	return n;
-}
-
-/* Its own, not that of a library which it needs: libc has a function of that name. */
-static bool is_of(void *library, void *symbol)
-{
-	struct link_map *of = NULL, *has = NULL;
-	Dl_info info;
-
-	return symbol && dladdr1(symbol, &info, (void **)&of, RTLD_DL_LINKMAP) &&
-	       dlinfo(library, RTLD_DI_LINKMAP, &has) == 0 && of == has;
-}
-
 /* What module_init() of the kernel makes of a client's own name. */
 static int start(void *library)
 {
-	void *symbol = dlsym(library, "init_module");
+	void *symbol = library_own(library, "init_module");
 	int (*init)(void) = (int (*)(void))symbol;
 
-	return is_of(library, symbol) ? init() : 0;
+	return init ? init() : 0;
 }
 
 static void load(const char *path)
 {
-	const unsigned before = count_clients();
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const unsigned before = peer_registry_count();
+	void *library;
 	int rc;
 
+	/* If it ends the process, or hangs, this is the last line. */
+	log_line(LOG_LVL_INFO, "WEFT_PEER_CLIENTS: loading %s", path);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: %s", dlerror());
 		peer_refused();
 		return;
 	}
 	rc = start(library);
-	if (rc || count_clients() == before)
+	if (rc || peer_registry_count() == before)
 		peer_refused();
 	if (rc)
 		log_line(LOG_LVL_ERROR, "WEFT_PEER_CLIENTS: init_module of %s answered %d", path,
 			rc);
-	else if (count_clients() == before)
+	else if (peer_registry_count() == before)
 		log_line(LOG_LVL_WARN, "WEFT_PEER_CLIENTS: %s registers no peer client", path);
 	else
 		log_line(LOG_LVL_INFO, "WEFT_PEER_CLIENTS: %s loaded", path);

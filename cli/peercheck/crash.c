@@ -2,6 +2,7 @@
 /* A handler may do here what no program's could: the process has nothing left but its report. */
 #include "cli/peercheck/crash.h"
 
+#include <execinfo.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,12 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/subject.h"
 #include "cli/peercheck/watch.h"
 #include "peermem/generation.h"
 
-enum { STACK = 64 * 1024, NEAR_NULL = 65536 };
+enum { STACK = 256 * 1024, NEAR_NULL = 65536, FRAMES = 32 };
 
 /* It took the NULL that its generation passes for a table; a sanitizer, or itself, said so. */
 static bool is_missing_table(const char *in, const siginfo_t *info)
@@ -41,11 +43,30 @@ static const char *about(const siginfo_t *info)
 	return text;
 }
 
+/*
+ * Is it the device, and not the client, that crashed?  Of the frames the last one counts that is in
+ * either; inside a function of the client it may have got what is wrong from there.
+ */
+static bool is_of_device(const char *in)
+{
+	void *frame[FRAMES];
+	const int n = !in && subject.device_library ? backtrace(frame, FRAMES) : 0;
+
+	for (int i = 0; i < n && !library_has(subject.loaded, frame[i]); i++)
+		if (library_has(subject.device_library, frame[i]))
+			return true;
+	return false;
+}
+
 static void crashed(int sig, siginfo_t *info, void *context)
 {
 	const char *in = watch_function();
 
 	(void)context;
+	if (is_of_device(in)) {
+		record_error("its device ends the process by SIG%s", sigabbrev_np(sig));
+		_exit(0);
+	}
 	if (is_missing_table(in, info))
 		record_broken(6, "table", "get_pages uses a table, and got NULL");
 	else

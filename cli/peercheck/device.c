@@ -33,7 +33,11 @@ bool device_is_library(const char *client, char *why, size_t size)
 		close(fd);
 	if (n == sizeof hdr && !memcmp(hdr.e_ident, ELFMAG, SELFMAG) && hdr.e_type == ET_DYN)
 		return true;
-	snprintf(why, size, "%s", n < 0 ? strerror(err) : "its first bytes are not those of one");
+	if (n < 0 && err == ESPIPE)
+		snprintf(why, size, "it is a pipe, or another thing that is no file");
+	else
+		snprintf(why, size, "%s",
+			n < 0 ? strerror(err) : "its first bytes are not those of one");
 	return false;
 }
 

@@ -4,34 +4,37 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "peermem/registry.h"
 
-enum { PATIENCE_S = 5, SAID_MAX = 512 };
+enum { PATIENCE_S = 5 };
 
-/* ---- the process that loads it ---- */
+/* What the process that loads them leaves for the one that started it. */
+struct said {
+	unsigned loaded; /* so many did */
+	char why[512];   /* the next one did not; "": the process ended there */
+};
 
-static int to_parent;
+/* ---- the process that loads them ---- */
 
-__attribute__((format(printf, 1, 2), noreturn)) static void say(const char *fmt, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void say(
+	struct said *to, const char *fmt, ...)
 {
-	char text[SAID_MAX];
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof text, fmt, ap);
+	vsnprintf(to->why, sizeof to->why, fmt, ap);
 	va_end(ap);
-	n = n < SAID_MAX ? n : SAID_MAX - 1;
-	_exit(write(to_parent, text, (size_t)n) == n ? 1 : 2);
+	_exit(1);
 }
 
 static void be_quiet(void)
@@ -45,22 +48,12 @@ static void be_quiet(void)
 	dup2(null, STDERR_FILENO);
 }
 
-/* Its own, not that of a library which it needs: libc has a function of that name. */
-static bool is_of(void *library, void *symbol)
-{
-	struct link_map *of = NULL, *has = NULL;
-	Dl_info info;
-
-	return symbol && dladdr1(symbol, &info, (void **)&of, RTLD_DL_LINKMAP) &&
-	       dlinfo(library, RTLD_DI_LINKMAP, &has) == 0 && of == has;
-}
-
 static int start(void *library)
 {
-	void *symbol = dlsym(library, "init_module");
+	void *symbol = library_own(library, "init_module");
 	int (*init)(void) = (int (*)(void))symbol;
 
-	return is_of(library, symbol) ? init() : 0;
+	return init ? init() : 0;
 }
 
 /* The loader says first which file it means. */
@@ -71,69 +64,83 @@ static const char *without_path(const char *error, const char *path)
 	return strncmp(error, path, n) == 0 && !strncmp(error + n, ": ", 2) ? error + n + 2 : error;
 }
 
-__attribute__((noreturn)) static void load(const char *path, const char *libverbs)
+static void load_one(const char *path, struct said *said)
 {
+	const unsigned before = peer_registry_count();
 	void *library;
 	int rc;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGALRM, SIG_DFL);
 	alarm(PATIENCE_S);
-	be_quiet();
-	dlopen(libverbs, RTLD_NOW | RTLD_GLOBAL); /* what it lacks then, the next answer says */
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
-		say("%s", without_path(dlerror(), path));
+		say(said, "%s", without_path(dlerror(), path));
 	rc = start(library);
 	if (rc)
-		say("its init_module answers %d", rc);
-	if (!peer_registry_any())
-		say("it registers no peer client");
+		say(said, "its init_module answers %d%s", rc,
+			before ? ", beside those before it" : "");
+	if (peer_registry_count() == before)
+		say(said, "it registers no peer client%s",
+			before ? ", or one whose name is taken" : "");
+}
+
+__attribute__((noreturn)) static void load(
+	char *const *path, unsigned n, const char *libverbs, struct said *said)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGALRM, SIG_DFL);
+	be_quiet();
+	dlopen(libverbs, RTLD_NOW | RTLD_GLOBAL); /* what it lacks then, the next answer says */
+	for (unsigned i = 0; i < n; i++) {
+		load_one(path[i], said);
+		said->loaded++;
+	}
 	_exit(0);
 }
 
 /* ---- this one ---- */
 
-static void wait_for(pid_t pid, int *status)
+static int wait_for(pid_t pid)
 {
-	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	return status;
 }
 
-static bool judge(int status, ssize_t said, char *why, size_t n)
+static void judge(int status, const struct said *said, char *why, size_t n)
 {
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+	if (said->why[0])
+		snprintf(why, n, "%.*s", (int)sizeof said->why - 1, said->why);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		snprintf(why, n, "it has not loaded in %d s", PATIENCE_S);
 	else if (WIFSIGNALED(status))
 		snprintf(why, n, "it ends by SIG%s when it is loaded",
 			sigabbrev_np(WTERMSIG(status)));
-	else if (WEXITSTATUS(status) && said <= 0)
+	else
 		snprintf(why, n, "it ends the process, with exit code %d", WEXITSTATUS(status));
-	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-bool peer_client_loads(const char *path, const char *libverbs, char *why, size_t n)
+unsigned peer_clients_load(
+	char *const *path, unsigned n, const char *libverbs, char *why, size_t size)
 {
-	int fd[2], status = 0;
-	ssize_t said;
-	pid_t pid;
+	struct said *said =
+		mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const pid_t pid = said == MAP_FAILED ? -1 : fork();
+	unsigned loaded = 0;
+	int status;
 
-	if (pipe2(fd, O_CLOEXEC)) {
-		snprintf(why, n, "not tried: %s", strerror(errno));
-		return false;
+	if (pid == 0)
+		load(path, n, libverbs, said);
+	if (pid < 0) {
+		snprintf(why, size, "not tried: %s", strerror(errno));
+	} else {
+		status = wait_for(pid);
+		loaded = said->loaded < n ? said->loaded : n;
+		if (loaded < n)
+			judge(status, said, why, size);
 	}
-	pid = fork();
-	if (pid == 0) {
-		to_parent = fd[1];
-		load(path, libverbs);
-	}
-	close(fd[1]);
-	said = pid > 0 ? read(fd[0], why, n - 1) : -1;
-	why[said > 0 ? said : 0] = 0;
-	close(fd[0]);
-	if (pid > 0)
-		wait_for(pid, &status);
-	else
-		snprintf(why, n, "not tried: %s", strerror(errno));
-	return pid > 0 && judge(status, said, why, n);
+	if (said != MAP_FAILED)
+		munmap(said, sizeof *said);
+	return loaded;
 }

@@ -11,6 +11,7 @@
 #include "cli/common/dirs.h"
 #include "cli/common/say.h"
 #include "cli/peercheck/device.h"
+#include "cli/peercheck/loads.h"
 #include "cli/peercheck/report.h"
 #include "cli/peercheck/sanitizer.h"
 
@@ -192,14 +193,30 @@ static int check_planned(const struct options *o, const struct run *run, const s
 	return rc;
 }
 
+/* It may be no client at all. */
+static void say_no_device(const char *name, char *client)
+{
+	char libverbs[PATH_MAX + sizeof "/libibverbs.so.1"], why[256];
+	struct cli_dirs dirs;
+
+	if (cli_find_dirs(&dirs))
+		dirs.lib[0] = 0;
+	snprintf(libverbs, sizeof libverbs, "%s/libibverbs.so.1", dirs.lib);
+	if (peer_clients_load(&client, 1, libverbs, why, sizeof why))
+		cli_fail("%s calls no device that is known; say which by --device", name);
+	else
+		cli_fail("cannot check %s: %s", name, why);
+}
+
 static int check(const struct options *o)
 {
 	char path[PATH_MAX], why[128];
 	const char *client = realpath(o->client, path);
 	const int err = errno;
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const struct run run = {
-		.spec = {.client = client, .device = o->device ? o->device : device_of(o->client)},
+	struct run run = {.spec = {.client = client,
+				  .device = o->device ? o->device : device_of(o->client),
+				  .device_given = o->device},
 		.jobs = o->jobs ? o->jobs : (unsigned)cpus,
 		.progress = isatty(STDERR_FILENO) && !o->json};
 	struct record *probe;
@@ -214,12 +231,14 @@ static int check(const struct options *o)
 		return EXIT_USAGE;
 	}
 	if (!run.spec.device) {
-		cli_fail("%s calls no device that is known; say which by --device", o->client);
+		say_no_device(o->client, path);
 		return EXIT_USAGE;
 	}
 	probe = plan_probe(&run, o->generation);
 	if (!probe)
 		return EXIT_USAGE;
+	if (probe->own_device)
+		run.spec.device = "own";
 	rc = check_planned(o, &run, probe);
 	free(probe);
 	return rc;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/common/say.h"
 
@@ -19,10 +20,11 @@ static struct record *probe_as(const struct run *run, char letter)
 	enum outcome outcome;
 	struct record *r = run_one(run, &s, &outcome);
 
-	if (r && outcome != OUTCOME_ERROR && r->letter)
+	if (r && outcome != OUTCOME_ERROR && !r->loading[0])
 		return r;
 	if (r && outcome != OUTCOME_ERROR)
-		cli_fail("cannot check %s: a process that loads it %s", run->spec.client, r->text);
+		cli_fail("cannot check %s: a process that loads %s %s", run->spec.client,
+			strcmp(r->loading, run->spec.client) ? r->loading : "it", r->text);
 	else
 		cli_fail(
 			"cannot check %s: %s", run->spec.client, r ? r->text : "no process for it");

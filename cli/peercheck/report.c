@@ -7,6 +7,9 @@
 #include "cli/common/say.h"
 #include "cli/peercheck/findings.h"
 
+static const char unwatched[] =
+	"without libweftkshim its memory and locks are not watched: of P12, P18 and P22 only what "
+	"the device and crashes show";
 static const char *const verdicts[] = {"pass", "FAIL", "not run"};
 
 static unsigned recorded(const struct record *r)
@@ -81,11 +84,24 @@ static unsigned count_errors(const struct report *r)
 	return n;
 }
 
+static const char *first_error(const struct report *r)
+{
+	size_t i = 0;
+
+	while (i < r->plan->count && r->result[i].outcome != OUTCOME_ERROR)
+		i++;
+	if (i == r->plan->count || !r->result[i].record)
+		return "no process for them";
+	return r->result[i].record->text;
+}
+
 static void print_text(const struct report *r, const struct findings *f)
 {
 	printf("%s: %s, generation %c, device %s\n", r->run->spec.client, r->probe->client,
 		r->probe->letter, r->run->spec.device);
 	print_rules(r, f);
+	if (!r->probe->kshim)
+		printf("note: %s\n", unwatched);
 	for (unsigned i = 0; i < f->count; i++)
 		print_finding(r, &f->list[i]);
 	if (r->plan->count > 1)
@@ -153,11 +169,11 @@ static json_t *generations_as_json(const struct report *r)
 static void print_json(const struct report *r, const struct findings *f)
 {
 	const char letter[] = {r->probe->letter, '\0'};
-	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "client",
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:b, s:i, s:o, s:o, s:o}", "client",
 		r->run->spec.client, "name", r->probe->client, "generation", letter, "device",
-		r->run->spec.device, "scenarios", (int)r->plan->count, "rules", rules_as_json(r, f),
-		"violations", findings_as_json(r, f), "broken_in_generation",
-		generations_as_json(r));
+		r->run->spec.device, "watched", r->probe->kshim, "scenarios", (int)r->plan->count,
+		"rules", rules_as_json(r, f), "violations", findings_as_json(r, f),
+		"broken_in_generation", generations_as_json(r));
 
 	json_dumpf(all, stdout, JSON_INDENT(2));
 	putchar('\n');
@@ -176,7 +192,9 @@ int report_print(const struct report *r)
 		print_text(r, &f);
 	if (cli_written())
 		return EXIT_FAILED;
-	if (errors)
-		return cli_fail("%u scenarios could not be run", errors);
+	if (errors) {
+		cli_fail("%u scenarios could not be run: %s", errors, first_error(r));
+		return EXIT_USAGE;
+	}
 	return f.count ? EXIT_FAILED : EXIT_OK;
 }

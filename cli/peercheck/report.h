@@ -14,5 +14,8 @@ struct report {
 	bool json;
 };
 
-/* Prints it.  EXIT_OK; EXIT_FAILED: a rule is broken, or stdout cannot be written. */
+/*
+ * Prints it.  EXIT_OK; EXIT_FAILED: a rule is broken, or stdout cannot be written; EXIT_USAGE: some
+ * could not be run, as it says on stderr.
+ */
 int report_print(const struct report *r);

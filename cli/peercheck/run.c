@@ -52,8 +52,8 @@ static void be_scenario(const struct run *run, const struct scenario *s, struct 
 	record_use(record, s->kind->family);
 	wrong = subject_load(&spec);
 	if (wrong) {
-		snprintf(record->text, sizeof record->text, "%s", wrong);
-		_exit(2);
+		record_error("%s", wrong);
+		_exit(0);
 	}
 	scenario_run(s);
 	_exit(0);
@@ -109,11 +109,6 @@ static enum outcome outcome_of(const struct record *r)
 	return r->skipped[0] ? OUTCOME_SKIPPED : OUTCOME_OK;
 }
 
-static bool is_error(int status)
-{
-	return WIFEXITED(status) && WEXITSTATUS(status) == 2;
-}
-
 /* True: the process has ended, and *outcome is known. */
 static bool collect(struct job *j, const struct scenario *s, enum outcome *outcome)
 {
@@ -129,9 +124,9 @@ static bool collect(struct job *j, const struct scenario *s, enum outcome *outco
 	}
 	if (hangs)
 		judge_hang(j->record, s->kind->family);
-	else if (!is_error(status))
+	else if (!j->record->error)
 		judge_end(j->record, status, s);
-	*outcome = !hangs && is_error(status) ? OUTCOME_ERROR : outcome_of(j->record);
+	*outcome = j->record->error ? OUTCOME_ERROR : outcome_of(j->record);
 	if (j->pidfd >= 0)
 		close(j->pidfd);
 	j->pid = 0;

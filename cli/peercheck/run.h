@@ -11,7 +11,7 @@ enum outcome {
 	OUTCOME_OK,
 	OUTCOME_BROKEN,
 	OUTCOME_SKIPPED,
-	OUTCOME_ERROR, /* it could not be judged: the client cannot be loaded, no process */
+	OUTCOME_ERROR, /* it could not be judged: the client cannot be loaded, its device crashes */
 };
 
 struct result {

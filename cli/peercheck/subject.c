@@ -2,37 +2,35 @@
 #include "cli/peercheck/subject.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/watch.h"
 #include "peermem/generation.h"
 
 struct subject subject;
 
-static bool is_of(void *library, void *symbol)
-{
-	struct link_map *of = NULL, *has = NULL;
-	Dl_info info;
-
-	return symbol && dladdr1(symbol, &info, (void **)&of, RTLD_DL_LINKMAP) &&
-	       dlinfo(library, RTLD_DI_LINKMAP, &has) == 0 && of == has;
-}
-
-static void *own_symbol(const char *name)
-{
-	void *symbol = dlsym(subject.loaded, name);
-
-	return is_of(subject.loaded, symbol) ? symbol : NULL;
-}
-
 static char generation(void)
 {
 	const char *note = dlsym(subject.loaded, "weft_peer_generation");
 
 	return note ? *note : 'W';
+}
+
+static void *load(const char *path)
+{
+	struct record *r = record_mine();
+	void *library;
+
+	snprintf(r->loading, sizeof r->loading, "%s", path);
+	watch_enter("a constructor");
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	record_guard(watch_function());
+	watch_enter(NULL);
+	r->loading[0] = '\0';
+	return library;
 }
 
 /* ---- the device ---- */
@@ -46,26 +44,36 @@ static const struct weft_peer_device *of_shim(const char *name)
 	return find ? find(name) : NULL;
 }
 
-static const char *find_device(const char *name)
+/* Why that library has no device; NULL: it has. */
+static const char *of_library(const char *path)
 {
-	static char why[256];
-	void *library;
+	subject.device_library = load(path);
+	if (!subject.device_library)
+		return dlerror();
+	subject.device = dlsym(subject.device_library, "weft_peer_device");
+	return subject.device ? NULL : "it defines no weft_peer_device";
+}
 
-	subject.device = of_shim(name);
-	if (subject.device)
-		return NULL;
-	library = strchr(name, '/') ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL;
-	if (library)
-		subject.device = dlsym(library, "weft_peer_device");
-	if (!subject.device)
-		subject.device = own_symbol("weft_peer_device");
+static const char *find_device(const struct subject_spec *spec)
+{
+	static char why[512];
+	const char *wrong = NULL;
+
+	subject.device = of_shim(spec->device);
+	if (!subject.device && strchr(spec->device, '/'))
+		wrong = of_library(spec->device);
+	else if (!subject.device && (!spec->device_given || !strcmp(spec->device, "own")))
+		subject.device = library_own(subject.loaded, "weft_peer_device");
+	record_mine()->own_device =
+		subject.device && !wrong && library_has(subject.loaded, subject.device);
 	if (subject.device && subject.device->size >= sizeof *subject.device)
 		return NULL;
-	snprintf(why, sizeof why, "there is no device %s: %s", name,
-		subject.device ? "its structure is too short"
-			       : "it is nvidia, kfd or vma, for a "
-				 "client of libweftkshim, or a "
-				 "library with weft_peer_device");
+	if (subject.device)
+		wrong = "its structure is too short";
+	if (!wrong)
+		wrong = "it is nvidia, kfd or vma, for a client of libweftkshim, own for one that "
+			"brings it, or the path of a library with weft_peer_device";
+	snprintf(why, sizeof why, "there is no device %s: %s", spec->device, wrong);
 	return why;
 }
 
@@ -78,14 +86,15 @@ const char *subject_load(const struct subject_spec *spec)
 
 	peer_generation_use(spec->letter);
 	watch_begin();
-	subject.loaded = dlopen(spec->client, RTLD_NOW | RTLD_LOCAL);
+	subject.loaded = load(spec->client);
 	if (!subject.loaded) {
 		snprintf(why, sizeof why, "%s", dlerror());
 		return why;
 	}
 	record_mine()->letter = generation();
 	subject.kshim = dlsym(subject.loaded, "weft_kshim");
-	wrong = find_device(spec->device);
+	record_mine()->kshim = subject.kshim;
+	wrong = find_device(spec);
 	if (!wrong && subject.kshim) {
 		subject.kshim->watch(&watch_of_shim);
 		subject.kshim->old_freeing(spec->old_freeing);
@@ -95,13 +104,14 @@ const char *subject_load(const struct subject_spec *spec)
 
 int subject_init(void)
 {
-	void *symbol = own_symbol("init_module");
+	void *symbol = library_own(subject.loaded, "init_module");
 	int (*init)(void) = (int (*)(void))symbol;
 	unsigned call = record_begin("init_module()");
 	int rc;
 
 	watch_enter("init_module");
 	rc = init ? init() : 0;
+	record_guard("init_module");
 	watch_enter(NULL);
 	record_end(call, init ? " = %d" : ": it has none", rc);
 	subject.inited = !rc;
@@ -110,7 +120,7 @@ int subject_init(void)
 
 void subject_exit(void)
 {
-	void *symbol = own_symbol("cleanup_module");
+	void *symbol = library_own(subject.loaded, "cleanup_module");
 	void (*clean)(void) = (void (*)(void))symbol;
 	unsigned call;
 
@@ -122,6 +132,7 @@ void subject_exit(void)
 		clean();
 	else
 		dlclose(subject.loaded);
+	record_guard("cleanup_module");
 	watch_enter(NULL);
 	record_end(call, clean ? "" : ": it has none; unloaded");
 	subject.inited = false;

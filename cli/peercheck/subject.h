@@ -10,7 +10,8 @@
 /* What the command line says. */
 struct subject_spec {
 	const char *client; /* file */
-	const char *device; /* "nvidia", "kfd", "vma", or the file of a library */
+	const char *device; /* "nvidia", "kfd", "vma", "own", or the file of a library */
+	bool device_given;  /* else it is a guess, and the client may bring its own */
 	char letter;        /* the generation that the core behaves as */
 	bool old_freeing;   /* the device's driver is one of long ago */
 };
@@ -18,6 +19,7 @@ struct subject_spec {
 struct subject {
 	void *loaded; /* its library */
 	const struct weft_peer_device *device;
+	void *device_library;      /* NULL: the device is the client's, or the shim's */
 	const struct kshim *kshim; /* NULL: the client does not use the shim */
 	bool inited;
 };

@@ -191,21 +191,20 @@ enum move_result carry_agent_io(struct work *w, const struct sgl_io *io, struct 
 	return r;
 }
 
-static enum move_result run_here(
-	struct work *w, struct move *m, const struct payload *far, const struct held *held)
-{
-	enum move_result r = mover_run(m);
-
-	(void)far;
-	(void)held;
-	count_add(w->x, CTR_SELF_BYTES, m->moved);
-	return r;
-}
-
 enum move_result carry_here(
 	struct work *w, struct payload *src, struct payload *dst, const struct held *held)
 {
-	return carry_by(run_here, w, src, dst, held);
+	struct guard g = {.w = w, .held = held};
+	struct move m = {.may_go_on = may_go_on,
+		.arg = &g,
+		.push = true,
+		.local = &src->l,
+		.remote = &dst->l};
+	enum move_result r = mover_run(&m);
+
+	w->moved += m.moved;
+	count_add(w->x, CTR_SELF_BYTES, m.moved);
+	return r;
 }
 
 static enum move_result run_shared(

@@ -132,7 +132,8 @@ static enum move_result run(
 	if (r == MOVE_LATE) {
 		count_add(w->x, CTR_AGENT_LATE, 1);
 		log_line(LOG_LVL_WARN,
-			"the agent of process %d does not answer (stopped?); the request fails",
+			"the agent of process %d does not answer: stopped, or in a function of a "
+			"peer client; the request fails",
 			w->mem->view.pid);
 	}
 	return r;

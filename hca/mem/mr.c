@@ -202,7 +202,8 @@ int mr_add(struct hca_pd *pd, const struct mr_region *r, struct hca_mr **out)
 	if (rc)
 		return rc;
 	if (pd->epoch != proc_epoch())
-		return -EINVAL; /* of the process we were forked from */
+		return refuse(-EINVAL, "the PD is of the process that forked this one", r->addr,
+			r->length);
 	agent_look();
 	peers_sweep();
 	rc = mr_new(&mr);
@@ -490,6 +491,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	if (has_window(mr))
 		return -EBUSY;
 	r = changed(mr, flags, addr, length, access);
+	r.call = "ibv_rereg_mr";
 	rc = find_anew(flags, &r);
 	return rc ? rc : exchange(mr, &r, pd);
 }

@@ -175,6 +175,7 @@ static int claim_of_gpu(struct mr_region *r)
 	if (r->iova + r->length < r->iova || !gpu_owns(r->iova, r->length))
 		return 0;
 	r->addr = r->iova;
+	r->call = "ibv_reg_dmabuf_mr";
 	return mr_peer_claim(r, &t);
 }
 

@@ -74,24 +74,28 @@ static int check_addresses(const struct peer_region *region, bool writable)
 	return rc;
 }
 
-/* Why a claimed range cannot be registered; NULL: it can. */
-static const char *check(const struct mr_region *r, const struct peer_region *region, int *err)
+/* Can a claimed range be registered?  0 or -errno, which is in t. */
+static int check(const struct mr_region *r, const struct peer_region *region, struct peer_trace *t)
 {
-	*err = -EINVAL;
-	if (r->access & IBV_ACCESS_ON_DEMAND)
-		return "a client's memory cannot be registered on demand";
-	*err = check_addresses(region, r->access & IBV_ACCESS_LOCAL_WRITE);
-	return *err ? "its addresses are not memory of this process with such rights" : NULL;
+	int rc;
+
+	if (r->access & IBV_ACCESS_ON_DEMAND) {
+		peer_trace_fail(t, "the access flags",
+			"a client's memory cannot be registered on demand", -EINVAL);
+		return -EINVAL;
+	}
+	rc = check_addresses(region, r->access & IBV_ACCESS_LOCAL_WRITE);
+	if (rc)
+		peer_trace_fail(t, "the addresses of its table",
+			"they are not memory of this process with such rights", rc);
+	return rc;
 }
 
 static int accept_claim(struct mr_region *r, struct peer_region *region, struct peer_trace *t)
 {
-	const char *why;
-	int rc;
+	const int rc = check(r, region, t);
 
-	why = check(r, region, &rc);
-	if (why) {
-		peer_trace_fail(t, "ibv_reg_mr", why, rc);
+	if (rc) {
 		peer_trace_say(t, r->addr, r->length);
 		peer_region_abandon(region);
 		return rc;
@@ -110,6 +114,7 @@ int mr_peer_claim(struct mr_region *r, struct peer_trace *t)
 	const unsigned writes =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	const struct peer_request q = {
+		.call = r->call,
 		.addr = r->addr,
 		.length = r->length,
 		.writable = r->access & writes,

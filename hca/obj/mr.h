@@ -17,7 +17,8 @@ struct mr_region {
 	uint64_t addr, length, iova;
 	unsigned access;
 	const struct mr_kind *kind;
-	void *of; /* what the kind needs to know */
+	void *of;         /* what the kind needs to know */
+	const char *call; /* by which the program registers it; NULL: ibv_reg_mr */
 };
 
 /* A place in the arena that somebody may still touch; of hca/mem/place.h. */

@@ -45,7 +45,9 @@ static void tell(const struct view *v)
 				       "a request: perhaps in a function of a peer client");
 	else
 		log_line(LOG_LVL_WARN,
-			"waits for process %d, which was stopped while it used our memory", v->pid);
+			"waits for process %d, which uses our memory and does not go on: stopped, "
+			"or in a function of a peer client",
+			v->pid);
 	count_one(CTR_WAIT_STOPPED);
 }
 

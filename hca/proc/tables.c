@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "hca/obj/mr.h"
 #include "hca/proc/proc.h"
+#include "pages/vma.h"
 
 /*
  * An index is taken again as late as possible, so that a stale key or ticket meets nobody; but
@@ -22,7 +23,10 @@ struct table {
 	uint32_t high; /* slots from here on were never used */
 };
 
-static void *_Atomic qp_slots[SEG_QPS], *_Atomic cq_slots[SEG_CQS], *_Atomic mr_slots[SEG_MRS];
+/* Each from a page's beginning: what few objects take of them is one page of each. */
+static _Alignas(PAGE_BYTES) void *_Atomic qp_slots[SEG_QPS];
+static _Alignas(PAGE_BYTES) void *_Atomic cq_slots[SEG_CQS];
+static _Alignas(PAGE_BYTES) void *_Atomic mr_slots[SEG_MRS];
 static struct table qps = {.slot = qp_slots};
 static struct table cqs = {.slot = cq_slots, .size = SEG_CQS};
 static struct table mrs = {.slot = mr_slots, .size = SEG_MRS};

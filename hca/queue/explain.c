@@ -128,6 +128,14 @@ static bool key_fault(const struct view *v, uint32_t pd, uint32_t key, uint64_t 
 	return true;
 }
 
+/* Do only functions of a peer client reach what that key is for? */
+static bool is_owned(const struct view *v, uint32_t key)
+{
+	const struct seg_mr *mr = seg_mr_of(v->seg, key);
+
+	return mr_has_key(mr, key) && mr->flags & MR_OWNED;
+}
+
 static uint64_t length_of(const struct hca_qp *qp, const struct seg_wqe *w)
 {
 	uint64_t len = 0;
@@ -142,13 +150,17 @@ static uint64_t length_of(const struct hca_qp *qp, const struct seg_wqe *w)
 static void why_local(const struct hca_qp *qp, const struct seg_wqe *w, char why[WHY])
 {
 	unsigned need = op_of(w->opcode)->traits & OP_SINK ? IBV_ACCESS_LOCAL_WRITE : 0;
+	bool owned = false;
 
 	for (unsigned i = 0; i < w->num_sge && i < qp->max_sge; i++)
 		if (w->sge[i].length && key_fault(&qp->me.view, qp->me.pd, w->sge[i].lkey,
 						w->sge[i].addr, w->sge[i].length, need, why))
 			return;
-	snprintf(why, WHY,
-		"its own memory could not be reached: was it unmapped, or a key taken back since?");
+	for (unsigned i = 0; i < w->num_sge && i < qp->max_sge; i++)
+		owned |= w->sge[i].length && is_owned(&qp->me.view, w->sge[i].lkey);
+	snprintf(why, WHY, "its own memory could not be reached: %s",
+		owned ? "a function of its peer client failed"
+		      : "was it unmapped, or a key taken back since?");
 }
 
 static void why_remote(
@@ -165,7 +177,14 @@ static void why_remote(
 	else if (*missing(need, peer->qp->access))
 		snprintf(why, WHY, "the QP there does not allow %s",
 			missing(need, peer->qp->access));
-	else if (!key_fault(&peer->view, peer->pd, w->rkey, w->raddr, len, need, why))
+	else if (key_fault(&peer->view, peer->pd, w->rkey, w->raddr, len, need, why))
+		return;
+	else if (is_owned(&peer->view, w->rkey))
+		snprintf(why, WHY,
+			"a function of the peer client that the memory at %#" PRIx64
+			" is of failed",
+			w->raddr);
+	else
 		snprintf(why, WHY,
 			"the key %#x at %#" PRIx64 " was refused, and is in order by now, or its "
 			"memory is gone, or it is a window of another QP",
@@ -364,7 +383,10 @@ void explain_fault(struct hca_qp *qp)
 		snprintf(why, sizeof why, "the QP does not allow %s",
 			missing(f->need, qp->me.qp->access));
 	else if (!key_fault(&qp->me.view, qp->me.pd, f->rkey, f->raddr, f->length, f->need, why))
-		snprintf(why, sizeof why, "the key %#x was in order only later, or is a window's",
+		snprintf(why, sizeof why,
+			is_owned(&qp->me.view, f->rkey)
+				? "a function of the peer client with the key %#x failed"
+				: "the key %#x was in order only later, or is a window's",
 			f->rkey);
 	/* Once; several threads may come by. */
 	if (atomic_exchange_explicit(&f->gen, 0, memory_order_relaxed) != gen)

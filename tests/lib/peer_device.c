@@ -100,7 +100,7 @@ static bool enter(const struct context *c)
 static int leave(void)
 {
 	__atomic_fetch_sub(&peer_device.inside, 1, __ATOMIC_SEQ_CST);
-	return 0;
+	return __atomic_load_n(&peer_device.copy_answer, __ATOMIC_SEQ_CST);
 }
 
 static int copy_to(void *priv, uint64_t off, const void *src, size_t n)

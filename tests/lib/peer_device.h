@@ -45,7 +45,8 @@ struct peer_device {
 	/* PEER_DEVICE_WINDOW: */
 	unsigned copies, inside, late; /* calls; that run just now; after dma_unmap */
 	bool take_in_copy;             /* the next copy takes its own region away */
-	uint64_t last;                 /* the context of get_pages */
+	int copy_answer;
+	uint64_t last; /* the context of get_pages */
 	void *handle;
 };
 

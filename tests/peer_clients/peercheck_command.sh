@@ -14,7 +14,14 @@ cc -shared -fPIC -o "$T/none.so" "$T/none.c" || exit 1
 rc "no client" 2 "$weft" peercheck
 rc "a client that is not there" 2 "$weft" peercheck "$T/gone.so"
 ok "says why" grep -q 'cannot open .*gone.so: No such file' "$T/err"
-rc "no client's device" 2 "$weft" peercheck "$T/none.so"
+rc "no client" 2 "$weft" peercheck "$T/none.so"
+ok "says so" grep -q 'cannot check .*: it registers no peer client' "$T/err"
+echo '__attribute__((constructor)) static void begin(void) { *(volatile int *)0 = 1; }' >"$T/crash.c"
+cc -shared -fPIC -o "$T/crash.so" "$T/crash.c" || exit 1
+rc "one that crashes, of no device" 2 "$weft" peercheck "$T/crash.so"
+ok "says so" grep -q 'cannot check .*: it ends by SIGSEGV when it is loaded' "$T/err"
+cp "$BUILD/tests/prog/peer/libpeer_plugin_first.so" "$T/first.so" || exit 1
+rc "no client's device" 2 "$weft" peercheck "$T/first.so"
 ok "says what to do" grep -q -- --device "$T/err"
 rc "a device that is not there" 2 "$weft" peercheck --device "$T/none.so" "$T/nv.so"
 ok "says why" grep -q 'no device' "$T/err"
@@ -25,7 +32,7 @@ rc "nor is a folder" 2 "$weft" peercheck "$T"
 ok "says why" grep -q 'no shared library: Is a directory' "$T/err"
 mkfifo "$T/fifo"
 rc "nor a pipe that nobody writes" 2 timeout 20 "$weft" peercheck "$T/fifo"
-ok "says why" grep -q 'no shared library' "$T/err"
+ok "says why" grep -q 'no shared library: it is a pipe' "$T/err"
 rc "a wrong generation" 2 "$weft" peercheck --generation F "$T/nv.so"
 rc "an unknown scenario" 2 "$weft" peercheck --only D:nothing "$T/nv.so"
 ok "says where they are" grep -q -- --list "$T/err"
@@ -50,6 +57,10 @@ rc "the list" 0 "$weft" peercheck --list "$T/nv.so"
 ok "has scenarios" grep -q '^D:take.live ' "$T/out"
 ok "tells the point" grep -q '^D:point.other.[0-9]* .*: after nvidia_p2p_dma_map_pages' "$T/out"
 rc "one scenario" 0 "$weft" peercheck --only D:region.whole "$T/nv.so"
+export WEFT_KSHIM_BAR_MIB=0
+rc "a GPU of which nothing can be pinned" 1 "$weft" peercheck --only D:region.whole "$T/nv.so"
+ok "says so" grep -q 'region.whole: acquire does not claim memory of its device' "$T/out"
+unset WEFT_KSHIM_BAR_MIB
 rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live "$T/nv.so"
 
 # shellcheck disable=SC2046
@@ -57,6 +68,7 @@ cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || 
 export WEFT_PARAM_fault=15
 rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
+ok "looks at everything" test "$(grep -c '^note' "$T/out")" = 0
 ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
 ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
 ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
@@ -67,5 +79,43 @@ cc -O1 -shared -fPIC -I"$sources/../../include" -o "$T/own.so" "$sources/own.c" 
 rc "a client with its own device" 0 "$weft" peercheck "$T/own.so"
 ok "every rule that it can break is looked at" test "$(grep -c 'not run' "$T/out")" = 1
 ok "names it" grep -q 'own_sample 1.0' "$T/out"
+ok "says what is not looked at" grep -q '^note: without libweftkshim its memory and' "$T/out"
 rc "its device, by its path" 0 "$weft" peercheck --quick --device "$T/own.so" "$T/own.so"
+rc "its device, by its name" 0 "$weft" peercheck --only W:load --device own "$T/own.so"
+rc "no device of that name" 2 "$weft" peercheck --device bogus "$T/own.so"
+ok "says so" grep -q 'there is no device bogus' "$T/err"
+rc "nor of that path" 2 "$weft" peercheck --device "$T/gone.so" "$T/own.so"
+ok "says why" grep -q 'there is no device .*gone.so: .*No such file' "$T/err"
+
+# Such a client that does what no module of a kernel does.
+unruly()
+{
+	cc -O1 -shared -fPIC -I"$sources/../../include" "-D$1" -o "$T/unruly.so" "$sources/unruly.c" ||
+		exit 1
+}
+unruly FORKS
+rc "a client that forks in a function" 1 timeout 60 "$weft" peercheck --quick "$T/unruly.so"
+ok "says so" grep -q '^P22, .*: it forks in acquire, and the child returns' "$T/out"
+ok "and nothing else" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
+unruly GOES
+rc "a client whose structure goes once it has registered" 0 "$weft" peercheck "$T/unruly.so"
+rc "which a kernel's core does not bear" 1 "$weft" peercheck --quick -g B "$T/unruly.so"
+ok "says so" grep -q '^P1, .*: its structure is gone' "$T/out"
+
+# Devices that end the process themselves: that is not held against the client.
+device()
+{
+	printf '%s\n' '#include <stdlib.h>' '#include <weft/peercheck.h>' \
+		'static int get(size_t n, uint64_t *addr) { (void)n; (void)addr; abort(); }' \
+		"__attribute__((visibility(\"default\"))) const struct weft_peer_device weft_peer_device = {" \
+		'.size = sizeof weft_peer_device, .name = "crashes", .alloc = get};' \
+		"__attribute__((constructor)) static void begin(void) { $1 }" >"$T/device.c"
+	cc -shared -fPIC -I"$sources/../../include" -o "$T/device.so" "$T/device.c" || exit 1
+}
+device ''
+rc "a device that crashes" 2 "$weft" peercheck --device "$T/device.so" "$T/own.so"
+ok "says so" grep -q 'cannot check .*: its device ends the process by SIGABRT' "$T/err"
+device '*(volatile int *)0 = 1;'
+rc "a device that crashes when it is loaded" 2 "$weft" peercheck --device "$T/device.so" "$T/own.so"
+ok "says so" grep -q 'a process that loads .*device.so ended by SIGSEGV' "$T/err"
 finish

@@ -104,6 +104,27 @@ static void copies_within_the_process(void **state)
 	assert_int_equal(mover_run(&m), MOVE_OK);
 }
 
+static void copies_one_piece_in_one_step(void **state)
+{
+	struct fixture *f = *state;
+	struct sgl local, remote;
+	struct move m = {.push = true, .local = &local, .remote = &remote};
+
+	memset(f->shared, 0, LEN);
+	sgl_reset(&local);
+	sgl_reset(&remote);
+	sgl_add(&local, (uintptr_t)f->mine, PAGE);
+	sgl_add(&remote, (uintptr_t)f->shared, PAGE);
+	assert_int_equal(mover_run(&m), MOVE_OK);
+	assert_int_equal(m.moved, PAGE);
+	assert_int_equal(local.left, 0);
+	assert_int_equal(remote.left, 0);
+	assert_memory_equal(f->shared, f->mine, PAGE);
+	assert_int_equal(f->shared[PAGE], 0);
+	assert_int_equal(mover_run(&m), MOVE_OK);
+	assert_int_equal(m.moved, 0);
+}
+
 static void blames_the_right_side(void **state)
 {
 	struct fixture *f = *state;
@@ -342,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(copies_within_the_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(copies_one_piece_in_one_step, set_up, tear_down),
 		cmocka_unit_test(cuts_the_last_bytes_off),
 		cmocka_unit_test_setup_teardown(pushes_and_pulls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(blames_the_right_side, set_up, tear_down),

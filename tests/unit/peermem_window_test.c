@@ -60,6 +60,7 @@ static void refused(void **state)
 	assert_int_equal(weft_dma_window_add(&bus, PAGE, 0, NULL, NULL), -EINVAL);
 	assert_int_equal(weft_dma_window_add(&bus, 0, 0, &ops, NULL), -EINVAL);
 	assert_int_equal(weft_dma_window_add(&bus, PAGE + 1, 0, &ops, NULL), -EINVAL);
+	assert_int_equal(weft_dma_window_add(&bus, -(uint64_t)PAGE, 0, &ops, NULL), -EINVAL);
 	assert_int_equal(weft_dma_window_add(&bus, PAGE, 2, &ops, NULL), -EINVAL);
 	bad.size = 8;
 	assert_int_equal(weft_dma_window_add(&bus, PAGE, 0, &bad, NULL), -EINVAL);

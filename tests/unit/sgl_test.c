@@ -47,6 +47,20 @@ static void consume_crosses_pieces(void **state)
 	assert_int_equal(l.at, 3);
 }
 
+static void the_last_piece_is_taken_whole(void **state)
+{
+	struct sgl l;
+
+	(void)state;
+	three(&l);
+	assert_false(sgl_is_one(&l));
+	sgl_consume(&l, 32);
+	assert_true(sgl_is_one(&l));
+	assert_ptr_equal(sgl_take_one(&l), c + 2);
+	assert_int_equal(l.left, 0);
+	assert_false(sgl_is_one(&l));
+}
+
 static void gather_and_scatter(void **state)
 {
 	uint8_t flat[35], back[36];
@@ -74,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_pieces_vanish),
 		cmocka_unit_test(consume_crosses_pieces),
+		cmocka_unit_test(the_last_piece_is_taken_whole),
 		cmocka_unit_test(gather_and_scatter),
 	};
 

@@ -44,7 +44,7 @@ static const struct {
 	{PEER_SHORT, EINVAL, "its table: Invalid argument (the entries do not cover the range)"},
 	{PEER_MISALIGNED, EINVAL, "its table: Invalid argument ("},
 	{PEER_EMPTY, EINVAL, "its table: Invalid argument ("},
-	{PEER_NOWHERE, EFAULT, "ibv_reg_mr: Bad address (its addresses are not memory"},
+	{PEER_NOWHERE, EFAULT, "the addresses of its table: Bad address (they are not memory"},
 	{PEER_PAGE_SIZE, EINVAL, "get_page_size: Invalid argument (not a power of two"},
 	{PEER_TAKEN_INSIDE, EINVAL, "dma_map: Invalid argument (the client took the memory away)"},
 };
@@ -187,6 +187,7 @@ static void rereg(void)
 	CHECK_EQ(ibv_rereg_mr(mr, move, NULL, peer_device.addr + 4096, 5000, ALL),
 		IBV_REREG_MR_ERR_INPUT);
 	CHECK_EQ(errno, EIO);
+	CHECK_EQ(lines_with(log_file, "ibv_rereg_mr of "), 1);
 	CHECK_EQ(peer_device.unmaps, peer_device.maps - 1);
 	CHECK_EQ(ibv_rereg_mr(mr, move, NULL, own, 65536, ALL), 0);
 	check_balance();
@@ -241,6 +242,71 @@ static void unregister_with_regions(void)
 	CHECK_EQ(errno, EFAULT);
 }
 
+/* ---- in a forked child ---- */
+
+static void use_parents_pd(int fd, void *arg)
+{
+	char own[100];
+
+	(void)fd;
+	(void)arg;
+	errno = 0;
+	CHECK(ibv_reg_mr(pd, own, sizeof own, ALL) == NULL);
+	CHECK_EQ(errno, EINVAL);
+}
+
+static void forked(void)
+{
+	struct vp_child c;
+
+	check_case("a child's region in its parent's PD");
+	c = vp_fork(use_parents_pd, NULL);
+	vp_join(&c);
+	CHECK_EQ(lines_with(log_file, "refused: the PD is of the process that forked this one"), 1);
+}
+
+/* ---- functions that fail ---- */
+
+/* Between a buffer and memory of the device, whose function says no. */
+static enum ibv_wc_status request(
+	struct vp_end *a, const struct ibv_mr *at, const struct ibv_mr *from, uint8_t *buf)
+{
+	struct ibv_sge sge = {(uintptr_t)buf, 8, from->lkey};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1};
+
+	vp_aim(&wr, (uintptr_t)at->addr, at->rkey, 0);
+	return vp_run(a, &wr);
+}
+
+static void functions_that_fail(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end a, b;
+	struct ibv_mr *mine, *theirs;
+
+	check_case("functions that fail");
+	if (!peer_device_open("window", SIZE, PEER_DEVICE_WINDOW))
+		die("the client was refused");
+	vp_pair(&a, &b, &o);
+	mine = ibv_reg_mr(a.pd, peer_device.addr, 100, ALL);
+	theirs = ibv_reg_mr(b.pd, peer_device.addr, 100, ALL);
+	__atomic_store_n(&peer_device.copy_answer, -EIO, __ATOMIC_SEQ_CST);
+	CHECK_EQ(request(&a, theirs, a.mr, a.buf), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(lines_with(log_file, "REM_ACCESS_ERR: a function of the peer client that the"), 1);
+	vp_reconnect(&a, &b);
+	CHECK_EQ(request(&a, b.mr, mine, peer_device.addr), IBV_WC_LOC_PROT_ERR);
+	CHECK_EQ(lines_with(log_file, "LOC_PROT_ERR: its own memory could not be reached: a"), 1);
+	__atomic_store_n(&peer_device.copy_answer, 0, __ATOMIC_SEQ_CST);
+	CHECK_EQ(ibv_dereg_mr(mine), 0);
+	CHECK_EQ(ibv_dereg_mr(theirs), 0);
+	vp_pair_free(&a, &b);
+	CHECK_EQ(lines_with(log_file, ": a function of the peer client with the key "), 1);
+	peer_device_close();
+}
+
 int main(void)
 {
 	const char *dir = getenv("WEFT_RUNTIME_DIR");
@@ -260,5 +326,7 @@ int main(void)
 	rereg();
 	callback();
 	unregister_with_regions();
+	forked();
+	functions_that_fail();
 	return check_result();
 }

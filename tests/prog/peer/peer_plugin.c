@@ -43,6 +43,7 @@ static void check_log(char **path)
 {
 	char text[4096];
 
+	CHECK_EQ(lines_with(log_file, "WEFT_PEER_CLIENTS: loading /nowhere/a.so"), 1);
 	CHECK_EQ(lines_with(log_file, "WEFT_PEER_CLIENTS: /nowhere/a.so: cannot open"), 1);
 	CHECK_EQ(lines_with(log_file, "WEFT_PEER_CLIENTS: /etc/passwd: "), 1);
 	CHECK_EQ(lines_with(log_file, "WEFT_PEER_CLIENTS: libm.so.6 registers no peer client"), 1);

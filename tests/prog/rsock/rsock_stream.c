@@ -215,6 +215,16 @@ static void expect_bytes(int s, uint64_t from, size_t n)
 	free(buf);
 }
 
+/* What was written at once may come in pieces. */
+static void arrived(int s, size_t n)
+{
+	double until = now_ms() + RS_TEST_WAIT_MS;
+	char buf[16];
+
+	while (rrecv(s, buf, n, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)n && now_ms() < until)
+		usleep(100);
+}
+
 static void bytes(void)
 {
 	struct rs_pair p = rs_pair();
@@ -224,16 +234,19 @@ static void bytes(void)
 
 	check_case("bytes");
 	CHECK_EQ(rwrite(p.active, "abcdefgh", 8), 8);
+	arrived(p.passive, 8);
 	CHECK_EQ(rrecv(p.passive, b, 3, MSG_PEEK), 3);
 	CHECK(memcmp(b, "abc", 3) == 0);
 	CHECK_EQ(rreadv(p.passive, iov, 2), 8);
 	CHECK(memcmp(a, "abc", 3) == 0 && memcmp(b, "defgh", 5) == 0);
 	CHECK_EQ(rwritev(p.passive, iov, 2), 8);
 	memset(a, 0, sizeof a);
+	arrived(p.active, 8);
 	CHECK_EQ(rrecvmsg(p.active, &msg, MSG_PEEK), 8);
 	CHECK(memcmp(a, "abc", 3) == 0 && memcmp(b, "defgh", 5) == 0);
 	CHECK_EQ(rrecvmsg(p.active, &msg, 0), 8);
 	CHECK_EQ(rsendmsg(p.active, &msg, 0), 8);
+	arrived(p.passive, 8);
 	CHECK_EQ(rread(p.passive, b, 5), 5);
 	CHECK_EQ(rread(p.passive, b, 5), 3);
 	CHECK_FAILS(rrecv(p.passive, &c, 1, MSG_DONTWAIT), EAGAIN);

@@ -484,7 +484,10 @@ static void flush(void)
 	vp_want(a.rcq, &wc, IBV_WC_WR_FLUSH_ERR, 9);
 	CHECK_EQ(vp_get_state(&b), IBV_QPS_RTS);
 	CHECK_EQ(vp_post_recv(&b, 10, 0, 8), 0);
-	vp_quiet(b.rcq, 5);
+	if (!vp_by_packet())
+		vp_quiet(b.rcq, 5);
+	else if (vp_poll(b.rcq, &wc, 5)) /* what was sent before a failed may be on its way yet */
+		CHECK(wc.wr_id == 10 && wc.status == IBV_WC_SUCCESS);
 	check_case("RESET drops what is queued and what is completed");
 	CHECK_EQ(vp_post_recv(&a, 11, 0, 8), 0);
 	CHECK_EQ(vp_state(&a, IBV_QPS_RESET), 0);

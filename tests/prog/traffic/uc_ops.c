@@ -86,6 +86,11 @@ static void lost(void)
 	sent(1, IBV_WC_SUCCESS);
 	CHECK_EQ(post(2, IBV_WR_RDMA_WRITE_WITH_IMM, 8), 0);
 	sent(2, IBV_WC_SUCCESS);
+	/* They are not to find the receive that is posted below: this comes behind them. */
+	pattern_fill(a.buf, 8, 77);
+	CHECK_EQ(post(2, IBV_WR_RDMA_WRITE, 8), 0);
+	sent(2, IBV_WC_SUCCESS);
+	written(8, 77);
 	check_case("a bad rkey");
 	to_b.rkey ^= 1;
 	CHECK_EQ(post(3, IBV_WR_RDMA_WRITE, 8), 0);

@@ -145,14 +145,6 @@ static void check_ipv4(uint8_t tclass, uint8_t hops)
 	CHECK_EQ(fold((const uint8_t *)ip, 20), 0xffff);
 }
 
-/* A UDP socket neither sends nor shows the flow label of IPv6. */
-static bool by_packet(void)
-{
-	const char *wire = getenv("WEFT_WIRE");
-
-	return wire && !strcmp(wire, "always");
-}
-
 /* What is remembered of one path is not taken for another that differs in one thing. */
 static void paths(void)
 {
@@ -182,8 +174,9 @@ static void paths(void)
 			continue;
 		}
 		CHECK_EQ(wc.sl, SL_IPV6);
+		/* A UDP socket neither sends nor shows the flow label of IPv6. */
 		CHECK_EQ(be32toh(grh->version_tclass_flow),
-			6u << 28 | 0x48u << 20 | (by_packet() ? 0 : 0x12345));
+			6u << 28 | 0x48u << 20 | (vp_by_packet() ? 0 : 0x12345));
 		CHECK_EQ(grh->hop_limit, all[i] == v6 ? 200 : 7);
 		CHECK_EQ(be16toh(grh->paylen), 8 + 20 + 4 + ((16 + i + 3) & ~3u) + 4);
 	}
@@ -231,7 +224,7 @@ static void let_arrive(void)
 {
 	struct ibv_wc wc;
 
-	if (!by_packet())
+	if (!vp_by_packet())
 		return;
 	CHECK_EQ(vp_post_recv(&a, 100, 4096, 256), 0);
 	CHECK_EQ(vp_post_ud(&a, 100, ah, a.qp->qp_num, VP_QKEY, 0, 16), 0);

@@ -73,6 +73,10 @@ if [ -e "$P/libpeer_plugin_first.so" ]; then # where there is a libibverbs.so.1
 	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so:$P/libpeer_plugin_fails.so \
 		rc 'doctor finds one that does not start' 1 "$WEFT" doctor
 	ok 'it says so' grep -q '^FAIL  peer clients *.*fails.so: its init_module answers -5' "$T/out"
+	cp "$P/libpeer_plugin_first.so" "$T/again.so"
+	WEFT_PEER_CLIENTS=$P/libpeer_plugin_first.so:$T/again.so \
+		rc 'doctor finds two of one name' 1 "$WEFT" doctor
+	ok 'it says so' grep -q '^FAIL  peer clients *.*again.so: its init_module answers' "$T/out"
 	WEFT_PEER_CLIENTS=$BUILD/lib/libibumad.so.3 rc 'doctor finds one that is no client' 1 "$WEFT" doctor
 	ok 'it says so' grep -q '^FAIL  peer clients *.*umad.so.3: it registers no peer client' "$T/out"
 fi
