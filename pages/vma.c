@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -365,53 +364,4 @@ void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end)
 		madvise(p, len, a->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	if (a->locked)
 		mlock(p, len);
-}
-
-/* The directory of the threads has a link for each, and two of its own. */
-static bool threads_by_links(uint64_t *threads)
-{
-	struct stat st;
-
-	if (stat("/proc/self/task", &st) || st.st_nlink < 3)
-		return false;
-	*threads = st.st_nlink - 2;
-	return true;
-}
-
-bool vma_alone(void)
-{
-	struct vma_process p;
-	int saved = errno;
-	bool alone = threads_by_links(&p.threads) || !vma_process(&p) ? p.threads == 1 : false;
-
-	errno = saved;
-	return alone;
-}
-
-/* The number after that name at the beginning of a line; false: there is none. */
-static bool number_of(const char *text, const char *name, uint64_t *value)
-{
-	const char *at = strstr(text, name);
-
-	if (at)
-		*value = strtoull(at + strlen(name), NULL, 10);
-	return at;
-}
-
-int vma_process(struct vma_process *p)
-{
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	char buf[4096];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, sizeof buf - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	return number_of(buf, "\nThreads:", &p->threads) &&
-			       number_of(buf, "\nVmPin:", &p->pinned_kb) &&
-			       number_of(buf, "\nVmLck:", &p->locked_kb)
-		       ? 0
-		       : -ENOENT;
 }

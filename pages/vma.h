@@ -62,15 +62,3 @@ int vma_attrs(
 
 /* Gives [start, end) the attributes of a, as far as the kernel allows. */
 void vma_attr_apply(const struct vma_attr *a, uint64_t start, uint64_t end);
-
-/* Threads of this process, and how many kB of it are pinned by io_uring and the like, or mlocked.
- */
-struct vma_process {
-	uint64_t threads, pinned_kb, locked_kb;
-};
-
-/* 0, or a negative errno: not known. */
-int vma_process(struct vma_process *p);
-
-/* Is the calling thread the only one of this process?  False if that is not known. */
-bool vma_alone(void);

@@ -95,6 +95,19 @@ enum share_reason share_fit(const struct hca_mr *mr)
 	return share_mixed(mr, false) ? SHARE_MIXED_ATOMICS : SHARE_MAPPED;
 }
 
+/* Of this machine's memory, so much for exports: asked for once. */
+static uint64_t exports_part(void)
+{
+	static _Atomic uint64_t known;
+	uint64_t part = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!part) {
+		part = sysconf(_SC_PHYS_PAGES) * (uint64_t)PAGE_BYTES / EXPORTS_SHARE;
+		atomic_store_explicit(&known, part, memory_order_relaxed);
+	}
+	return part;
+}
+
 /*
  * How much may be moved at once, and in all.  Memory for a program is wanted by somebody, who would
  * otherwise do without.
@@ -102,13 +115,11 @@ enum share_reason share_fit(const struct hca_mr *mr)
 static struct share_limit limit_of(const struct hca_mr *mr)
 {
 	struct share_limit l = limits[share_is_eager(mr) ? SHARE_ALWAYS : SHARE_AUTO];
-	uint64_t part;
 
 	if (!mr->exported)
 		return l;
-	part = sysconf(_SC_PHYS_PAGES) * (uint64_t)PAGE_BYTES / EXPORTS_SHARE;
-	if (part > l.process)
-		l.process = part;
+	if (exports_part() > l.process)
+		l.process = exports_part();
 	l.region = l.process;
 	return l;
 }

@@ -15,6 +15,7 @@
 #include "base/sparse.h"
 #include "hca/mem/import.h"
 #include "pages/vma_probe.h"
+#include "pages/vma_process.h"
 #include "rdv/rdv.h"
 
 enum {

@@ -57,6 +57,10 @@ rc "the list" 0 "$weft" peercheck --list "$T/nv.so"
 ok "has scenarios" grep -q '^D:take.live ' "$T/out"
 ok "tells the point" grep -q '^D:point.other.[0-9]* .*: after nvidia_p2p_dma_map_pages' "$T/out"
 rc "one scenario" 0 "$weft" peercheck --only D:region.whole "$T/nv.so"
+export WEFT_KSHIM_BAR_MIB=0
+rc "a GPU of which nothing can be pinned" 1 "$weft" peercheck --only D:region.whole "$T/nv.so"
+ok "says so" grep -q 'region.whole: acquire does not claim memory of its device' "$T/out"
+unset WEFT_KSHIM_BAR_MIB
 rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live "$T/nv.so"
 
 # shellcheck disable=SC2046

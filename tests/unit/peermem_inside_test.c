@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@
 #include "peermem/wait.h"
 #include "peermem/window.h"
 #include "tests/unit/peermem_fake.h"
+
+enum { MANY = 4 << 20 }; /* copied by several calls */
 
 static void *handle;
 static struct peer_region *region;
@@ -55,10 +58,10 @@ static void *invalidate_inside(void *arg)
 	return NULL;
 }
 
-static void make_region(void)
+static void make_region(uint64_t length)
 {
 	const struct peer_request q = {
-		.addr = 0x7000000, .length = 0x2000, .revoke = count_revoked};
+		.addr = 0x7000000, .length = length, .revoke = count_revoked};
 	struct peer_trace trace;
 
 	peer_time_use(&telling);
@@ -75,7 +78,7 @@ static void make_region(void)
 static void make_live(void)
 {
 	fake_reset();
-	make_region();
+	make_region(0x2000);
 }
 
 /* Each would wait for the other's operation. */
@@ -189,27 +192,83 @@ static int note_flush(void *priv)
 	return 0;
 }
 
+/* A region of n bytes, all in one window, whose address is returned. */
+static uint64_t make_in_window(const struct weft_dma_ops *ops, uint64_t n)
+{
+	uint64_t bus = 0;
+
+	fake_reset();
+	calls = 0;
+	assert_int_equal(weft_dma_window_add(&bus, n, 0, ops, NULL), 0);
+	fake.entries = 1;
+	fake.entry[0].address = bus;
+	fake.entry[0].length = (unsigned)n;
+	make_region(n);
+	return bus;
+}
+
+static void end_in_window(uint64_t bus)
+{
+	assert_int_equal(peer_region_drop(region), 0);
+	ib_unregister_peer_memory_client(handle);
+	assert_int_equal(weft_dma_window_del(bus), 0);
+}
+
 /* Without a function for atomics they are copies, and named so. */
 static void an_atomic_by_copies(void **state)
 {
 	static const struct weft_dma_ops ops = {sizeof ops, note_to, note_from, note_flush, NULL};
 	static const char *const want[] = {"copy_from", "copy_to", "flush"};
-	uint64_t bus = 0, old;
+	const uint64_t bus = make_in_window(&ops, 0x4000);
+	uint64_t old;
 
 	(void)state;
-	fake_reset();
-	assert_int_equal(weft_dma_window_add(&bus, 0x4000, 0, &ops, NULL), 0);
-	fake.entries = 1;
-	fake.entry[0].address = bus;
-	fake.entry[0].length = 0x4000;
-	make_region();
 	assert_int_equal(peer_bytes_update(region, 0, true, 1, 0, &old), 0);
 	assert_int_equal(calls, 3);
 	for (unsigned i = 0; i < 3; i++)
 		assert_string_equal(was_in[i], want[i]);
-	assert_int_equal(peer_region_drop(region), 0);
-	ib_unregister_peer_memory_client(handle);
-	assert_int_equal(weft_dma_window_del(bus), 0);
+	end_in_window(bus);
+}
+
+/* ---- how much longer a thread stays inside ---- */
+
+static int wait_until_gone(void *priv, uint64_t off, void *dst, size_t n)
+{
+	(void)priv, (void)off, (void)dst, (void)n;
+	calls++;
+	sem_post(&asleep);
+	while (!peer_region_is_gone(region))
+		sched_yield();
+	return 0;
+}
+
+static void *read_all(void *arg)
+{
+	static uint8_t to[MANY];
+
+	(void)arg;
+	answer = peer_bytes_read(region, 0, to, MANY);
+	return NULL;
+}
+
+/* Who takes the memory away waits for the call that runs, and for none that would follow. */
+static void one_call_more(void **state)
+{
+	static const struct weft_dma_ops ops = {
+		sizeof ops, note_to, wait_until_gone, note_flush, NULL};
+	const uint64_t bus = make_in_window(&ops, MANY);
+	pthread_t other;
+
+	(void)state;
+	peer_time_use(NULL);
+	assert_int_equal(pthread_create(&other, NULL, read_all, NULL), 0);
+	sem_wait(&asleep);
+	assert_int_equal(fake_E.invalidate(handle, fake.context), 0);
+	assert_int_equal(calls, 1);
+	pthread_join(other, NULL);
+	assert_int_equal(calls, 1);
+	assert_int_equal(answer, -ENOENT);
+	end_in_window(bus);
 }
 
 int main(void)
@@ -218,6 +277,7 @@ int main(void)
 		cmocka_unit_test(two_operations_that_both_invalidate),
 		cmocka_unit_test(callback_after_a_dereg_that_gave_up),
 		cmocka_unit_test(an_atomic_by_copies),
+		cmocka_unit_test(one_call_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "pages/vma.h"
 #include "pages/vma_probe.h"
+#include "pages/vma_process.h"
 
 enum { PAGES = 8, LEN = PAGES * PAGE_BYTES };
 
@@ -191,6 +193,34 @@ static void one_thread_is_alone(void **state)
 	assert_int_equal(p.threads, 1);
 }
 
+static uint64_t locked_kb(void)
+{
+	struct vma_process p;
+
+	return vma_process(&p) ? UINT64_MAX : p.locked_kb;
+}
+
+/* Not what was true when it was asked first, and not what is true of another process. */
+static void each_process_hears_of_itself_and_of_now(void **state)
+{
+	struct place a = fresh();
+	uint64_t before = locked_kb();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (mlock(a.p, LEN))
+		skip();
+	assert_int_equal(locked_kb(), before + LEN / 1024);
+	pid = fork(); /* locks are not inherited */
+	if (!pid)
+		_exit(locked_kb() != 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	munlock(a.p, LEN);
+	assert_int_equal(locked_kb(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +231,7 @@ int main(void)
 		cmocka_unit_test(the_first_stack_is_not_plain),
 		cmocka_unit_test(keys_are_seen),
 		cmocka_unit_test(one_thread_is_alone),
+		cmocka_unit_test(each_process_hears_of_itself_and_of_now),
 	};
 
 	if (!kernel_tells()) {
