@@ -54,7 +54,7 @@ static void refuse(struct mad_port *port, const struct mad_addr *from, const str
 	if (hdr->mgmt_class == MAD_CLASS_SUBN_DR)
 		answer.status |= MAD_STATUS_DIRECTION;
 	memcpy(out, mad, MAD_SIZE);
-	wire_pack(&mad_hdr_format, &answer, out);
+	mad_hdr_pack(&answer, out);
 	port->sent++;
 	(void)port->transmit(port->arg, from, out);
 }
@@ -91,7 +91,7 @@ void mad_receive(struct mad_port *port, const struct mad_addr *from, const uint8
 	struct mad_hdr hdr;
 
 	port->received++;
-	wire_unpack(&mad_hdr_format, mad, &hdr);
+	mad_hdr_unpack(mad, &hdr);
 	why = judge(port, from, &hdr);
 	if (why != MAD_DROP_COUNT) {
 		port->drops[why]++;

@@ -43,11 +43,11 @@ void mad_own_tid(const struct mad_agent *a, uint8_t mad[MAD_SIZE])
 {
 	struct mad_hdr hdr;
 
-	wire_unpack(&mad_hdr_format, mad, &hdr);
+	mad_hdr_unpack(mad, &hdr);
 	if (mad_is_response(&hdr))
 		return;
 	hdr.tid = mad_tid(a, hdr.tid);
-	wire_pack(&mad_hdr_format, &hdr, mad);
+	mad_hdr_pack(&hdr, mad);
 }
 
 /* ---- sending ---- */

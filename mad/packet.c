@@ -96,7 +96,7 @@ static void identify(uint64_t agent, const uint8_t *mad, struct umad_send *out)
 	struct mad_hdr hdr;
 	bool response;
 
-	wire_unpack(&mad_hdr_format, mad, &hdr);
+	mad_hdr_unpack(mad, &hdr);
 	response = mad_is_response(&hdr);
 	out->tid =
 		response ? hdr.tid : (uint64_t)umad_agent_hi_tid(agent) << 32 | (uint32_t)hdr.tid;

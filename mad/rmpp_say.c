@@ -10,12 +10,12 @@ void rmpp_answer(struct mad_agent *a, const struct mad_addr *to, const uint8_t *
 	struct mad_hdr hdr;
 	unsigned data_at;
 
-	wire_unpack(&mad_hdr_format, mad, &hdr);
+	mad_hdr_unpack(mad, &hdr);
 	data_at = rmpp_data_at(hdr.mgmt_class);
 	memcpy(out, mad, data_at);
 	if (turn)
 		hdr.method ^= MAD_RESPONSE;
-	wire_pack(&mad_hdr_format, &hdr, out);
+	mad_hdr_pack(&hdr, out);
 	wire_pack(&rmpp_hdr_format, rmpp, out);
 	(void)mad_post(a, to, out);
 }

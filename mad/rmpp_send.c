@@ -34,7 +34,7 @@ int rmpp_send_init(struct mad_send *s, const uint8_t *msg, size_t len)
 
 	if (len < MAD_HDR_SIZE)
 		return -EINVAL;
-	wire_unpack(&mad_hdr_format, msg, &hdr);
+	mad_hdr_unpack(msg, &hdr);
 	data_at = rmpp_data_at(hdr.mgmt_class);
 	if (!data_at || len < data_at)
 		return -EINVAL;

@@ -81,7 +81,7 @@ int mad_table_add(struct mad_send *s)
 
 	if (layer->n_sends >= layer->buckets && grow(layer))
 		return -ENOMEM;
-	wire_unpack(&mad_hdr_format, s->mad, &hdr);
+	mad_hdr_unpack(s->mad, &hdr);
 	s->tid = hdr.tid;
 	s->mgmt_class = hdr.mgmt_class;
 	s->method = hdr.method;
@@ -163,7 +163,7 @@ int mad_check_duplicate(
 
 	if (!mad_registration_has_rmpp(&a->reg) && rmpp_is_active(mad))
 		return 0;
-	wire_unpack(&mad_hdr_format, mad, &hdr);
+	mad_hdr_unpack(mad, &hdr);
 	response = mad_is_response(&hdr);
 	s = mad_table_first(a->port->layer, hdr.tid, hdr.mgmt_class);
 	for (; s; s = mad_table_next(s))

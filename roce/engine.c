@@ -283,6 +283,8 @@ void engine_run(unsigned why)
 	unsigned round = 0;
 	bool wake;
 
+	if (!(why & ENGINE_WATCH))
+		watch_awake();
 	if (!lock_try(&engine.lock)) {
 		atomic_fetch_or_explicit(&engine.kicks, why, memory_order_seq_cst);
 		if (!lock_try(&engine.lock))

@@ -2,6 +2,7 @@
 #include "roce/serve.h"
 
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -269,13 +270,15 @@ static bool sleeps(const struct flow *f)
  * is time to acknowledge, so that the other one's send ends before the answer comes: an adapter
  * answers so, and a program whose CQs share a channel may wait for these two in this order.
  */
-static bool serve(struct flow *f, const struct roce_packet *p, bool last_try)
+static bool serve(struct flow *f, const struct roce_packet *p, const uint8_t *bytes, size_t len,
+	bool last_try)
 {
 	bool wakes = sleeps(f);
 	uint32_t owed = f->resp.owed;
 
 	f->said = ANSWER_OK;
 	f->last_try = last_try;
+	rc_resp_keep(&f->resp, p, bytes, len);
 	rc_resp_request(&f->resp, p);
 	if (wakes && f->resp.owed != owed)
 		f->resp.ack_now = true;
@@ -296,6 +299,22 @@ static void begin_keeping(struct flow *f, uint64_t now)
 	set_due(f, now);
 }
 
+/* What came before a packet that was lost, which has come now; what cannot be served is kept. */
+static void serve_ahead(struct flow *f, uint64_t now)
+{
+	struct roce_packet p;
+	uint8_t *bytes;
+	size_t len;
+
+	while (!f->kept.first && (bytes = rc_resp_next_kept(&f->resp, &len))) {
+		if (roce_parse(bytes, len, &p) == ROCE_GOOD && !serve(f, &p, bytes, len, false)) {
+			begin_keeping(f, now);
+			keep(f, bytes, len);
+		}
+		free(bytes);
+	}
+}
+
 void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, const uint8_t *bytes,
 	size_t len, uint64_t now)
 {
@@ -307,8 +326,10 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 		keep(f, bytes, len);
 		return;
 	}
-	if (serve(f, p, f->unreliable) || (f->unreliable && f->said != ANSWER_LATER))
+	if (serve(f, p, bytes, len, f->unreliable) || (f->unreliable && f->said != ANSWER_LATER)) {
+		serve_ahead(f, now);
 		return;
+	}
 	begin_keeping(f, now);
 	keep(f, bytes, len);
 	if (f->said == ANSWER_RNR)
@@ -323,7 +344,7 @@ static bool serve_first(struct flow *f, uint64_t now)
 
 	if (roce_parse(f->kept.first->bytes, f->kept.first->len, &p) != ROCE_GOOD)
 		return true;
-	if (serve(f, &p, over))
+	if (serve(f, &p, f->kept.first->bytes, f->kept.first->len, over))
 		return true;
 	if (over)
 		return true; /* as if it had been lost */
@@ -341,8 +362,10 @@ void serve_kept(struct flow *f, struct exec *x, uint64_t now)
 			drop_kept(f);
 		f->kept_until = now + KEEP_NS;
 	}
-	if (!f->kept.first)
+	if (!f->kept.first) {
 		f->kept_due = f->kept_until = 0;
+		serve_ahead(f, now);
+	}
 }
 
 void serve_stop(struct flow *f, struct exec *x)

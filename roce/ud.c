@@ -132,14 +132,13 @@ static void count_arrival(struct exec *x, enum arrived how)
 
 bool ud_take(struct exec *x, const struct roce_packet *p, const struct roce_from *from)
 {
-	uint8_t sgid[16], dgid[16], header[SEG_GRH_BYTES];
+	uint8_t sgid[16], dgid[16];
 	struct arrival a = {.from_qpn = p->src_qpn,
 		.qkey = p->qkey,
 		.imm = htobe32(p->imm),
 		.has_imm = p->op->headers & ROCE_IMM,
 		.solicited = p->solicited,
 		.length = p->payload_len,
-		.grh = header,
 		.bytes = p->payload};
 	enum arrived how;
 	struct grh grh;
@@ -154,7 +153,7 @@ bool ud_take(struct exec *x, const struct roce_packet *p, const struct roce_from
 		return true;
 	}
 	grh_make(&grh, sgid, dgid, (uint32_t)from->tos << PATH_TCLASS_SHIFT, from->ttl);
-	grh_write(&grh, a.length, a.has_imm, header);
+	a.grh = grh_of(&grh, a.length, a.has_imm);
 	a.ipv4 = grh.ipv4;
 	if (kind == PATH_GROUP) {
 		arrive_at_group(x, dgid, &a);

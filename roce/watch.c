@@ -25,6 +25,8 @@ enum {
 	IN_VAIN_MIN = 16,
 	IN_VAIN_MAX = 16384, /* ... after naps that were wrong */
 	IN_VAIN_BACK = 3,    /* as many in vain count as much as one that was not */
+	IN_VAIN_TICK = 8,    /* a tick in which the program looked all the time counts as many */
+	LOOKS_ALL_TIME = 64, /* looks in a tick */
 	TICK_NS = NSEC_PER_MSEC,
 	LATELY_NS = 50 * NSEC_PER_USEC,
 	NAP_NS = NSEC_PER_MSEC,
@@ -66,19 +68,32 @@ bool watch_until(uint64_t next, bool self)
 	return true;
 }
 
+static _Thread_local bool sleeps __attribute__((tls_model("initial-exec")));
+
 void watch_sleeper(void)
 {
+	watch_awake();
+	sleeps = true;
 	atomic_fetch_add_explicit(&watch.sleepers, 1, memory_order_seq_cst);
 }
 
 void watch_no_sleeper(void)
 {
+	if (!sleeps) /* a signal's handler called us meanwhile */
+		return;
+	sleeps = false;
 	if (atomic_fetch_sub_explicit(&watch.sleepers, 1, memory_order_seq_cst) > 1 ||
 		!atomic_load_explicit(&watch.away, memory_order_seq_cst) ||
 		!atomic_exchange_explicit(&watch.away, false, memory_order_seq_cst))
 		return;
 	atomic_store_explicit(&watch.relieved, true, memory_order_relaxed);
 	watch_wake();
+}
+
+void watch_awake(void)
+{
+	if (sleeps)
+		watch_no_sleeper();
 }
 
 /* ---- the thread ---- */
@@ -160,11 +175,29 @@ static bool looked_lately(void)
 }
 
 /* Why it woke. */
-enum woke { WOKE_OTHERWISE, WOKE_BY_PACKETS, WOKE_IN_VAIN, WOKE_RELIEVED, WOKE_REPLACED };
+enum woke {
+	WOKE_OTHERWISE,
+	WOKE_BY_PACKETS,
+	WOKE_IN_VAIN,
+	WOKE_USELESS,
+	WOKE_RELIEVED,
+	WOKE_REPLACED,
+};
 
 static bool is_replaced(uint32_t number)
 {
 	return atomic_load_explicit(&watch.number, memory_order_relaxed) != number;
+}
+
+/*
+ * What it did not wake for may have woken it in the kernel, for each packet that the program read
+ * before it had a CPU to look.
+ */
+static enum woke why_unasked(uint32_t looks)
+{
+	bool all_time = engine_looks() - looks >= LOOKS_ALL_TIME && looked_lately();
+
+	return all_time ? WOKE_USELESS : WOKE_OTHERWISE;
 }
 
 /* Sleeps, and serves. */
@@ -172,8 +205,9 @@ static enum woke on_duty(bool active, uint32_t number)
 {
 	struct pollfd p[FDS];
 	struct timespec left;
+	uint32_t looks = engine_looks();
 	int n = ppoll(p, FDS, plan(p, &left, active), NULL);
-	enum woke why = WOKE_OTHERWISE;
+	enum woke why = why_unasked(looks);
 
 	if (is_replaced(number))
 		return WOKE_REPLACED;
@@ -244,6 +278,8 @@ static void *run(void *arg)
 			in_vain -= in_vain < IN_VAIN_BACK ? in_vain : IN_VAIN_BACK;
 		else if (why == WOKE_IN_VAIN)
 			in_vain++;
+		else if (why == WOKE_USELESS)
+			in_vain += IN_VAIN_TICK;
 		if (why != WOKE_RELIEVED && in_vain < patience)
 			continue;
 		patience = patience_after(nap(), patience);
@@ -314,5 +350,6 @@ void watch_forked_child(void)
 	atomic_store_explicit(&watch.sleepers, 0, memory_order_relaxed);
 	atomic_store_explicit(&watch.away, false, memory_order_relaxed);
 	watch.started = false;
+	sleeps = false;
 	own_fd_close(&watch.bell);
 }

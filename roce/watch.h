@@ -37,5 +37,9 @@ void watch_wake(void);
 void watch_sleeper(void);
 void watch_no_sleeper(void);
 
+/* A thread of the program runs the engine: if it counts as asleep, a signal handler left our sleep
+ * by longjmp(). */
+void watch_awake(void);
+
 /* In a forked child, where it does not run. */
 void watch_forked_child(void);

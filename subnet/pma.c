@@ -219,12 +219,12 @@ enum agent_said pma_handle(struct subnet *s, struct flight *f)
 {
 	struct mad_hdr h;
 
-	wire_unpack(&mad_hdr_format, f->mad, &h);
+	mad_hdr_unpack(f->mad, &h);
 	if (h.mgmt_class != MAD_CLASS_PERF || (h.method != MAD_GET && h.method != MAD_SET))
 		return AGENT_NOT_MINE;
 	h.status = execute(s, f, &h);
 	h.method = MAD_GET_RESP;
-	wire_pack(&mad_hdr_format, &h, f->mad);
+	mad_hdr_pack(&h, f->mad);
 	return AGENT_ANSWERED;
 }
 

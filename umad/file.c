@@ -340,12 +340,18 @@ static int write_once(const struct way *w, struct message *m)
 	return ret;
 }
 
-/* Waits a moment for room in the ring.  -EIO: too long already, or weftd has died. */
-static int wait_room(int fd, uint64_t until)
+/*
+ * Waits a moment for room in the ring.  *until: 0 at first, then when it is too long.  -EIO: it is,
+ * or weftd has died.
+ */
+static int wait_room(int fd, uint64_t *until)
 {
 	struct pollfd pfd = {.fd = fd};
+	uint64_t now = clock_ns();
 
-	if (clock_ns() > until)
+	if (!*until)
+		*until = now + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
+	if (now > *until)
 		return -EIO;
 	return poll(&pfd, 1, 1) > 0 ? -EIO : 0;
 }
@@ -397,7 +403,7 @@ static void say_prompt(const struct part *p)
 
 ssize_t umad_file_write(int fd, const void *msg, size_t len)
 {
-	const uint64_t until = clock_ns() + (uint64_t)ROOM_MS * NSEC_PER_MSEC;
+	uint64_t until = 0;
 	struct message m = {.msg = msg, .len = len};
 	struct way w = {.fd = fd};
 	int cancel, ret;
@@ -412,7 +418,7 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 		say_prompt(w.p);
 		ret = write_once(&w, &m);
 		leave(cancel, w.p);
-	} while (ret == -EAGAIN && !(ret = wait_room(fd, until)));
+	} while (ret == -EAGAIN && !(ret = wait_room(fd, &until)));
 	return ret ? ret : (ssize_t)len;
 }
 

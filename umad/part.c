@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -302,11 +303,24 @@ static int get_lane(int fd, uint64_t file, struct part **out)
 	return ret;
 }
 
+/*
+ * At each call, for nobody tells what becomes of a number.  By the system call itself, where it
+ * gives what libc's fstat() does: that one asks by newfstatat(), which takes half as long again.
+ */
+static int status_of(int fd, struct stat *st)
+{
+#if defined SYS_fstat && __WORDSIZE == 64
+	return (int)syscall(SYS_fstat, fd, st);
+#else
+	return fstat(fd, st);
+#endif
+}
+
 int part_get(int fd, struct part **out)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISSOCK(st.st_mode))
+	if (status_of(fd, &st) || !S_ISSOCK(st.st_mode))
 		return -EBADF;
 	*out = look_up(st.st_ino);
 	return *out ? 0 : get_lane(fd, st.st_ino, out);

@@ -55,6 +55,10 @@ struct mad_hdr {
 
 extern const struct wire_format mad_hdr_format;
 
+/* What wire_unpack() and wire_pack() do by mad_hdr_format, for who does it with each MAD. */
+void mad_hdr_unpack(const uint8_t mad[MAD_SIZE], struct mad_hdr *hdr);
+void mad_hdr_pack(const struct mad_hdr *hdr, uint8_t mad[MAD_SIZE]);
+
 /* Does it answer a request?  By its method, for baseboard management by its attribute modifier. */
 bool mad_is_response(const struct mad_hdr *hdr);
 

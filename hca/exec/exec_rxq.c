@@ -34,14 +34,20 @@ void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos)
 }
 
 /* A rendezvous completes twice: when it matched, and when its data is there. */
-static bool push_rxq(struct exec *x, const struct view *v, const struct cq_ref *cq,
+static __attribute__((noinline)) bool push_twice(struct exec *x, const struct view *v,
+	const struct cq_ref *cq, uint64_t ticket, bool solicited)
+{
+	return announce_ticket(x, v, cq, ticket, solicited) &&
+	       announce_ticket(x, v, cq, ticket, solicited);
+}
+
+static inline bool push_rxq(struct exec *x, const struct view *v, const struct cq_ref *cq,
 	const struct rxq_ref *rxq, uint32_t pos, bool solicited)
 {
 	uint64_t ticket = ticket_make_rxq(rxq->index, pos);
 
-	if (rxq_at(rxq, pos)->rqe.phase && !announce_ticket(x, v, cq, ticket, solicited))
-		return false;
-	return announce_ticket(x, v, cq, ticket, solicited);
+	return rxq_at(rxq, pos)->rqe.phase ? push_twice(x, v, cq, ticket, solicited)
+					   : announce_ticket(x, v, cq, ticket, solicited);
 }
 
 void exec_rxq_complete(struct exec *x, const struct end *e, const struct end *at,

@@ -71,10 +71,25 @@ static void fill(struct exec *x, const struct arrival *a, const struct end *to, 
 	qp_flush(x, to, false);
 }
 
+/* The receive that it goes into: STEP_DONE; STEP_BUSY; STEP_RNR: there is none. */
+static enum step take(struct work *w, const struct end **to, uint32_t *pos)
+{
+	if (!rxq_in_place(&(*to)->rxq)) {
+		enum step s = receive_find_ring(w, to);
+
+		if (s != STEP_DONE)
+			return s == STEP_BUSY ? s : STEP_RNR;
+		if (!rxq_in_place(&(*to)->rxq))
+			return STEP_RNR;
+	}
+	return exec_rxq_take(w->x, *to, pos) ? STEP_DONE : STEP_RNR;
+}
+
 enum step arrive(struct work *w, const struct arrival *a, const struct end *to)
 {
 	struct exec *x = w->x;
 	uint32_t pos;
+	enum step s;
 
 	if (!to->rxq.ring.slots || !end_receives(to)) {
 		count_add(x, CTR_DROP_NO_QP, 1);
@@ -84,9 +99,10 @@ enum step arrive(struct work *w, const struct arrival *a, const struct end *to)
 		count_add(x, CTR_DROP_QKEY, 1);
 		return STEP_DONE;
 	}
-	if (!rxq_in_place(&to->rxq) && receive_find_ring(w, &to) == STEP_BUSY)
-		return STEP_BUSY;
-	if (!rxq_in_place(&to->rxq) || !exec_rxq_take(x, to, &pos)) {
+	s = take(w, &to, &pos);
+	if (s == STEP_BUSY)
+		return s;
+	if (s == STEP_RNR) {
 		count_add(x, CTR_DROP_NO_RECV, 1);
 		return STEP_DONE;
 	}

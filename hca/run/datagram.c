@@ -32,8 +32,7 @@ enum {
 struct datagram {
 	struct work *w;
 	struct hca_qp *from;
-	struct arrival as; /* at its receivers */
-	uint8_t grh[SEG_GRH_BYTES];
+	struct arrival as;      /* at its receivers */
 	struct payload payload; /* large: its list is never zeroed whole */
 };
 
@@ -43,13 +42,12 @@ struct datagram {
 static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, const uint8_t *sgid,
 	const struct seg_wqe *slot)
 {
-	if (!m->known || memcmp(m->sgid, sgid, sizeof m->sgid) ||
-		memcmp(m->dgid, slot->av.dgid, sizeof m->dgid) || m->flow != slot->av.flow ||
-		m->tclass != slot->tclass)
+	if (!m->known || !gid_same(m->sgid, sgid) || !gid_same(m->dgid, slot->av.dgid) ||
+		m->flow != slot->av.flow || m->tclass != slot->tclass)
 		return false;
 	if (m->away && clock_coarse_ns() >= m->until_ns)
 		return false;
-	return m->away || m->multicast || !memcmp(gids[m->gid].raw, m->dgid, sizeof m->dgid);
+	return m->away || m->multicast || gid_same(gids[m->gid].raw, m->dgid);
 }
 
 /* As the program's address handle had it. */
@@ -118,7 +116,7 @@ static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 }
 
 /* STEP_BUSY: nothing was done, the receives are moving to a larger ring. */
-static enum step deliver(const struct datagram *d, uint32_t qpn)
+static inline enum step deliver(const struct datagram *d, uint32_t qpn)
 {
 	const struct end *to;
 
@@ -211,16 +209,16 @@ static enum step find_payload(struct datagram *d)
 static void describe(struct datagram *d, const struct seg_wqe *slot)
 {
 	const struct work *w = d->w;
+	struct grh *grh = &d->from->path->grh;
 
 	d->as.from_qpn = w->req->qpn;
 	d->as.qkey = slot->av.qkey & QKEY_OF_QP ? w->req->qp->qkey : slot->av.qkey;
 	d->as.imm = w->imm;
 	d->as.has_imm = w->op->has_imm;
 	d->as.solicited = w->flags & IBV_SEND_SOLICITED;
-	d->as.ipv4 = d->from->path->grh.ipv4;
+	d->as.ipv4 = grh->ipv4;
 	d->as.length = w->length;
-	d->as.grh = d->grh;
-	grh_write(&d->from->path->grh, w->length, w->op->has_imm, d->grh);
+	d->as.grh = grh_of(grh, w->length, w->op->has_imm);
 }
 
 int datagram_send(struct work *w)

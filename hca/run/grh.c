@@ -59,6 +59,7 @@ void grh_make(struct grh *g, const uint8_t *sgid, const uint8_t *dgid, uint32_t 
 	struct ibv_grh grh = {.next_hdr = IPPROTO_UDP};
 
 	hops = hops ? hops : DEFAULT_HOPS;
+	g->of = 0;
 	g->ipv4 = gid_is_ipv4(sgid) && gid_is_ipv4(dgid);
 	if (g->ipv4) {
 		make_ipv4(g, sgid, dgid, flow >> TCLASS_SHIFT, hops);
@@ -80,18 +81,18 @@ static uint16_t udp_length(size_t payload, bool has_imm)
 	return UDP_HEADER + ROCE_HEADERS + (has_imm ? 4 : 0) + padded + ICRC_BYTES;
 }
 
-void grh_write(const struct grh *g, size_t payload, bool has_imm, uint8_t to[SEG_GRH_BYTES])
+void grh_set_length(struct grh *g, uint32_t payload, bool has_imm)
 {
 	uint16_t len = udp_length(payload, has_imm), sum;
 
-	memcpy(to, g->bytes, SEG_GRH_BYTES);
+	g->of = grh_message(payload, has_imm);
 	if (!g->ipv4) {
 		len = htobe16(len);
-		memcpy(to + offsetof(struct ibv_grh, paylen), &len, sizeof len);
+		memcpy(g->bytes + offsetof(struct ibv_grh, paylen), &len, sizeof len);
 		return;
 	}
 	len = htobe16(sizeof(struct iphdr) + len);
 	sum = ip_fold(g->sum + len);
-	memcpy(to + IPV4_AT + offsetof(struct iphdr, tot_len), &len, sizeof len);
-	memcpy(to + IPV4_AT + offsetof(struct iphdr, check), &sum, sizeof sum);
+	memcpy(g->bytes + IPV4_AT + offsetof(struct iphdr, tot_len), &len, sizeof len);
+	memcpy(g->bytes + IPV4_AT + offsetof(struct iphdr, check), &sum, sizeof sum);
 }

@@ -31,6 +31,10 @@ static void end_entries(struct rc_requester *q)
 /* Sent again from before, and answered meanwhile: not a third time.  Reads are asked for anew. */
 static void skip_answered(struct rc_requester *q)
 {
+	if (roce_psn_diff(q->acked, q->next) > 0) {
+		q->other_keeps |= q->went_back;
+		q->went_back = false;
+	}
 	while (roce_psn_diff(q->acked, q->next) > 0) {
 		const struct rc_entry *e = req_entry(q, req_entry_of(q, q->next));
 
@@ -139,7 +143,10 @@ static void negative(struct rc_requester *q, const struct roce_packet *p, uint64
 			return;
 		q->probing = false;
 		smaller_window(q, p->psn);
+		if (req_fill(q, p->psn))
+			return;
 		req_go_back(q, p->psn, now);
+		q->went_back = true;
 		return;
 	case ROCE_NAK_INVALID_REQUEST:
 		req_fail(q, req_entry_of(q, p->psn), IBV_WC_REM_INV_REQ_ERR);

@@ -7,6 +7,8 @@
 #include "roce/proto/answers.h"
 #include "roce/proto/req_timer.h"
 
+enum { FILL_MAX = 16 }; /* packets */
+
 int rc_req_start(struct rc_requester *q, const struct rc_req_config *conf,
 	const struct rc_req_ops *ops, void *arg)
 {
@@ -290,6 +292,35 @@ void req_resend_oldest(struct rc_requester *q, uint64_t now)
 	send_data(q, req_entry_of(q, q->una), q->una, true);
 }
 
+/* So many at once: twice as many for each that was missing right behind. */
+static uint32_t fill_at(struct rc_requester *q, uint32_t psn)
+{
+	uint32_t n = psn == q->filled && q->fill ? 2 * q->fill : 1;
+
+	return n <= FILL_MAX ? n : 0;
+}
+
+bool req_fill(struct rc_requester *q, uint32_t psn)
+{
+	uint32_t n = fill_at(q, psn), left = n;
+
+	q->other_keeps &= n > 0;
+	if (!q->other_keeps || reads_find(&q->reads, psn))
+		return false;
+	for (; left && roce_psn_diff(psn, q->next) < 0; left--, psn = roce_psn_add(psn, 1)) {
+		uint32_t entry = req_entry_of(q, psn);
+
+		if (req_answered_by_data(req_entry(q, entry)->r.act) ||
+			!send_data(q, entry, psn, true))
+			break;
+		q->resent++;
+	}
+	q->filled = psn;
+	q->fill = n;
+	q->timed_at = 0;
+	return left < n;
+}
+
 void req_go_back(struct rc_requester *q, uint32_t psn, uint64_t now)
 {
 	struct rc_read *read;
@@ -298,6 +329,7 @@ void req_go_back(struct rc_requester *q, uint32_t psn, uint64_t now)
 		psn = q->una;
 	read = reads_find(&q->reads, psn);
 	q->timed_at = 0;
+	q->went_back = false;
 	if (read && (read->got || read->psn != psn)) {
 		if (!read_complete(read))
 			req_ask_again(q, read, now);

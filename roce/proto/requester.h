@@ -81,6 +81,9 @@ struct rc_requester {
 	uint32_t since_ack_req; /* packets */
 	uint32_t probe;         /* while probing: what was sent again, */
 	uint32_t probe_end;     /* ... and what had been sent before */
+	bool went_back; /* for a NAK; nothing tells yet whether the other end kept what followed */
+	bool other_keeps;      /* it keeps what comes ahead: only what is missing is sent again */
+	uint32_t filled, fill; /* one beyond what was; how many packets at once */
 	bool probing, dead, failing;
 	uint32_t fail_at; /* while failing: the entry that ends in error once it is the oldest */
 	enum ibv_wc_status fail_status;
@@ -130,6 +133,12 @@ void req_ask_again(struct rc_requester *, struct rc_read *, uint64_t now);
 
 /* Sends the oldest packet that nothing answers once more, alone. */
 void req_resend_oldest(struct rc_requester *, uint64_t now);
+
+/*
+ * Sends what is missing at that PSN alone, where the other end keeps what follows.  False: all from
+ * there on has to be sent anew.
+ */
+bool req_fill(struct rc_requester *, uint32_t psn);
 
 /* All from that PSN on will be sent anew; what has come of a read stays. */
 void req_go_back(struct rc_requester *, uint32_t psn, uint64_t now);

@@ -2,6 +2,7 @@
 #include "roce/proto/responder.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 int rc_resp_start(struct rc_responder *q, const struct rc_resp_config *conf,
 	const struct rc_resp_ops *ops, void *arg)
@@ -16,6 +17,7 @@ int rc_resp_start(struct rc_responder *q, const struct rc_resp_config *conf,
 void rc_resp_end(struct rc_responder *q)
 {
 	replay_end(&q->replay);
+	ahead_clear(&q->ahead);
 	q->dead = true;
 }
 
@@ -211,6 +213,29 @@ void rc_resp_request(struct rc_responder *q, const struct roce_packet *p)
 		duplicate(q, p);
 	else
 		in_sequence(q, p);
+}
+
+void rc_resp_keep(
+	struct rc_responder *q, const struct roce_packet *p, const uint8_t *bytes, size_t n)
+{
+	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0)
+		return;
+	ahead_put(&q->ahead, q->expected, p->psn, bytes, n);
+}
+
+uint8_t *rc_resp_next_kept(struct rc_responder *q, size_t *n)
+{
+	uint8_t *bytes = ahead_take(&q->ahead, q->expected, n);
+
+	if (q->dead) {
+		free(bytes);
+		return NULL;
+	}
+	if (bytes)
+		q->ack_now = true; /* the requester waits for what it had under way */
+	else if (!q->silent && ahead_beyond(&q->ahead, q->expected))
+		owe_nak(q, ROCE_NAK_PSN, q->expected);
+	return bytes;
 }
 
 static struct roce_packet answer_of(

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "roce/proto/ahead.h"
 #include "roce/proto/replay.h"
 #include "wire/roce.h"
 
@@ -59,12 +60,13 @@ struct rc_responder {
 	void *arg;
 	struct rc_resp_config conf;
 	struct replay replay;
-	uint32_t expected; /* PSN */
-	uint32_t msn;      /* messages carried out, 24 bits */
-	uint8_t open;      /* enum roce_act of the message that was begun, or 0 */
-	uint64_t offset;   /* bytes of it so far */
-	uint64_t length;   /* of a WRITE, as its first packet said */
-	uint8_t nak;       /* syndrome that is owed, or 0 */
+	struct ahead ahead; /* RC */
+	uint32_t expected;  /* PSN */
+	uint32_t msn;       /* messages carried out, 24 bits */
+	uint8_t open;       /* enum roce_act of the message that was begun, or 0 */
+	uint64_t offset;    /* bytes of it so far */
+	uint64_t length;    /* of a WRITE, as its first packet said */
+	uint8_t nak;        /* syndrome that is owed, or 0 */
 	uint32_t nak_psn;
 	bool silent; /* a NAK was sent: nothing more until the expected packet comes */
 	bool dead;
@@ -82,6 +84,17 @@ void rc_resp_end(struct rc_responder *);
 
 /* A request packet came. */
 void rc_resp_request(struct rc_responder *, const struct roce_packet *);
+
+/* The same, that came as these bytes: keeps them if it is ahead of what is expected. */
+void rc_resp_keep(
+	struct rc_responder *, const struct roce_packet *, const uint8_t *bytes, size_t n);
+
+/*
+ * After a request was taken: the packet that was kept and is expected now, for the caller to parse,
+ * to hand to rc_resp_request() and to free.  NULL: there is none; what is missing next is asked
+ * for.
+ */
+uint8_t *rc_resp_next_kept(struct rc_responder *, size_t *n);
 
 /*
  * Sends what is owed, at most `bytes` of READ responses; an ACK only where one is due, or where

@@ -3,6 +3,9 @@
 
 static const uint64_t PATIENCE_MIN = 1000000, PATIENCE_FIRST = 20000000;
 
+/* Above the threshold the window grows by this part of it with each round trip. */
+enum { GROWTH = 16 };
+
 static uint32_t at_most(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -25,13 +28,15 @@ void window_acked(struct rc_window *w, uint32_t psns)
 	w->counted += psns;
 	if (w->counted >= w->psns) {
 		w->counted -= w->psns;
-		w->psns = at_most(w->psns + 1, w->limit);
+		w->psns = at_most(w->psns + 1 + w->psns / GROWTH, w->limit);
 	}
 }
 
 void window_lost(struct rc_window *w)
 {
-	w->threshold = w->psns / 2 > WINDOW_MIN ? w->psns / 2 : WINDOW_MIN;
+	uint32_t less = w->psns - w->psns / 4;
+
+	w->threshold = less > WINDOW_MIN ? less : WINDOW_MIN;
 	w->psns = at_most(w->threshold, w->limit);
 	w->counted = 0;
 }

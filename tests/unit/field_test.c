@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* wire/field.h: every place and width of a number, held against bits that are set one by one. */
+/*
+ * wire/field.h: every place and width of a number, held against bits that are set one by one.
+ * wire/mad.h: what reads and writes the header of a MAD, held against its format.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "wire/field.h"
+#include "wire/mad.h"
 
 enum { BYTES = 24, LAST_BYTE = 10 };
 
@@ -88,11 +91,33 @@ static void narrow(void **state)
 	assert_int_equal(out.word, in.word);
 }
 
+static void header(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 1000; seed++) {
+		uint8_t mad[MAD_SIZE], want[MAD_SIZE], got[MAD_SIZE];
+		struct mad_hdr by_format, by_hand;
+
+		for (unsigned i = 0; i < MAD_SIZE; i++) {
+			mad[i] = (uint8_t)hash_mix(seed << 16 | i);
+			want[i] = got[i] = (uint8_t)~mad[i];
+		}
+		wire_unpack(&mad_hdr_format, mad, &by_format);
+		mad_hdr_unpack(mad, &by_hand);
+		wire_pack(&mad_hdr_format, &by_format, want);
+		mad_hdr_pack(&by_hand, got);
+		assert_memory_equal(got, want, MAD_SIZE);
+		wire_pack(&mad_hdr_format, &by_hand, got);
+		assert_memory_equal(got, want, MAD_SIZE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everywhere),
 		cmocka_unit_test(narrow),
+		cmocka_unit_test(header),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Targets that never call us answer RDMA READs, WRITEs and atomics: asleep in poll(2), computing on
- * all CPUs, looking at their memory alone, forked; and those which exit right after their last
- * receive have acknowledged it.
+ * all CPUs, looking at their memory alone, forked, or gone from ibv_get_cq_event by longjmp(); and
+ * those which exit right after their last receive have acknowledged it.
  */
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,13 +19,23 @@
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { LEN = 5000, OURS = 8192, COUNTER = 16384, FLAG = 16392, READS = 20, EXITS = 20, SEED = 5 };
+enum {
+	LEN = 5000,
+	OURS = 8192,
+	COUNTER = 16384,
+	FLAG = 16392,
+	READS = 20,
+	EXITS = 20,
+	SEED = 5,
+	NAP_US = 20000,
+	PAUSE_US = 5000
+};
 
 /* What a target does while it is read from. */
-enum habit { SLEEPS, COMPUTES, LOOKS, FORKED, CHILD_ENDED, HABITS };
+enum habit { SLEEPS, COMPUTES, LOOKS, FORKED, CHILD_ENDED, JUMPED, HABITS };
 
 static const char *const habits[] = {"asleep", "computing on all CPUs", "looking at its memory",
-	"with a child", "after its child's end"};
+	"with a child", "after its child's end", "after a jump out of its sleep"};
 
 static struct {
 	atomic_bool over;
@@ -87,12 +98,39 @@ static void look(const struct vp_end *e)
 		;
 }
 
+static sigjmp_buf awake;
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(awake, 1);
+}
+
+/* Leaves its sleep as no call of ours may see, and calls once more. */
+static void jump_out(struct vp_end *e)
+{
+	const struct sigaction act = {.sa_handler = jump};
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	void *context;
+
+	sigaction(SIGALRM, &act, NULL);
+	CHECK_EQ(ibv_req_notify_cq(e->rcq, 0), 0);
+	if (!sigsetjmp(awake, 1)) {
+		ualarm(NAP_US, 0);
+		CHECK(!ibv_get_cq_event(e->channel, &cq, &context)); /* nothing comes */
+	}
+	CHECK_EQ(ibv_poll_cq(e->rcq, 1, &wc), 0);
+}
+
 static void live(struct vp_end *e, int fd, enum habit habit)
 {
 	pid_t pid = habit == FORKED ? start(sleep_on) : 0;
 
 	if (habit == CHILD_ENDED)
 		await_end(start(nothing));
+	if (habit == JUMPED)
+		jump_out(e);
 	vp_tell(fd, habit);
 	if (habit == COMPUTES)
 		compute_everywhere();
@@ -111,6 +149,7 @@ static void target(int fd, void *arg)
 	struct vp_opts o = vp_defaults();
 	struct vp_end e;
 
+	o.channel = habit == JUMPED;
 	vp_make(&e, vp_open(), &o);
 	pattern_fill(e.buf, LEN, SEED);
 	vp_meet(&e, fd);
@@ -129,10 +168,11 @@ static void request(struct vp_end *e, const struct vp_addr *to, enum ibv_wr_opco
 	vp_want(e->scq, &wc, IBV_WC_SUCCESS, op);
 }
 
-static void ask(struct vp_end *e, const struct vp_addr *to)
+static void ask(struct vp_end *e, const struct vp_addr *to, unsigned pause_us)
 {
 	for (unsigned i = 0; i < READS; i++) {
 		memset(e->buf, 0, LEN);
+		usleep(pause_us); /* the watcher goes back to sleep */
 		request(e, to, IBV_WR_RDMA_READ, 0, LEN, 0);
 		CHECK(pattern_filled(e->buf, LEN, SEED));
 		request(e, to, IBV_WR_ATOMIC_FETCH_AND_ADD, COUNTER, 8, COUNTER);
@@ -156,7 +196,7 @@ static void with_habit(enum habit habit)
 	vp_make(&e, vp_open(), &o);
 	to = vp_meet(&e, child.fd);
 	CHECK_EQ(vp_hear(child.fd), habit);
-	ask(&e, &to);
+	ask(&e, &to, habit == JUMPED ? PAUSE_US : 0);
 	atomic_store(&shared->over, true);
 	vp_tell(child.fd, 0);
 	vp_join(&child);

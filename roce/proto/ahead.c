@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roce/proto/ahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/roce.h"
+
+struct ahead_packet {
+	uint32_t psn;
+	size_t n;
+	uint8_t *bytes;
+};
+
+static struct ahead_packet **slot_of(const struct ahead *a, uint32_t psn)
+{
+	return &a->slot[psn % AHEAD_MAX];
+}
+
+static void drop(struct ahead_packet **slot)
+{
+	if (*slot)
+		free((*slot)->bytes);
+	free(*slot);
+	*slot = NULL;
+}
+
+static struct ahead_packet *copy(uint32_t psn, const uint8_t *bytes, size_t n)
+{
+	struct ahead_packet *k = malloc(sizeof *k);
+
+	if (!k)
+		return NULL;
+	*k = (struct ahead_packet){.psn = psn, .n = n, .bytes = malloc(n)};
+	if (!k->bytes) {
+		free(k);
+		return NULL;
+	}
+	memcpy(k->bytes, bytes, n);
+	return k;
+}
+
+bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n)
+{
+	struct ahead_packet **slot;
+
+	if (roce_psn_diff(psn, expected) >= AHEAD_MAX)
+		return false;
+	if (!a->slot)
+		a->slot = calloc(AHEAD_MAX, sizeof(struct ahead_packet *));
+	if (!a->slot)
+		return false;
+	slot = slot_of(a, psn);
+	drop(slot); /* older, or the same */
+	*slot = copy(psn, bytes, n);
+	if (!*slot)
+		return false;
+	if (!ahead_beyond(a, psn))
+		a->end = roce_psn_add(psn, 1);
+	a->used = true;
+	return true;
+}
+
+uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n)
+{
+	struct ahead_packet **slot = a->slot ? slot_of(a, psn) : NULL;
+	uint8_t *bytes;
+
+	if (!slot || !*slot || (*slot)->psn != psn)
+		return NULL;
+	bytes = (*slot)->bytes;
+	*n = (*slot)->n;
+	(*slot)->bytes = NULL;
+	drop(slot);
+	return bytes;
+}
+
+bool ahead_beyond(const struct ahead *a, uint32_t psn)
+{
+	return a->used && roce_psn_diff(a->end, psn) > 1;
+}
+
+void ahead_clear(struct ahead *a)
+{
+	for (uint32_t i = 0; a->slot && i < AHEAD_MAX; i++)
+		drop(&a->slot[i]);
+	free(a->slot);
+	*a = (struct ahead){0};
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests of an RC queue pair that came ahead of one that was lost: kept until that one has come
+ * again, so that the requester need not send them twice.  All zero: none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { AHEAD_MAX = 256 }; /* PSNs */
+
+struct ahead {
+	struct ahead_packet **slot; /* by PSN; NULL before the first */
+	uint32_t end;               /* one beyond the last PSN of those that were kept */
+	bool used;                  /* `end` means something */
+};
+
+/*
+ * Keeps a copy of a packet with that PSN, which is not `expected` yet.  False: it is too far ahead,
+ * or there is no memory; it is lost then.
+ */
+bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n);
+
+/* The packet of that PSN, NULL: it is not there.  The caller frees it. */
+uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n);
+
+/* Is something kept that lies beyond that PSN? */
+bool ahead_beyond(const struct ahead *a, uint32_t psn);
+
+/* Frees all. */
+void ahead_clear(struct ahead *a);
