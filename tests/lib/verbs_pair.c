@@ -32,6 +32,7 @@ struct vp_opts vp_defaults(void)
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.min_rnr_timer = 12,
+		.path_mtu = IBV_MTU_1024,
 		.max_rd_atomic = 16,
 		.max_dest_rd_atomic = 16,
 	};
@@ -156,7 +157,7 @@ int vp_rtr(struct vp_end *e, const struct vp_addr *peer)
 {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
+		.path_mtu = e->opts.path_mtu,
 		.dest_qp_num = peer->qpn,
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = e->opts.max_dest_rd_atomic,

@@ -25,6 +25,7 @@ struct vp_opts {
 	size_t len; /* of the buffer; 0 = none */
 	int mr_access, qp_access;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	enum ibv_mtu path_mtu;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The log names the machine that did not answer. */
+/* The log names the machine that did not answer, and what is wrong with a path. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,25 @@ static void ask_nobody(void)
 	vp_connect(&e, &to);
 	CHECK_EQ(vp_post_send(&e, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, LEN, NULL, 0), 0);
 	vp_want(e.scq, &wc, IBV_WC_RETRY_EXC_ERR, 1);
+	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
+}
+
+/* Frames of that link are of 1500 bytes: 1024 of a message. */
+static void ask_for_too_much(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_addr to = {.qpn = 0x1234};
+	struct vp_end e;
+
+	o.path_mtu = IBV_MTU_2048;
+	vp_make(&e, vp_open(), &o);
+	CHECK_EQ(inet_pton(AF_INET6, nobody, &to.gid), 1);
+	CHECK_EQ(vp_init(&e), 0);
+	CHECK_EQ(vp_rtr(&e, &to), EINVAL);
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_INIT);
+	e.opts.path_mtu = IBV_MTU_1024;
+	CHECK_EQ(vp_rtr(&e, &to), 0);
 	vp_free(&e);
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
@@ -58,6 +78,8 @@ int main(void)
 	ask_nobody();
 	CHECK(tells(path, "RETRY_EXC_ERR", " of 198.51.100.77, ends in"));
 	CHECK(tells(path, "RETRY_EXC_ERR", "nothing came from there"));
+	ask_for_too_much();
+	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry"));
 	unlink(path);
 	close(fd);
 	return check_result();
