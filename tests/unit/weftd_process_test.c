@@ -41,7 +41,7 @@ static int open_fds(void)
 /* With what it took in, to the end. */
 static struct server *server_new(void)
 {
-	static struct server servers[3];
+	static struct server servers[5];
 	static unsigned n;
 	struct server *s = &servers[n++];
 
@@ -91,9 +91,33 @@ static void adopted(void **state)
 	assert_ptr_equal(process_find(s, p->id), again);
 }
 
+/* Of a process that came with another version of Weft, nothing is kept. */
+static void refused_of_another_version(void **state)
+{
+	struct server *old = server_new(), *s = server_new();
+	int pidfd = pidfd_open(getpid(), 0), before;
+	struct process *p, *again;
+
+	(void)state;
+	assert_int_equal(process_create(old, getpid(), -1, &p), 0);
+	before = open_fds();
+	p->seg->hdr.version++;
+	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
+				 p->arena_fd, &again),
+		-EPROTO);
+	assert_null(process_find(s, p->id));
+	assert_int_equal(s->n_processes, 0);
+	assert_int_equal(open_fds(), before);
+	p->seg->hdr.version--;
+	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
+				 p->arena_fd, &again),
+		0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(created), cmocka_unit_test(adopted)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(created), cmocka_unit_test(adopted),
+		cmocka_unit_test(refused_of_another_version)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
