@@ -300,6 +300,7 @@ static void full(void)
 	for (got = 0; got < sent; got += n)
 		if ((n = rrecv(p.passive, buf, sizeof buf, 0)) <= 0)
 			die("rrecv");
+	CHECK_EQ(rs_poll1(p.active, POLLOUT, RS_TEST_WAIT_MS), POLLOUT);
 	CHECK_EQ(rsend(p.active, "y", 1, 0), 1);
 	rclose(p.active);
 	rclose(p.passive);
