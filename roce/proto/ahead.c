@@ -63,9 +63,12 @@ bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *
 
 uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n)
 {
-	struct ahead_packet **slot = a->slot ? slot_of(a, psn) : NULL;
+	struct ahead_packet **slot;
 	uint8_t *bytes;
 
+	if (a->used && roce_psn_diff(a->end, psn) <= 0)
+		ahead_clear(a); /* what is left came in another way, too */
+	slot = a->slot ? slot_of(a, psn) : NULL;
 	if (!slot || !*slot || (*slot)->psn != psn)
 		return NULL;
 	bytes = (*slot)->bytes;

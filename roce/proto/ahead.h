@@ -23,7 +23,10 @@ struct ahead {
  */
 bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n);
 
-/* The packet of that PSN, NULL: it is not there.  The caller frees it. */
+/*
+ * The packet of that PSN, which is expected now; NULL: it is not there.  The caller frees it.  When
+ * nothing lies beyond, all is forgotten: PSNs come round.
+ */
 uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n);
 
 /* Is something kept that lies beyond that PSN? */

@@ -561,6 +561,23 @@ static void only_lost_is_sent_again(void **state)
 	assert_true(resent < (uint64_t)packets / 15);
 }
 
+/* One that came in another way meanwhile would be a request of today when PSNs come round. */
+static void kept_no_longer_than_ahead(void **state)
+{
+	struct ahead a = {0};
+	const uint8_t byte = 1;
+	size_t n;
+
+	(void)state;
+	assert_true(ahead_put(&a, 3, 5, &byte, sizeof byte));
+	assert_true(ahead_beyond(&a, 3));
+	assert_null(ahead_take(&a, 4, &n));
+	assert_null(ahead_take(&a, 6, &n));
+	assert_false(ahead_beyond(&a, 3));
+	assert_null(ahead_take(&a, 5, &n));
+	ahead_clear(&a);
+}
+
 /* What ends a connection: status, and when. */
 static void refused(void **state)
 {
@@ -674,6 +691,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_lost_once),
 		cmocka_unit_test(reads_ask_again_soon),
 		cmocka_unit_test(only_lost_is_sent_again),
+		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),
