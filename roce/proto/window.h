@@ -3,7 +3,7 @@
  * How much a requester has under way, and how long it waits: a window of PSNs that doubles as TCP's
  * does (RFC 5681), and a timer from the smoothed round trip (RFC 6298).  Pure functions.
  *
- * A loss takes a quarter of the window, which comes back in four round trips: so a loss now and
+ * A loss takes a quarter of the window, which comes back in five round trips: so a loss now and
  * then leaves it wide, and a queue that overflows in each round trip still empties.
  */
 #pragma once
