@@ -99,14 +99,14 @@ EXPORT void *ib_register_peer_memory_client(
 
 /* ---- asking ---- */
 
-bool peer_registry_any(void)
-{
-	return atomic_load_explicit(&registry.count, memory_order_acquire) > 0;
-}
-
 unsigned peer_registry_count(void)
 {
 	return atomic_load_explicit(&registry.count, memory_order_acquire);
+}
+
+bool peer_registry_any(void)
+{
+	return peer_registry_count() > 0;
 }
 
 static unsigned bucket_of(uint64_t ticket)

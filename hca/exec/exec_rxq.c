@@ -33,7 +33,10 @@ void exec_rxq_untake(struct exec *x, const struct end *e, uint32_t pos)
 			&e->rxq.entry->rxq.taken, UINT32_MAX, memory_order_relaxed);
 }
 
-/* A rendezvous completes twice: when it matched, and when its data is there. */
+/*
+ * A rendezvous completes twice: when it matched, and when its data is there.  It is rare: out of
+ * the way of all others.
+ */
 static __attribute__((noinline)) bool push_twice(struct exec *x, const struct view *v,
 	const struct cq_ref *cq, uint64_t ticket, bool solicited)
 {

@@ -15,7 +15,7 @@
 #include <nv-p2p.h>
 #include <rdma/peer_mem.h>
 
-#define GPU_PAGE 65536UL
+#include "nv_entries.h"
 
 /* What stands for a region to the HCA: a pointer first, a number later. */
 #if PEER_MEM_NUMBER == 1
@@ -150,23 +150,6 @@ static int nv_get_pages(unsigned long addr, size_t size, int write, int force,
 	return pin(r, nv_gone);
 }
 
-/* One entry for each page. */
-static int fill_entries(struct nv_region *r)
-{
-	const struct nvidia_p2p_dma_mapping *m = r->mapping;
-
-	r->entries = kcalloc(m->entries, sizeof *r->entries, GFP_KERNEL);
-	if (!r->entries)
-		return -ENOMEM;
-	sg_init_table(r->entries, m->entries);
-	for (unsigned int i = 0; i < m->entries; i++) {
-		sg_set_page(&r->entries[i], NULL, GPU_PAGE, 0);
-		sg_dma_address(&r->entries[i]) = m->dma_addresses[i];
-		sg_dma_len(&r->entries[i]) = GPU_PAGE;
-	}
-	return 0;
-}
-
 static int map_locked(struct nv_region *r, struct device *dma_device)
 {
 	struct pci_dev *pdev = to_pci_dev(dma_device);
@@ -177,7 +160,9 @@ static int map_locked(struct nv_region *r, struct device *dma_device)
 	rc = nvidia_p2p_dma_map_pages(pdev, r->table, &r->mapping);
 	if (rc)
 		return rc;
-	rc = NVIDIA_P2P_DMA_MAPPING_VERSION_COMPATIBLE(r->mapping) ? fill_entries(r) : -EINVAL;
+	rc = NVIDIA_P2P_DMA_MAPPING_VERSION_COMPATIBLE(r->mapping)
+		     ? nv_entries(r->mapping, &r->entries)
+		     : -EINVAL;
 	if (rc) {
 		nvidia_p2p_dma_unmap_pages(pdev, r->table, r->mapping);
 		r->mapping = NULL;

@@ -10,7 +10,7 @@
 #include <nv-p2p.h>
 #include <rdma/peer_mem.h>
 
-#define GPU_PAGE 65536UL
+#include "nv_entries.h"
 
 #if PEER_MEM_NUMBER == 1
 typedef void *core_context_t;
@@ -75,23 +75,6 @@ static int keep_get_pages(unsigned long addr, size_t size, int write, int force,
 	return pin(client_context);
 }
 
-/* One entry for each page. */
-static int fill_entries(struct keep_region *r)
-{
-	const struct nvidia_p2p_dma_mapping *m = r->mapping;
-
-	r->entries = kcalloc(m->entries, sizeof *r->entries, GFP_KERNEL);
-	if (!r->entries)
-		return -ENOMEM;
-	sg_init_table(r->entries, m->entries);
-	for (unsigned int i = 0; i < m->entries; i++) {
-		sg_set_page(&r->entries[i], NULL, GPU_PAGE, 0);
-		sg_dma_address(&r->entries[i]) = m->dma_addresses[i];
-		sg_dma_len(&r->entries[i]) = GPU_PAGE;
-	}
-	return 0;
-}
-
 static int keep_dma_map(struct sg_table *sg_head, void *client_context, struct device *dma_device,
 	int dmasync, int *nmap)
 {
@@ -102,7 +85,7 @@ static int keep_dma_map(struct sg_table *sg_head, void *client_context, struct d
 	(void)dmasync;
 	if (rc)
 		return rc;
-	rc = fill_entries(r);
+	rc = nv_entries(r->mapping, &r->entries);
 	if (rc) {
 		nvidia_p2p_dma_unmap_pages(pdev, r->table, r->mapping);
 		return rc;

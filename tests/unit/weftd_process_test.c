@@ -68,6 +68,11 @@ static void created(void **state)
 	assert_int_equal(s->n_processes, 1);
 }
 
+static int adopt(struct server *s, const struct process *p, int pidfd, struct process **again)
+{
+	return process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd, p->arena_fd, again);
+}
+
 /* Its descriptors are still the caller's then. */
 static void adopted(void **state)
 {
@@ -79,15 +84,11 @@ static void adopted(void **state)
 	assert_int_equal(process_create(old, getpid(), -1, &p), 0);
 	before = open_fds();
 	refusal = ENOMEM;
-	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
-				 p->arena_fd, &again),
-		-ENOMEM);
+	assert_int_equal(adopt(s, p, pidfd, &again), -ENOMEM);
 	assert_null(process_find(s, p->id));
 	assert_int_equal(open_fds(), before);
 	refusal = 0;
-	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
-				 p->arena_fd, &again),
-		0);
+	assert_int_equal(adopt(s, p, pidfd, &again), 0);
 	assert_ptr_equal(process_find(s, p->id), again);
 }
 
@@ -102,16 +103,12 @@ static void refused_of_another_version(void **state)
 	assert_int_equal(process_create(old, getpid(), -1, &p), 0);
 	before = open_fds();
 	p->seg->hdr.version++;
-	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
-				 p->arena_fd, &again),
-		-EPROTO);
+	assert_int_equal(adopt(s, p, pidfd, &again), -EPROTO);
 	assert_null(process_find(s, p->id));
 	assert_int_equal(s->n_processes, 0);
 	assert_int_equal(open_fds(), before);
 	p->seg->hdr.version--;
-	assert_int_equal(process_adopt(s, p->id, getpid(), pidfd, p->seg_fd, p->async_fd,
-				 p->arena_fd, &again),
-		0);
+	assert_int_equal(adopt(s, p, pidfd, &again), 0);
 }
 
 int main(void)
