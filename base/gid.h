@@ -19,7 +19,7 @@ static inline bool gid_same(const uint8_t *a, const uint8_t *b)
 
 	memcpy(x, a, sizeof x);
 	memcpy(y, b, sizeof y);
-	return x[0] == y[0] && x[1] == y[1];
+	return !((x[0] ^ y[0]) | (x[1] ^ y[1]));
 }
 
 /* Makes the bytes before an IPv4 address those of its GID. */

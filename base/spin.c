@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/at_open.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 enum { MAX_US = 1000000 };
 
-static pthread_once_t limit_once = PTHREAD_ONCE_INIT, cpus_once = PTHREAD_ONCE_INIT;
+static pthread_once_t limit_once AT_OPEN_DATA = PTHREAD_ONCE_INIT;
+static pthread_once_t cpus_once = PTHREAD_ONCE_INIT;
 static uint64_t limit_ns = UINT64_MAX; /* that: none was set */
 static bool alone;
 

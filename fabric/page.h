@@ -44,7 +44,7 @@ struct fabric_port {
 };
 
 struct fabric_page {
-	_Atomic uint32_t seq; /* odd while weftd writes */
+	_Atomic uint32_t seq; /* odd while weftd writes; begins anywhere, for each page elsewhere */
 	uint32_t version;     /* 3 */
 	char fabric[64];      /* name */
 	char device[64];      /* "weft0" */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/loaded.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -15,7 +16,7 @@ static struct {
 	struct lock lock;
 	_Atomic bool decided; /* nobody need look any more */
 	_Atomic bool there;   /* its client is registered */
-} cuda;
+} cuda AT_OPEN_DATA;
 
 static bool is_wanted(void)
 {

@@ -3,18 +3,19 @@
 
 #include <stddef.h>
 
+#include "base/at_open.h"
 #include "base/lock.h"
 
 static struct {
 	struct lock lock;
 	uint64_t waiting; /* counted nowhere yet */
 	_Atomic uint64_t *at;
-} refused;
+} refused AT_OPEN_DATA;
 
 /* With the lock held. */
 static void hand_on(void)
 {
-	if (!refused.at)
+	if (!refused.at || !refused.waiting)
 		return;
 	atomic_fetch_add_explicit(refused.at, refused.waiting, memory_order_relaxed);
 	refused.waiting = 0;

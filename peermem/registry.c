@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/log.h"
 #include "peermem/fork.h"
 #include "peermem/invalidate.h"
@@ -23,12 +24,13 @@ static struct {
 	struct lock asking; /* held over acquire, and nothing else of a client's */
 	struct lock lock;   /* clients' regions and tickets; taken before a region's */
 	struct peer_client *clients;
-	_Atomic unsigned count;
 	struct peer_region *bucket[BUCKETS];
 	uint32_t last;
 	bool begun; /* a ticket was given */
 	peer_watch_fn watch;
 } registry;
+
+static AT_OPEN_DATA _Atomic unsigned count; /* of clients */
 
 /* Whose acquire this thread is in. */
 static __thread const struct peer_client *asked __attribute__((tls_model("initial-exec")));
@@ -55,7 +57,7 @@ static bool append(struct peer_client *c)
 	lock_take(&registry.lock);
 	*at = c;
 	lock_drop(&registry.lock);
-	atomic_fetch_add_explicit(&registry.count, 1, memory_order_release);
+	atomic_fetch_add_explicit(&count, 1, memory_order_release);
 	return true;
 }
 
@@ -101,7 +103,7 @@ EXPORT void *ib_register_peer_memory_client(
 
 unsigned peer_registry_count(void)
 {
-	return atomic_load_explicit(&registry.count, memory_order_acquire);
+	return atomic_load_explicit(&count, memory_order_acquire);
 }
 
 bool peer_registry_any(void)
@@ -422,7 +424,7 @@ static struct peer_client *take_off(void *handle)
 		return NULL;
 	}
 	*at = c->next;
-	atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&count, 1, memory_order_relaxed);
 	return c;
 }
 

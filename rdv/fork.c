@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/at_open.h"
 #include "base/sparse.h"
 #include "rdv/client.h"
 #include "rdv/fork.h"
@@ -21,10 +22,10 @@ struct range {
 };
 
 /* Under maps_lock: every place that holds a segment. */
-static struct range *maps;
-static size_t n_maps, maps_room;
-static struct lock maps_lock;
-static pid_t watched_pid;
+static AT_OPEN_DATA struct range *maps;
+static AT_OPEN_DATA size_t n_maps, maps_room;
+static AT_OPEN_DATA struct lock maps_lock;
+static AT_OPEN_DATA pid_t watched_pid;
 
 static size_t find_map(const void *base)
 {
@@ -122,7 +123,7 @@ static void after_fork_parent(void)
 
 int fork_watch(void)
 {
-	static bool done;
+	static AT_OPEN_DATA bool done;
 	int ret;
 
 	if (done)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -36,7 +37,7 @@ static struct {
 	struct fault_set set;
 	struct fault_line in, out;
 	_Atomic uint64_t next;
-} faults;
+} faults AT_OPEN_DATA;
 
 /* ---- rules ---- */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/clock.h"
 #include "base/gid.h"
 #include "hca/proc/proc.h"
@@ -289,7 +290,7 @@ static const struct far_ops ops = {
 	.datagrams = &ud_ops,
 };
 
-static int started;
+static AT_OPEN_DATA int started;
 
 static void start(void)
 {
@@ -299,7 +300,7 @@ static void start(void)
 
 int roce_start(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static AT_OPEN_DATA pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, start);
 	faults_start();

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/at_open.h"
 #include "roce/ask.h"
 #include "roce/congestion.h"
 #include "roce/engine.h"
@@ -36,14 +37,15 @@ static struct {
 	bool full; /* the last look found several */
 	unsigned looks;
 	uint32_t lost[KEEPER_FDS];
-	rx_datagram_fn datagram;
 } rx;
+
+static AT_OPEN_DATA rx_datagram_fn datagram;
 
 static _Atomic unsigned listeners;
 
 void rx_take_datagrams(rx_datagram_fn take)
 {
-	rx.datagram = take;
+	datagram = take;
 }
 
 void rx_listen(int change)
@@ -158,7 +160,7 @@ void rx_accept(struct exec *x, const struct roce_from *from, const uint8_t *byte
 		return;
 	if ((p.opcode & ROCE_TRANSPORT_MASK) == ROCE_UD) {
 		ask_leave(x);
-		if (!rx.datagram || !rx.datagram(x, &p, from))
+		if (!datagram || !datagram(x, &p, from))
 			hand_over(x, from, p.dest_qpn, bytes, n);
 		return;
 	}

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/lock.h"
 
-static struct verbs_device device;
-static struct lock device_lock;
-static bool device_known;
+static AT_OPEN_DATA struct verbs_device device;
+static AT_OPEN_DATA struct lock device_lock;
+static AT_OPEN_DATA bool device_known;
 
 static void name_device(const struct fabric_page *page)
 {

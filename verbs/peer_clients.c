@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/library.h"
 #include "base/log.h"
 #include "peermem/gpu.h"
 #include "peermem/refused.h"
 #include "peermem/registry.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static AT_OPEN_DATA pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A client that opens the device itself does not wait for that. */
 static __thread bool loading __attribute__((tls_model("initial-exec")));
 

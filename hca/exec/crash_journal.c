@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/at_open.h"
 #include "base/log.h"
 
 /* The journal that our environment names; once open, it is never closed. */
@@ -61,7 +62,7 @@ static bool open_own(const char *path)
 	return !rc;
 }
 
-void crash_attach(struct seg *seg)
+AT_OPEN void crash_attach(struct seg *seg)
 {
 	const char *path = secure_getenv(JOURNAL_ENV);
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/at_open.h"
 #include "base/file_limit.h"
 #include "hca/api/hca.h"
 #include "hca/mem/mr.h"
@@ -73,7 +74,7 @@ void dm_forked_child(void)
 }
 
 /* A forked child finds zeros there instead of a hole. */
-static int map_card(int fd, struct card_head **head)
+static AT_OPEN int map_card(int fd, struct card_head **head)
 {
 	void *p = mmap(NULL, CARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -96,7 +97,7 @@ static uint8_t *memory_of(struct card_head *head)
 }
 
 /* With the lock held: the memory of this process is there. */
-static int ready(void)
+static AT_OPEN int ready(void)
 {
 	int fd, rc;
 
@@ -394,7 +395,7 @@ int dm_drop(struct hca_mr *mr)
 
 /* ---- the fd ---- */
 
-int hca_cmd_fd(void)
+AT_OPEN int hca_cmd_fd(void)
 {
 	int fd, rc;
 

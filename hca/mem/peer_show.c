@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/log.h"
 #include "hca/proc/proc.h"
 #include "peermem/refused.h"
@@ -38,7 +39,7 @@ static _Atomic uint64_t *place(const char *name, const char *version)
 	return p->count;
 }
 
-void peer_show(void)
+AT_OPEN void peer_show(void)
 {
 	peer_refused_at(&proc_seg()->counters[0][CTR_PEER_REFUSED]);
 	if (!peer_registry_any())

@@ -19,6 +19,9 @@ struct path_memo {
 	uint8_t sgid[16], dgid[16];
 	uint32_t flow; /* as seg_av.flow */
 	uint32_t gid;  /* where dgid stands in the port's table, if it is of this host */
+	/* The fabric page was so when it was compared last, and the request's index; see datagram.c
+	 */
+	uint32_t page_seq, sgid_index;
 	uint8_t tclass;
 	bool known, multicast;
 	const struct datagram_ops *away; /* who carries it away, a multicast too; NULL: nobody */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/at_open.h"
 #include "base/lock.h"
 #include "base/sparse.h"
 
@@ -22,7 +23,7 @@ static struct {
 	struct seg *seg;
 	uint64_t top;
 	struct freed *classes[MAX_LOG + 1];
-} heap;
+} heap AT_OPEN_DATA;
 
 static unsigned class_of(uint64_t size)
 {
@@ -33,7 +34,7 @@ static unsigned class_of(uint64_t size)
 	return log;
 }
 
-void heap_reset(struct seg *seg)
+AT_OPEN void heap_reset(struct seg *seg)
 {
 	for (unsigned log = 0; log <= MAX_LOG; log++) {
 		while (heap.classes[log]) {

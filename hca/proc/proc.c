@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/at_open.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/spin.h"
@@ -27,7 +28,7 @@ static struct {
 	_Atomic uint32_t epoch;
 	pthread_key_t key; /* gives a thread's exec slot back at its end */
 	pthread_once_t once;
-} proc = {.once = PTHREAD_ONCE_INIT};
+} proc AT_OPEN_DATA = {.once = PTHREAD_ONCE_INIT};
 
 struct thread_exec {
 	struct exec x;

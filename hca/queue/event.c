@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/at_open.h"
 #include "hca/api/hca.h"
 #include "hca/obj/cq.h"
 #include "hca/obj/qp.h"
@@ -14,7 +15,7 @@
 #include "hca/queue/explain.h"
 #include "hca/seg/port_event.h"
 
-int hca_async_fd(void)
+AT_OPEN int hca_async_fd(void)
 {
 	return proc_at()->async_fd;
 }

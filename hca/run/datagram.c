@@ -38,16 +38,35 @@ struct datagram {
 
 /* ---- where it goes ---- */
 
-/* Is this the path of the request, and does it still lead where it did? */
-static bool same_path(const struct path_memo *m, const struct fabric_gid *gids, const uint8_t *sgid,
-	const struct seg_wqe *slot)
+/* Are both ends' GIDs still in the table where they were? */
+static bool same_gids(struct path_memo *m, uint32_t seq, uint32_t sgid_index)
 {
-	if (!m->known || !gid_same(m->sgid, sgid) || !gid_same(m->dgid, slot->av.dgid) ||
-		m->flow != slot->av.flow || m->tclass != slot->tclass)
+	const struct fabric_gid *gids = proc_at()->fabric->port[0].gid;
+
+	if (!gid_same(m->sgid, gids[sgid_index].raw))
+		return false;
+	if (!m->away && !m->multicast && !gid_same(gids[m->gid].raw, m->dgid))
+		return false;
+	if (seq & 1) /* weftd is writing */
+		return true;
+	m->page_seq = seq;
+	m->sgid_index = sgid_index;
+	return true;
+}
+
+/* Is this the path of the request, and does it still lead where it did? */
+static inline bool same_path(struct path_memo *m, const struct seg_wqe *slot)
+{
+	const uint32_t sgid_index = slot->av.qpn >> AV_SGID_SHIFT;
+	uint32_t seq;
+
+	if (!m->known || !gid_same(m->dgid, slot->av.dgid) || m->flow != slot->av.flow ||
+		m->tclass != slot->tclass)
 		return false;
 	if (m->away && clock_coarse_ns() >= m->until_ns)
 		return false;
-	return m->away || m->multicast || gid_same(gids[m->gid].raw, m->dgid);
+	seq = atomic_load_explicit(&proc_at()->fabric->seq, memory_order_acquire);
+	return (m->page_seq == seq && m->sgid_index == sgid_index) || same_gids(m, seq, sgid_index);
 }
 
 /* As the program's address handle had it. */
@@ -83,14 +102,13 @@ static void find_kind(struct path_memo *m, const struct seg_wqe *slot)
 		path_find_gid(m->dgid, &m->gid);
 }
 
-/* False: it leads nowhere. */
-static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
+/* A path for the request.  False: it leads nowhere. */
+static bool new_path(struct path_memo *m, const struct seg_wqe *slot)
 {
 	const struct fabric_gid *gids = proc_at()->fabric->port[0].gid;
 	const uint8_t *sgid = gids[slot->av.qpn >> AV_SGID_SHIFT].raw;
 
-	if (__builtin_expect(same_path(m, gids, sgid, slot), 1))
-		return true;
+	m->sgid_index = UINT32_MAX; /* the next one compares again */
 	memcpy(m->sgid, sgid, sizeof m->sgid);
 	memcpy(m->dgid, slot->av.dgid, sizeof m->dgid);
 	m->flow = slot->av.flow;
@@ -100,6 +118,11 @@ static bool find_path(struct path_memo *m, const struct seg_wqe *slot)
 		(uint32_t)m->tclass << PATH_TCLASS_SHIFT | (m->flow & FLOW_LABEL),
 		m->flow >> AV_HOP_SHIFT);
 	return m->known;
+}
+
+static inline bool find_path(struct path_memo *m, const struct seg_wqe *slot)
+{
+	return __builtin_expect(same_path(m, slot), 1) || new_path(m, slot);
 }
 
 /* ---- to its receivers ---- */

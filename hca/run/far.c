@@ -4,16 +4,17 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/at_open.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "hca/obj/cq.h"
 #include "hca/run/near.h"
 #include "hca/run/path.h"
 
-static struct lock lock;
-static const struct far_ops *_Atomic registered[FAR_MAX];
+static AT_OPEN_DATA struct lock lock;
+static AT_OPEN_DATA const struct far_ops *_Atomic registered[FAR_MAX];
 
-int far_register(const struct far_ops *ops)
+AT_OPEN int far_register(const struct far_ops *ops)
 {
 	unsigned i = 0;
 

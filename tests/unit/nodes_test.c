@@ -59,11 +59,28 @@ static void pages(void **state)
 	munmap(p, st.st_size);
 }
 
+/* A client knows by a page's sequence number that it is not the one of an earlier weftd. */
+static void other_pages(void **state)
+{
+	struct nodes t = {0}, later = {0};
+	struct node *a, *b;
+
+	(void)state;
+	assert_int_equal(nodes_make(&t, 0, "lab", 17, &a), 0);
+	assert_int_equal(nodes_make(&later, 0, "lab", 17, &b), 0);
+	assert_int_equal(a->page->seq & 1, 0);
+	assert_int_equal(b->page->seq & 1, 0);
+	assert_int_not_equal(a->page->seq, b->page->seq);
+	nodes_end(&t);
+	nodes_end(&later);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(pages),
+		cmocka_unit_test(other_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
