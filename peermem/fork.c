@@ -27,12 +27,13 @@ bool peer_fork_begins(void)
 	return atomic_load_explicit(&forking, memory_order_seq_cst);
 }
 
-void peer_fork_pass(void)
+bool peer_fork_pass(void)
 {
 	const uint64_t until = clock_ns() + PATIENCE_NS;
 
 	while (peer_fork_begins() && clock_ns() < until)
 		nap();
+	return !peer_fork_begins();
 }
 
 /* (An operation adds itself, then looks at the word: one of us sees the other.) */

@@ -13,5 +13,9 @@ void peer_fork_watch(void);
 /* An operation has entered its region: must it leave, and try again after peer_fork_pass()? */
 bool peer_fork_begins(void);
 
-/* Returns when no fork is going on; a second at most. */
-void peer_fork_pass(void);
+/*
+ * Returns when no fork is going on, a second at most: then false, and the operation begins
+ * nevertheless, for it may be the forking thread's own.  Another fork may have begun: ask again
+ * once it has entered.
+ */
+bool peer_fork_pass(void);

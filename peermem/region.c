@@ -318,13 +318,14 @@ static bool enter(struct peer_region *r, struct peer_guest *op, const char *in)
 
 bool peer_region_enter(struct peer_region *r, struct peer_guest *op, const char *in)
 {
-	bool live = enter(r, op, in);
+	bool live = enter(r, op, in), passed = true;
 
-	if (!live || !peer_fork_begins())
-		return live;
-	peer_region_leave(r, op);
-	peer_fork_pass();
-	return enter(r, op, in);
+	while (live && passed && peer_fork_begins()) {
+		peer_region_leave(r, op);
+		passed = peer_fork_pass();
+		live = enter(r, op, in);
+	}
+	return live;
 }
 
 void peer_region_leave(struct peer_region *r, struct peer_guest *op)

@@ -18,7 +18,7 @@ enum {
 	TURNS = 64,                    /* of one pass */
 	ROUNDS = 4,                    /* for what others asked for meanwhile */
 	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
-	CHECK_NS = 100 * NSEC_PER_USEC,
+	CHECK_NS = 500 * NSEC_PER_USEC,
 };
 
 static struct {

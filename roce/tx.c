@@ -28,7 +28,9 @@ enum {
 	RUN_PACKETS = 60, /* of one message: the kernel cuts 64 */
 	RUN_BYTES = 60000,
 	RUN_PIECES = 900, /* of UIO_MAXIOV */
-	TAIL_MAX = 8,     /* padding and ICRC, padded to what aligns the headers behind */
+	TAIL_MAX = 8,     /* padding and ICRC */
+	SMALL = 128,      /* payload that is copied behind its headers: fewer pieces */
+	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet, besides large payload */
 	CONTROL_ROOM = 128,
 	DEFAULT_TTL = 64,
 	UDP_OVER_IPV4 = 28,
@@ -53,8 +55,9 @@ static struct {
 	struct mmsghdr msg[MESSAGES];
 	struct run run[MESSAGES];
 	struct iovec piece[PIECES];
-	/* the end of the packet before, and the headers of this one, so that both are one piece */
-	uint8_t head[PACKETS + 1][TAIL_MAX + ROCE_HEADERS_MAX];
+	uint8_t own[PACKETS *
+		    OWN_MAX]; /* headers, small payload, ends: what adjoins is one piece */
+	size_t n_own;
 	unsigned n_msg, n_piece, n_packet;
 	unsigned sent;   /* messages */
 	bool waits;      /* what was not sent yet is a copy: nothing more is taken */
@@ -182,20 +185,21 @@ static struct run *run_for(const struct tx_path *path, size_t bytes, unsigned n)
 static void add_piece(void *at, size_t len)
 {
 	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
+	struct iovec *last = m->msg_iovlen ? &m->msg_iov[m->msg_iovlen - 1] : NULL;
 
+	if (last && (uint8_t *)last->iov_base + last->iov_len == at) {
+		last->iov_len += len;
+		return;
+	}
 	m->msg_iov[m->msg_iovlen++] = (struct iovec){.iov_base = at, .iov_len = len};
 	tx.n_piece++;
 }
 
-/* Headers; the end of the packet before lies right before them. */
-static void add_head(struct run *r, uint8_t *head, size_t len)
+/* So many bytes of our own, written already, are the message's next. */
+static void add_own(size_t len)
 {
-	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
-
-	if (r->packets)
-		m->msg_iov[m->msg_iovlen - 1].iov_len += len;
-	else
-		add_piece(head, len);
+	add_piece(tx.own + tx.n_own, len);
+	tx.n_own += len;
 }
 
 static void count_packet(struct run *r, size_t bytes)
@@ -258,32 +262,47 @@ static bool passes_faults(struct exec *x, const struct tx_path *path,
 	return false;
 }
 
+static uint32_t add_payload(uint32_t crc, const struct iovec *piece, unsigned n, bool small)
+{
+	for (unsigned i = 0; i < n; i++) {
+		void *at = piece[i].iov_base;
+		size_t len = piece[i].iov_len;
+
+		if (small)
+			at = memcpy(tx.own + tx.n_own, at, len);
+		crc = icrc_add(crc, at, len);
+		if (small)
+			add_own(len);
+		else
+			add_piece(at, len);
+	}
+	return crc;
+}
+
 bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
 	const struct iovec *piece, unsigned n)
 {
-	uint8_t *h, *tail;
 	size_t head_len, bytes, tail_len = head->pad + ROCE_ICRC_LEN;
 	struct run *r;
+	uint8_t *own;
 	uint32_t crc;
 
 	if (!make_room(x, n + 2))
 		return false;
 	if (faults_set() && !passes_faults(x, path, head, piece, n))
 		return true;
-	h = tx.head[tx.n_packet++] + TAIL_MAX;
-	tail = tx.head[tx.n_packet] + TAIL_MAX - tail_len;
-	head_len = roce_build(head, h);
+	tx.n_packet++;
+	own = tx.own + tx.n_own;
+	head_len = roce_build(head, own);
 	bytes = head_len + head->payload_len + tail_len;
 	r = run_for(path, bytes, n);
-	crc = icrc_begin(&path->addr, r->packets, bytes, h, head_len);
-	add_head(r, h, head_len);
-	for (unsigned i = 0; i < n; i++) {
-		crc = icrc_add(crc, piece[i].iov_base, piece[i].iov_len);
-		add_piece(piece[i].iov_base, piece[i].iov_len);
-	}
-	memset(tail, 0, head->pad);
-	icrc_put(icrc_add(crc, tail, head->pad), tail + head->pad);
-	add_piece(tail, tail_len);
+	crc = icrc_begin(&path->addr, r->packets, bytes, own, head_len);
+	add_own(head_len);
+	crc = add_payload(crc, piece, n, head->payload_len <= SMALL);
+	own = tx.own + tx.n_own;
+	memset(own, 0, head->pad);
+	icrc_put(icrc_add(crc, own, head->pad), own + head->pad);
+	add_own(tail_len);
 	count_packet(r, bytes);
 	return true;
 }
@@ -326,6 +345,7 @@ static void finish_runs(void)
 static void begin_anew(void)
 {
 	tx.n_msg = tx.n_piece = tx.n_packet = tx.sent = 0;
+	tx.n_own = 0;
 	tx.staged = 0;
 	tx.waits = false;
 	free(tx.copies);

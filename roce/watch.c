@@ -30,12 +30,16 @@ enum {
 	TICK_NS = NSEC_PER_MSEC,
 	LATELY_NS = 50 * NSEC_PER_USEC,
 	NAP_NS = NSEC_PER_MSEC,
-	SLACK_NS = 50 * NSEC_PER_USEC, /* so much later is as good */
+	SLACK_NS = 50 * NSEC_PER_USEC,    /* so much later is as good */
+	SEEK_MIN_NS = 10 * NSEC_PER_MSEC, /* without a weftd it looks for one, ever more seldom */
 	GROUPS = KEEPER_FDS + 1,
 	BELL,
 	WEFTD,
 	FDS,
 };
+
+#define SEEK_MAX_NS    NSEC_PER_SEC
+#define SEEK_FAILED_NS (5 * NSEC_PER_SEC) /* each failure is told */
 
 static struct {
 	struct lock lock;
@@ -126,11 +130,39 @@ static void fill(struct pollfd p[FDS])
 	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
 }
 
+/* The look for a weftd while there is none, which only that thread knows. */
+struct seek {
+	uint64_t gap; /* 0: there is one, as far as is known */
+	uint64_t at;
+};
+
+static bool is_due(const struct seek *seek)
+{
+	return seek->gap && clock_ns() >= seek->at;
+}
+
+/* After a look that gave rc.  No socket, and no error: another thread is at it, or none is wanted.
+ */
+static void seek_later(struct seek *seek, int rc)
+{
+	const uint64_t most = rc && rc != -EAGAIN ? SEEK_FAILED_NS : SEEK_MAX_NS;
+
+	if (rdv_socket() >= 0) {
+		seek->gap = 0;
+		return;
+	}
+	seek->gap = seek->gap ? 2 * seek->gap : SEEK_MIN_NS;
+	if (seek->gap > most)
+		seek->gap = most;
+	seek->at = clock_ns() + seek->gap;
+}
+
 /*
  * Until when it may sleep now, as *left; said before the engine goes on.  Where packets come there
  * will be a time to wait for: it is not rung for each.
  */
-static struct timespec *plan(struct pollfd p[FDS], struct timespec *left, bool active)
+static struct timespec *plan(
+	struct pollfd p[FDS], struct timespec *left, struct seek *seek, bool active)
 {
 	uint64_t next, now = clock_ns();
 
@@ -139,6 +171,10 @@ static struct timespec *plan(struct pollfd p[FDS], struct timespec *left, bool a
 	if (active && (!next || next > now + TICK_NS))
 		next = now + TICK_NS;
 	fill(p);
+	if (p[WEFTD].fd < 0 && !seek->gap)
+		seek_later(seek, 0);
+	if (seek->gap && (!next || next > seek->at))
+		next = seek->at;
 	atomic_store_explicit(&watch.until, next ? next : UINT64_MAX, memory_order_relaxed);
 	engine_go();
 	if (!next)
@@ -161,12 +197,12 @@ static void hush(void)
  * A new weftd steers our packets only once we have come to it.  A moment later, for its end may be
  * another's to see, or not quite there yet.
  */
-static void find_weftd(void)
+static void find_weftd(struct seek *seek)
 {
 	const struct timespec ms = {.tv_nsec = NSEC_PER_MSEC};
 
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ms, NULL);
-	rdv_check();
+	seek_later(seek, rdv_check());
 }
 
 static bool looked_lately(void)
@@ -201,12 +237,12 @@ static enum woke why_unasked(uint32_t looks)
 }
 
 /* Sleeps, and serves. */
-static enum woke on_duty(bool active, uint32_t number)
+static enum woke on_duty(bool active, struct seek *seek, uint32_t number)
 {
 	struct pollfd p[FDS];
 	struct timespec left;
 	uint32_t looks = engine_looks();
-	int n = ppoll(p, FDS, plan(p, &left, active), NULL);
+	int n = ppoll(p, FDS, plan(p, &left, seek, active), NULL);
 	enum woke why = why_unasked(looks);
 
 	if (is_replaced(number))
@@ -220,8 +256,8 @@ static enum woke on_duty(bool active, uint32_t number)
 		why = WOKE_IN_VAIN;
 	if (n > 0 && p[BELL].revents)
 		hush();
-	if (n > 0 && p[WEFTD].revents)
-		find_weftd();
+	if ((n > 0 && p[WEFTD].revents) || is_due(seek))
+		find_weftd(seek);
 	if (atomic_exchange_explicit(&watch.relieved, false, memory_order_relaxed))
 		why = WOKE_RELIEVED;
 	engine_run(ENGINE_WATCH);
@@ -270,10 +306,11 @@ static void *run(void *arg)
 	unsigned in_vain = 0, patience = IN_VAIN_MIN;
 	uint32_t number = (uint32_t)(uintptr_t)arg;
 	enum woke why = WOKE_OTHERWISE;
+	struct seek seek = {0};
 
 	thread_runs_briefly();
 	while (!is_replaced(number)) {
-		why = on_duty(why != WOKE_OTHERWISE, number);
+		why = on_duty(why != WOKE_OTHERWISE, &seek, number);
 		if (why == WOKE_BY_PACKETS)
 			in_vain -= in_vain < IN_VAIN_BACK ? in_vain : IN_VAIN_BACK;
 		else if (why == WOKE_IN_VAIN)

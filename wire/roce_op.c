@@ -62,10 +62,22 @@ const struct roce_op *roce_op(uint8_t opcode)
 	return &ops[opcode];
 }
 
+/* The first opcode of an act at a place, of any transport: those with other headers follow. */
+static const uint8_t first_of[][ROCE_ONLY + 1] = {
+	[ROCE_SEND] = {[ROCE_MIDDLE] = 0x01, [ROCE_LAST] = 0x02, [ROCE_ONLY] = 0x04},
+	[ROCE_WRITE] =
+		{[ROCE_FIRST] = 0x06, [ROCE_MIDDLE] = 0x07, [ROCE_LAST] = 0x08, [ROCE_ONLY] = 0x0a},
+	[ROCE_READ] = {[ROCE_ONLY] = 0x0c},
+	[ROCE_READ_RESPONSE] =
+		{[ROCE_FIRST] = 0x0d, [ROCE_MIDDLE] = 0x0e, [ROCE_LAST] = 0x0f, [ROCE_ONLY] = 0x10},
+	[ROCE_ACK] = {[ROCE_ONLY] = 0x11},
+	[ROCE_CNP] = {0},
+};
+
 int roce_opcode(
 	enum roce_transport transport, enum roce_act act, enum roce_place place, unsigned headers)
 {
-	for (int low = 0; low < 0x20; low++) {
+	for (int low = first_of[act][place]; low < 0x20; low++) {
 		const struct roce_op *op = &ops[transport | low];
 
 		if (op->name && op->act == act && op->place == place && op->headers == headers)

@@ -171,9 +171,9 @@ static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
 	if (run->tail)
 		expect_receive(&e, 2, 0);
 	vp_hear(fd);
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS); /* a call: what was placed, we see */
 	check_there(&e, op, before);
 	CHECK(!vp_poll(e.rcq, &wc, 0));
-	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS);
 	vp_tell(fd, DONE);
 	vp_free(&e);
 }
