@@ -14,7 +14,7 @@
 enum {
 	WINDOW_MIN = 4,
 	WINDOW_START = 16,
-	WINDOW_MAX = 128, /* what rdma_rxe lets itself have under way, too */
+	WINDOW_MAX = 256,
 	WINDOW_BYTES = 256 << 10,
 };
 
