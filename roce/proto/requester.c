@@ -169,7 +169,8 @@ static bool send_read(struct rc_requester *q, uint64_t now, uint32_t room)
 		.again = roce_psn_diff(q->sent, q->next) > 0,
 	};
 
-	/* half of it beyond the window, so that one that was made smaller does not halve the rate */
+	/* half of it beyond the window, so that one that was made smaller does not halve the rate
+	 */
 	if (q->reads.count == q->reads.room || (room < read.packets / 2 && under_way(q)))
 		return false;
 	if (!send_ask(q, &read, read.psn, read.packets))
