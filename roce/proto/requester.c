@@ -282,6 +282,26 @@ void req_ask_again(struct rc_requester *q, struct rc_read *read, uint64_t now)
 	send_ask(q, read, psn, packets);
 }
 
+bool req_ask_missing(
+	struct rc_requester *q, struct rc_read *read, uint32_t from, uint32_t end, uint64_t now)
+{
+	uint32_t packets;
+	bool any = false;
+
+	while ((from = read_missing(read, from, end, &packets)) < end) {
+		q->resent++;
+		send_ask(q, read, roce_psn_add(read->psn, from), packets);
+		from += packets;
+		any = true;
+	}
+	if (!any)
+		return false;
+	read->asked = now;
+	read->chased = end;
+	read->again = true;
+	return true;
+}
+
 void req_resend_oldest(struct rc_requester *q, uint64_t now)
 {
 	struct rc_read *read = reads_find(&q->reads, q->una);
