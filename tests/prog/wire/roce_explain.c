@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The log names the machine that did not answer, what is wrong with a path, and a kind of queue pair
- * that leads to no other machine.
+ * The log names the machine that did not answer, what is wrong with a path, and a kind of queue
+ * pair that leads to no other machine.
  */
 #include <arpa/inet.h>
 #include <errno.h>
