@@ -182,8 +182,9 @@ static inline uint32_t end_gen(const struct end *e)
 static inline uint32_t end_state(const struct end *e)
 {
 	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+	uint32_t rest = s ^ (end_gen(e) << QPS_GEN_SHIFT | QPS_LIVE);
 
-	return s >> QPS_GEN_SHIFT == end_gen(e) && s & QPS_LIVE ? s & QPS_STATE_MASK : 0;
+	return rest <= QPS_STATE_MASK ? rest : 0;
 }
 
 /* The QP went through RESET, or away, since e was made. */
