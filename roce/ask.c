@@ -181,9 +181,9 @@ static bool is_for_later(enum move_result moved)
 }
 
 /* Memory that only functions reach is copied first; they are for a worker to call. */
-static bool stage(struct flow *f, size_t len)
+static bool stage(struct flow *f, const struct roce_packet *head, size_t len)
 {
-	void *to = tx_stage(ask.x, len);
+	void *to = tx_stage(ask.x, head);
 	struct payload part = ask.src, dst;
 	enum move_result moved = MOVE_LATER;
 
@@ -203,7 +203,8 @@ static bool stage(struct flow *f, size_t len)
 	return moved == MOVE_OK;
 }
 
-static bool cut(struct flow *f, uint32_t entry, uint64_t offset, size_t len)
+static bool cut(
+	struct flow *f, const struct roce_packet *head, uint32_t entry, uint64_t offset, size_t len)
 {
 	sgl_reset(&ask.part);
 	if (!len)
@@ -215,7 +216,7 @@ static bool cut(struct flow *f, uint32_t entry, uint64_t offset, size_t len)
 		return false;
 	}
 	sgl_head(&ask.src.l, len, &ask.part);
-	return ask.src.way->here || stage(f, len);
+	return ask.src.way->here || stage(f, head, len);
 }
 
 static bool on_send(
@@ -231,7 +232,7 @@ static bool on_send(
 		ask.stopped = true;
 		return false;
 	}
-	if (!tx_has_room() || !cut(f, entry, offset, len) ||
+	if (!tx_has_room() || !cut(f, head, entry, offset, len) ||
 		!tx_put(ask.x, &f->path, head, ask.part.v, ask.part.n))
 		return false;
 	f->put++;

@@ -161,7 +161,7 @@ static enum resp_verdict on_word(void *arg, const struct roce_packet *p, uint64_
 
 static int send_read(struct flow *f, const struct roce_packet *head, struct request *rq)
 {
-	struct iovec piece = {.iov_base = tx_stage(thread, rq->length), .iov_len = rq->length};
+	struct iovec piece = {.iov_base = tx_stage(thread, head), .iov_len = rq->length};
 	struct verdict v;
 
 	if (!piece.iov_base)

@@ -25,12 +25,13 @@ enum {
 	MESSAGES = 64,
 	PACKETS = 256,
 	PIECES = 4096,
-	RUN_PACKETS = 60, /* of one message: the kernel cuts 64 */
-	RUN_BYTES = 60000,
+	RUN_PACKETS = 64, /* of one message: the kernel cuts no more */
+	RUN_BYTES = 65000,
 	RUN_PIECES = 900, /* of UIO_MAXIOV */
 	TAIL_MAX = 8,     /* padding and ICRC */
 	SMALL = 128,      /* payload that is copied behind its headers: fewer pieces */
-	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet, besides large payload */
+	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet, besides staged payload */
+	OWN_BYTES = PACKETS * OWN_MAX + TX_STAGE_BYTES,
 	CONTROL_ROOM = 128,
 	DEFAULT_TTL = 64,
 	UDP_OVER_IPV4 = 28,
@@ -55,15 +56,13 @@ static struct {
 	struct mmsghdr msg[MESSAGES];
 	struct run run[MESSAGES];
 	struct iovec piece[PIECES];
-	uint8_t own[PACKETS *
-		    OWN_MAX]; /* headers, small payload, ends: what adjoins is one piece */
-	size_t n_own;
+	/* headers, copied payload, ends: what adjoins is one piece */
+	uint8_t own[OWN_BYTES];
+	size_t n_own, staged;
 	unsigned n_msg, n_piece, n_packet;
 	unsigned sent;   /* messages */
 	bool waits;      /* what was not sent yet is a copy: nothing more is taken */
 	bool never_runs; /* this kernel, or the device, cuts no messages */
-	uint8_t *stage;
-	size_t staged;
 	uint8_t *copies;
 } tx;
 
@@ -268,10 +267,10 @@ static uint32_t add_payload(uint32_t crc, const struct iovec *piece, unsigned n,
 		void *at = piece[i].iov_base;
 		size_t len = piece[i].iov_len;
 
-		if (small)
+		if (small && at != tx.own + tx.n_own)
 			at = memcpy(tx.own + tx.n_own, at, len);
 		crc = icrc_add(crc, at, len);
-		if (small)
+		if (at == tx.own + tx.n_own)
 			add_own(len);
 		else
 			add_piece(at, len);
@@ -307,17 +306,14 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	return true;
 }
 
-void *tx_stage(struct exec *x, size_t n)
+void *tx_stage(struct exec *x, const struct roce_packet *head)
 {
-	void *at;
+	size_t n = head->payload_len;
 
-	if (!tx.stage)
-		tx.stage = malloc(TX_STAGE_BYTES);
-	if (!tx.stage || (tx.staged + n > TX_STAGE_BYTES && !tx_flush(x)))
+	if (!make_room(x, 3) || (tx.staged + n > TX_STAGE_BYTES && !tx_flush(x)))
 		return NULL;
-	at = tx.stage + tx.staged;
-	tx.staged += (n + 63) & ~(size_t)63;
-	return at;
+	tx.staged += n;
+	return tx.own + tx.n_own + roce_op(head->opcode)->head_len;
 }
 
 /* ---- sending ---- */

@@ -35,8 +35,11 @@ enum {
 bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet *head,
 	const struct iovec *piece, unsigned n);
 
-/* Memory for n bytes of payload, at most TX_STAGE_BYTES, until tx_flush(); may flush itself. */
-void *tx_stage(struct exec *x, size_t n);
+/*
+ * Memory for the payload of a packet of these headers, which is to be the next that tx_put() takes,
+ * as one piece; may flush itself.  NULL: the kernel has no room now.
+ */
+void *tx_stage(struct exec *x, const struct roce_packet *head);
 
 /*
  * Sends what was taken.  True: all of it is gone.  False: the kernel has no room; a copy of the

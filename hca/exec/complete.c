@@ -6,7 +6,7 @@
 static void push(
 	struct exec *x, const struct end *e, const struct cq_ref *cq, bool recv, bool solicited)
 {
-	if (!announce_ticket(x, &e->view, cq, ticket_make(e->index, recv, e->gen), solicited))
+	if (!announce_ticket(x, &e->view, cq, ticket_make(e->index, recv, end_gen(e)), solicited))
 		qp_set_error(e);
 }
 
@@ -73,7 +73,7 @@ void complete_recv_again(struct exec *x, const struct end *e, uint32_t pos)
 
 void complete_note(struct exec *x, const struct end *e)
 {
-	announce_ticket(x, &e->view, &e->recv_cq, ticket_make(e->index, false, e->gen), false);
+	announce_ticket(x, &e->view, &e->recv_cq, ticket_make(e->index, false, end_gen(e)), false);
 }
 
 void raise_event(struct exec *x, const struct view *v, uint32_t index, enum ibv_event_type type)
@@ -99,7 +99,7 @@ bool qp_set_error(const struct end *e)
 	for (;;) {
 		uint32_t st = s & QPS_STATE_MASK;
 
-		if (s >> QPS_GEN_SHIFT != e->gen || !(s & QPS_LIVE) || st == IBV_QPS_RESET ||
+		if (s >> QPS_GEN_SHIFT != end_gen(e) || !(s & QPS_LIVE) || st == IBV_QPS_RESET ||
 			st == IBV_QPS_ERR)
 			return false;
 		if (atomic_compare_exchange_weak_explicit(&e->qp->state, &s,
@@ -113,7 +113,7 @@ bool qp_set_error(const struct end *e)
 
 void qp_set_send_error(const struct end *e)
 {
-	uint32_t base = e->gen << QPS_GEN_SHIFT | QPS_LIVE;
+	uint32_t base = end_gen(e) << QPS_GEN_SHIFT | QPS_LIVE;
 	uint32_t s = base | IBV_QPS_RTS;
 
 	if (e->type != IBV_QPT_UC && e->type != IBV_QPT_UD) {

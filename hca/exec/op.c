@@ -11,7 +11,7 @@
 #include "hca/exec/op_send.h"
 #include "hca/exec/op_tm.h"
 
-static bool types_match(const struct work *w)
+static inline bool types_match(const struct work *w)
 {
 	if (w->req->type == IBV_QPT_XRC_SEND)
 		return w->resp->type == IBV_QPT_XRC_RECV;
@@ -23,7 +23,7 @@ static bool types_match(const struct work *w)
  * found each other: who takes memory or a QP away waits for the processes it knows.  (UC starts
  * anew with any first packet, whatever its PSN.)
  */
-static bool responder_ready(const struct work *w)
+static inline bool responder_ready(const struct work *w)
 {
 	const struct seg_qp *q = w->resp->qp;
 
@@ -44,7 +44,7 @@ static bool is_in_domain(const struct end *srq, const struct end *resp)
  * XRC: memory and receives are those of the shared receive queue that the request names.
  * STEP_DONE: it is found.
  */
-static enum step find_memory(struct work *w)
+static __attribute__((noinline)) enum step find_memory(struct work *w)
 {
 	int rc = w->x->find_srq ? w->x->find_srq(w, w->srqn, &w->mem) : -EXDEV;
 

@@ -35,14 +35,13 @@ enum step op_atomic(struct work *w)
 	struct payload target, result, old;
 	enum move_result moved;
 	uint64_t before;
-	enum step s;
 
 	if (w->length != sizeof before)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
 	if (!range_sink(w, &result, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	if (op_no_rd_atomic(w, &s))
-		return s;
+	if (!op_has_rd_atomic(w))
+		return op_fail_rd_atomic(w);
 	if (w->raddr % sizeof before)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof before, w->op->remote_access, &target, &held))
@@ -79,7 +78,6 @@ enum step op_atomic_write(struct work *w)
 	struct payload target;
 	enum move_result moved;
 	uint64_t word;
-	enum step s;
 
 	if (w->length != sizeof word)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
@@ -90,8 +88,8 @@ enum step op_atomic_write(struct work *w)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);
 	if (moved != MOVE_OK)
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	if (op_no_rd_atomic(w, &s))
-		return s;
+	if (!op_has_rd_atomic(w))
+		return op_fail_rd_atomic(w);
 	if (w->raddr % sizeof word)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof word, w->op->remote_access, &target, &held))

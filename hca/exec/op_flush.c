@@ -36,13 +36,13 @@ enum move_result flush_carry_out(struct work *w, struct payload *range, const st
 
 enum step op_flush(struct work *w)
 {
-	struct held held = {.n = 0};
+	struct held held;
 	struct payload range;
 	enum move_result r;
-	enum step s;
 
-	if (op_no_rd_atomic(w, &s))
-		return s;
+	if (!op_has_rd_atomic(w))
+		return op_fail_rd_atomic(w);
+	held_reset(&held);
 	if (!flush_range(w, &range, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	r = flush_carry_out(w, &range, &held);

@@ -7,17 +7,11 @@
 #include "hca/exec/range.h"
 #include "hca/exec/receive.h"
 
-bool op_no_rd_atomic(struct work *w, enum step *s)
+enum step op_fail_rd_atomic(struct work *w)
 {
-	if (!w->req->qp->max_rd_atomic) {
-		*s = work_failed(w, IBV_WC_LOC_QP_OP_ERR);
-		return true;
-	}
-	if (!w->resp->qp->max_dest_rd_atomic) {
-		*s = work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
-		return true;
-	}
-	return false;
+	if (!w->req->qp->max_rd_atomic)
+		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
+	return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 }
 
 enum step op_write(struct work *w)
@@ -64,12 +58,12 @@ enum step op_read(struct work *w)
 	enum move_result moved;
 	enum step s;
 
-	if (w->req->qp->max_rd_atomic && w->resp->qp->max_dest_rd_atomic && op_rdma_plain(w, &s))
+	if (op_has_rd_atomic(w) && op_rdma_plain(w, &s))
 		return s;
 	if (!range_sink(w, &dst, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
-	if (op_no_rd_atomic(w, &s))
-		return s;
+	if (!op_has_rd_atomic(w))
+		return op_fail_rd_atomic(w);
 	if (!range_remote(w, w->length, w->op->remote_access, &src, &held))
 		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 	pushed = src.way->pushed;

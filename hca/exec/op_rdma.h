@@ -8,8 +8,11 @@
 enum step op_write(struct work *w);
 enum step op_read(struct work *w);
 
-/*
- * READs, atomics and FLUSHes need resources that both ends agreed on.  True: there are none, and
- * the request ended in *s.
- */
-bool op_no_rd_atomic(struct work *w, enum step *s);
+/* READs, atomics and FLUSHes need resources that both ends agreed on: are there any? */
+static inline bool op_has_rd_atomic(const struct work *w)
+{
+	return w->req->qp->max_rd_atomic && w->resp->qp->max_dest_rd_atomic;
+}
+
+/* There are none: the request ends in this, an error of the end that has none. */
+enum step op_fail_rd_atomic(struct work *w);

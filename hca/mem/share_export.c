@@ -8,7 +8,6 @@
 #include "hca/mem/import.h"
 #include "hca/mem/place.h"
 #include "hca/mem/share.h"
-#include "hca/mem/share_backing.h"
 #include "hca/mem/share_move.h"
 
 /* Takes mr, an export, out of what is mapped. */
@@ -80,11 +79,7 @@ enum share_reason share_export(struct hca_mr *mr)
 		mr->lo = mr->addr;
 		mr->hi = mr->addr + mr->length;
 		mr->exported = true;
-		why = share_backing_take(mr);
-		if (why == SHARE_MAPPED)
-			share_set_backed(mr, true);
-		else if (why == SHARE_REASONS)
-			why = share_map_region(mr);
+		why = share_map_region(mr);
 		if (why == SHARE_MAPPED) {
 			mr_set_add(&share.set, mr);
 			mr->in_set = true;

@@ -109,16 +109,19 @@ static enum share_reason move_region(struct hca_mr *mr)
 
 enum share_reason share_map_region(struct hca_mr *mr)
 {
-	enum share_reason why = share_fit(mr);
+	enum share_reason why = share_fit(mr), object;
 
-	if (why != SHARE_MAPPED)
+	if (why != SHARE_MAPPED && !mr->exported)
 		return why;
-	why = mr->exported || mr->second ? SHARE_REASONS : share_backing_take(mr);
-	if (why == SHARE_REASONS)
-		return move_region(mr);
 	if (why == SHARE_MAPPED)
+		why = move_region(mr);
+	if (why == SHARE_MAPPED || mr->second)
+		return why;
+	/* Asked last: most memory is no object, and is looked at once less. */
+	object = share_backing_take(mr);
+	if (object == SHARE_MAPPED)
 		share_set_backed(mr, true);
-	return why;
+	return object == SHARE_REASONS ? why : object;
 }
 
 void share_unmap_region(struct hca_mr *mr)

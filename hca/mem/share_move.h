@@ -27,7 +27,7 @@ void share_back(uint64_t lo, uint64_t hi, void *arg);
 bool share_pages_back(const struct hca_mr *mr, bool *all);
 
 /*
- * Maps mr where it is, if the program shares it by itself; else moves it into the arena.
+ * Moves mr into the arena, or maps it where it is, if the program shares it by itself.
  * SHARE_MAPPED, or why not.
  */
 enum share_reason share_map_region(struct hca_mr *mr);

@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "base/own_fd.h"
+#include "hca/obj/lookout.h"
 #include "hca/seg/view.h"
 
 struct hca_channel {
@@ -11,7 +12,8 @@ struct hca_channel {
 	uint32_t id;
 	int fd;
 	struct own_fd own; /* fd: a face's program may have closed it */
-	struct lock lock;  /* of all that follows, and of taking events */
+	struct lookout lookout;
+	struct lock lock; /* of all that follows, and of taking events */
 	struct fired_ref order;
 	struct fired_reader reader;
 	struct hca_cq *cqs;

@@ -340,6 +340,35 @@ static void serve_far(void)
 	pthread_setcancelstate(cancel, NULL);
 }
 
+static bool has_fired(struct hca_channel *ch)
+{
+	bool more;
+
+	lock_take(&ch->lock);
+	more = fired_more(&ch->order, &ch->reader);
+	lock_drop(&ch->lock);
+	return more;
+}
+
+/* Looks for packets a moment instead of sleeping.  True: an event came. */
+static bool look_out(struct hca_channel *ch)
+{
+	uint64_t end = clock_ns() + LOOKOUT_NS;
+	bool saw = false;
+	int cancel;
+
+	if (!lookout_begins(&ch->lookout))
+		return false;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	while (!saw && clock_ns() < end) {
+		far_look_in(1);
+		saw = has_fired(ch);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	lookout_ended(&ch->lookout, saw);
+	return saw;
+}
+
 static void awake(void *arg)
 {
 	(void)arg;
@@ -364,8 +393,9 @@ static bool blocks(const struct hca_channel *ch)
 }
 
 /*
- * Waits until the channel can be read, and looks after what waits for time and after weftd, which
- * looks after the rest, meanwhile.  0, -EAGAIN if the program made reading not wait, or -EINTR.
+ * Waits until the channel can be read, or packets came for its CQs, and looks after what waits for
+ * time and after weftd, which looks after the rest, meanwhile.  0, -EAGAIN if the program made
+ * reading not wait, or -EINTR.
  */
 static int wait_readable(struct hca_channel *ch)
 {
@@ -374,6 +404,8 @@ static int wait_readable(struct hca_channel *ch)
 		.hub_id = atomic_load_explicit(&proc_at()->hub_id, memory_order_relaxed)};
 	bool busy = true;
 
+	if (looks_far(ch) && blocks(ch) && look_out(ch))
+		return 0;
 	while (blocks(ch)) {
 		bool timed = busy || progress_pending() || moderated(ch);
 		int n, timeout;
@@ -387,7 +419,7 @@ static int wait_readable(struct hca_channel *ch)
 			return 0;
 		if (n > 0 && !p[1].revents) {
 			serve_far();
-			continue;
+			return 0; /* it is likely to be readable now */
 		}
 		if (n > 0 && poll(p, 1, WEFTD_GONE_MS) > 0)
 			return 0;

@@ -152,7 +152,7 @@ static bool redeem(struct hca_cq *cq, uint64_t ticket, struct ibv_wc *wc, struct
 	qp = table_qp(ticket_qp(ticket));
 	if (!qp)
 		return take_tag_op(ticket, wc);
-	if (ticket_gen(ticket) != (qp->me.gen & TICKET_GEN_MASK))
+	if (ticket_gen(ticket) != (end_gen(&qp->me) & TICKET_GEN_MASK))
 		return false;
 #if defined(__SANITIZE_THREAD__)
 	/*

@@ -372,7 +372,7 @@ void explain_rxq(const struct ibv_wc *wc)
 void explain_fault(struct hca_qp *qp)
 {
 	struct seg_fault *f = qp ? &qp->me.qp->fault : NULL;
-	uint32_t gen = qp ? qp->me.gen + 1 : 0;
+	uint32_t gen = qp ? end_gen(&qp->me) + 1 : 0;
 	char why[WHY];
 
 	if (!f || atomic_load_explicit(&f->gen, memory_order_acquire) != gen ||

@@ -439,7 +439,7 @@ int hca_qp_destroy(struct hca_qp *qp)
 
 		explain_end(qp);
 		lock_take(&qp->modify_lock);
-		qp_stop(qp, (qp->me.gen + 1) << QPS_GEN_SHIFT);
+		qp_stop(qp, (end_gen(&qp->me) + 1) << QPS_GEN_SHIFT);
 		lock_drop(&qp->modify_lock);
 		delist(qp);
 		qp_forget_events(qp->me.index);

@@ -204,7 +204,7 @@ static void keep_protocol(struct hca_qp *qp, const struct ibv_qp_attr *a, int ma
 /* Changes the state unless an executor moved the QP to ERR meanwhile. */
 static bool move_state(struct hca_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
 {
-	uint32_t base = qp->me.gen << QPS_GEN_SHIFT | QPS_LIVE;
+	uint32_t base = end_gen(&qp->me) << QPS_GEN_SHIFT | QPS_LIVE;
 	uint32_t old = base | from;
 
 	return atomic_compare_exchange_strong_explicit(
@@ -232,11 +232,11 @@ static void skip_received(struct hca_qp *qp)
 static void to_reset(struct hca_qp *qp)
 {
 	struct seg_qp *s = qp->me.qp;
-	uint32_t gen = (qp->me.gen + 1) & (UINT32_MAX >> QPS_GEN_SHIFT);
+	uint32_t gen = (end_gen(&qp->me) + 1) & (UINT32_MAX >> QPS_GEN_SHIFT);
 
 	explain_end(qp);
 	qp_stop(qp, gen << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET);
-	qp->me.gen = gen;
+	atomic_store_explicit(&qp->me.gen, gen, memory_order_relaxed);
 	far_of(qp)->forget(qp, true);
 	atomic_store_explicit(&qp->far, &near_ops, memory_order_release);
 	qp->me.rxq.gen = qp->rxq.ref.gen = qp->rxq.ref.entry == s ? gen : qp->me.rxq.gen;

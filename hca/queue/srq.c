@@ -178,7 +178,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 	if (srq->epoch == proc_epoch()) {
 		if (atomic_load_explicit(&srq->users, memory_order_acquire))
 			return -EBUSY;
-		atomic_store_explicit(&srq->me.qp->state, (srq->me.gen + 1) << QPS_GEN_SHIFT,
+		atomic_store_explicit(&srq->me.qp->state, (end_gen(&srq->me) + 1) << QPS_GEN_SHIFT,
 			memory_order_seq_cst);
 		if (srq->tm)
 			tm_close(srq->tm);

@@ -103,7 +103,7 @@ int tm_create(struct hca_srq *srq, const struct ibv_tm_cap *cap, struct hca_tm *
 void tm_close(struct hca_tm *tm)
 {
 	atomic_store_explicit(
-		&tm->me.qp->state, (tm->me.gen + 1) << QPS_GEN_SHIFT, memory_order_seq_cst);
+		&tm->me.qp->state, (end_gen(&tm->me) + 1) << QPS_GEN_SHIFT, memory_order_seq_cst);
 }
 
 void tm_free(struct hca_tm *tm, struct hca_cq *cq)

@@ -71,7 +71,7 @@ static bool is_fresh(const struct end *e)
 {
 	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
 
-	return s & QPS_LIVE && s >> QPS_GEN_SHIFT == e->gen && !view_dead(&e->view);
+	return s & QPS_LIVE && s >> QPS_GEN_SHIFT == end_gen(e) && !view_dead(&e->view);
 }
 
 static int lead_to(struct route *r, uint32_t index)

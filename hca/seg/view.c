@@ -238,7 +238,7 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 	e->view = *v;
 	e->qp = q;
 	e->index = index & (SEG_QPS - 1);
-	e->gen = state >> QPS_GEN_SHIFT;
+	atomic_store_explicit(&e->gen, state >> QPS_GEN_SHIFT, memory_order_relaxed);
 	e->qpn = q->qpn;
 	e->pd = q->pd;
 	e->sig_all = q->sq_sig_all;

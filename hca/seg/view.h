@@ -58,7 +58,7 @@ struct end {
 	struct view view;
 	struct seg_qp *qp;
 	uint32_t index, qpn;
-	uint32_t gen;
+	_Atomic uint32_t gen; /* read it by end_gen() */
 	uint32_t pd;
 	uint8_t *sq, *rq; /* rq NULL: none */
 	uint32_t sq_mask, rq_mask;
@@ -168,12 +168,23 @@ static inline _Atomic uint64_t *end_rqe_stamp(const struct end *e, uint32_t pos)
 	return (_Atomic uint64_t *)((char *)end_rqe(e, pos) + e->rq_stride) - 1;
 }
 
+/*
+ * The generation of the QP that e was made of.  Of our own QP the way to RESET moves it on, under
+ * the QP's modify_lock, while other threads (the engine of a wire) look: after the state word says
+ * RESET, and before it says anything else.  So who has read the word gets the same of either value.
+ */
+static inline uint32_t end_gen(const struct end *e)
+{
+	return atomic_load_explicit(&e->gen, memory_order_relaxed);
+}
+
 /* The state word if it is of this generation and live, else 0 (which is RESET). */
 static inline uint32_t end_state(const struct end *e)
 {
 	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
+	uint32_t rest = s ^ (end_gen(e) << QPS_GEN_SHIFT | QPS_LIVE);
 
-	return s >> QPS_GEN_SHIFT == e->gen && s & QPS_LIVE ? s & QPS_STATE_MASK : 0;
+	return rest <= QPS_STATE_MASK ? rest : 0;
 }
 
 /* The QP went through RESET, or away, since e was made. */
@@ -181,7 +192,7 @@ static inline bool end_stale(const struct end *e)
 {
 	uint32_t s = atomic_load_explicit(&e->qp->state, memory_order_acquire);
 
-	return s >> QPS_GEN_SHIFT != e->gen;
+	return s >> QPS_GEN_SHIFT != end_gen(e);
 }
 
 /* In a state in which a responder takes requests. */

@@ -3,6 +3,8 @@
 
 #include "roce/proto/req_timer.h"
 
+enum { MISSED_MAX = 4 };
+
 static bool entry_done(struct rc_requester *q, const struct rc_entry *e)
 {
 	if (!req_answered_by_data(e->r.act))
@@ -101,6 +103,19 @@ static void smaller_window(struct rc_requester *q, uint32_t psn)
 		return;
 	window_lost(&q->window);
 	q->recover = q->sent;
+	q->missed = MISSED_MAX;
+}
+
+/* One packet, or some in a row, among others that came: many of them are as a window that was lost.
+ */
+static void missed(struct rc_requester *q, uint32_t psn)
+{
+	if (roce_psn_diff(psn, q->recover) >= 0) {
+		q->recover = q->sent;
+		q->missed = 0;
+	}
+	if (q->missed++ < MISSED_MAX)
+		window_missed(&q->window);
 }
 
 /*
@@ -142,9 +157,11 @@ static void negative(struct rc_requester *q, const struct roce_packet *p, uint64
 		if (q->rnr_until)
 			return;
 		q->probing = false;
-		smaller_window(q, p->psn);
-		if (req_fill(q, p->psn))
+		if (req_fill(q, p->psn)) {
+			missed(q, p->psn);
 			return;
+		}
+		smaller_window(q, p->psn);
 		req_go_back(q, p->psn, now);
 		q->went_back = true;
 		return;
@@ -184,21 +201,23 @@ static uint64_t round_trip(const struct rc_requester *q)
 	return q->window.rtt ? q->window.rtt : window_patience(&q->window) / 2;
 }
 
-/* A response overtook another: asked for again, once in a round trip. */
+/*
+ * A response overtook others: they are asked for again at once, and once in a round trip from then
+ * on.
+ */
 static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 {
 	for (uint32_t i = 0; i < q->reads.count; i++) {
 		struct rc_read *read = reads_at(&q->reads, i);
-		uint32_t packets;
+		int32_t end = roce_psn_diff(psn, read->psn);
+		uint32_t from = now - read->asked < round_trip(q) ? read->chased : 0;
 
-		if (read_complete(read))
-			continue;
-		if (roce_psn_diff(psn, read_hole(read, &packets)) <= 0)
+		if (end <= 0)
 			return;
-		if (now - read->asked < round_trip(q))
-			continue;
-		smaller_window(q, psn);
-		req_ask_again(q, read, now);
+		if (end > (int32_t)read->packets)
+			end = (int32_t)read->packets;
+		if (req_ask_missing(q, read, from, (uint32_t)end, now))
+			missed(q, psn);
 	}
 }
 
@@ -241,7 +260,8 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	if (!read->got && !read->again)
+	/* else it may have waited for another packet, which was lost */
+	if (!read->got && !read->again && read->resent == q->resent)
 		window_measured(&q->window, now - read->asked);
 	read->got |= 1ull << i;
 	q->probing = false;

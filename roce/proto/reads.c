@@ -57,22 +57,31 @@ void reads_cut(struct rc_reads *r, uint32_t psn)
 		r->count--;
 }
 
-static uint64_t all_of(const struct rc_read *read)
+static uint64_t first_of(uint32_t packets)
 {
-	return read->packets == 64 ? ~0ull : (1ull << read->packets) - 1;
+	return packets == 64 ? ~0ull : (1ull << packets) - 1;
 }
 
 bool read_complete(const struct rc_read *read)
 {
-	return read->got == all_of(read);
+	return read->got == first_of(read->packets);
+}
+
+uint32_t read_missing(const struct rc_read *read, uint32_t from, uint32_t end, uint32_t *packets)
+{
+	uint64_t missing = from < end ? ~read->got & first_of(end) & ~first_of(from) : 0, behind;
+	unsigned at;
+
+	*packets = 0;
+	if (!missing)
+		return end;
+	at = __builtin_ctzll(missing);
+	behind = ~(missing >> at);
+	*packets = behind ? __builtin_ctzll(behind) : 64;
+	return at;
 }
 
 uint32_t read_hole(const struct rc_read *read, uint32_t *packets)
 {
-	uint64_t missing = all_of(read) & ~read->got;
-	unsigned at = __builtin_ctzll(missing);
-	uint64_t from = ~(missing >> at);
-
-	*packets = from ? __builtin_ctzll(from) : 64;
-	return roce_psn_add(read->psn, at);
+	return roce_psn_add(read->psn, read_missing(read, 0, read->packets, packets));
 }

@@ -17,7 +17,9 @@ struct rc_read {
 	uint64_t offset;  /* of its first byte in the entry's data */
 	uint64_t got;     /* bit i: response psn + i */
 	uint64_t asked;   /* when it was asked for last, ns */
+	uint32_t chased;  /* what is missing of so many was asked for again then */
 	bool again;       /* more than once */
+	uint64_t resent;  /* how much had been sent again when it was asked for */
 };
 
 struct rc_reads {
@@ -46,6 +48,9 @@ void reads_retire(struct rc_reads *);
 void reads_cut(struct rc_reads *, uint32_t psn);
 
 bool read_complete(const struct rc_read *);
+
+/* The first of its packets from..end-1 that is missing, and how many in a row are; end: none is. */
+uint32_t read_missing(const struct rc_read *, uint32_t from, uint32_t end, uint32_t *packets);
 
 /* The first PSN that is missing, and how many in a row are; not for a complete one. */
 uint32_t read_hole(const struct rc_read *, uint32_t *packets);

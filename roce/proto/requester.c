@@ -167,9 +167,12 @@ static bool send_read(struct rc_requester *q, uint64_t now, uint32_t room)
 		.offset = (uint64_t)((q->next - e->psn) & ROCE_PSN_MASK) * q->conf.mtu,
 		.asked = now,
 		.again = roce_psn_diff(q->sent, q->next) > 0,
+		.resent = q->resent,
 	};
 
-	if (q->reads.count == q->reads.room || (room < read.packets && under_way(q)))
+	/* half of it beyond the window, so that one that was made smaller does not halve the rate
+	 */
+	if (q->reads.count == q->reads.room || (room < read.packets / 2 && under_way(q)))
 		return false;
 	if (!send_ask(q, &read, read.psn, read.packets))
 		return false;
@@ -278,6 +281,26 @@ void req_ask_again(struct rc_requester *q, struct rc_read *read, uint64_t now)
 	read->asked = now;
 	read->again = true;
 	send_ask(q, read, psn, packets);
+}
+
+bool req_ask_missing(
+	struct rc_requester *q, struct rc_read *read, uint32_t from, uint32_t end, uint64_t now)
+{
+	uint32_t packets;
+	bool any = false;
+
+	while ((from = read_missing(read, from, end, &packets)) < end) {
+		q->resent++;
+		send_ask(q, read, roce_psn_add(read->psn, from), packets);
+		from += packets;
+		any = true;
+	}
+	if (!any)
+		return false;
+	read->asked = now;
+	read->chased = end;
+	read->again = true;
+	return true;
 }
 
 void req_resend_oldest(struct rc_requester *q, uint64_t now)

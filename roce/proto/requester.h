@@ -78,6 +78,7 @@ struct rc_requester {
 	uint32_t una, acked, next, end;
 	uint32_t sent;          /* one beyond the last that was ever sent */
 	uint32_t recover;       /* losses below it have made the window smaller already */
+	uint32_t missed;        /* ... so often */
 	uint32_t since_ack_req; /* packets */
 	uint32_t probe;         /* while probing: what was sent again, */
 	uint32_t probe_end;     /* ... and what had been sent before */
@@ -130,6 +131,13 @@ uint32_t req_entry_of(struct rc_requester *, uint32_t psn);
 
 /* Asks anew for what is missing of a read. */
 void req_ask_again(struct rc_requester *, struct rc_read *, uint64_t now);
+
+/*
+ * Asks again for what is missing of packets from..end-1 of a READ, each run of them by itself.
+ * False: nothing is.
+ */
+bool req_ask_missing(
+	struct rc_requester *, struct rc_read *, uint32_t from, uint32_t end, uint64_t now);
 
 /* Sends the oldest packet that nothing answers once more, alone. */
 void req_resend_oldest(struct rc_requester *, uint64_t now);

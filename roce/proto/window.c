@@ -6,6 +6,9 @@ static const uint64_t PATIENCE_MIN = 1000000, PATIENCE_FIRST = 20000000;
 /* Above the threshold the window grows by this part of it with each round trip. */
 enum { GROWTH = 16 };
 
+/* A loss takes this part of it. */
+enum { LOST = 4, MISSED = 16 };
+
 static uint32_t at_most(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -32,13 +35,23 @@ void window_acked(struct rc_window *w, uint32_t psns)
 	}
 }
 
-void window_lost(struct rc_window *w)
+static void shrink(struct rc_window *w, uint32_t part)
 {
-	uint32_t less = w->psns - w->psns / 4;
+	uint32_t less = w->psns - w->psns / part;
 
 	w->threshold = less > WINDOW_MIN ? less : WINDOW_MIN;
 	w->psns = at_most(w->threshold, w->limit);
 	w->counted = 0;
+}
+
+void window_lost(struct rc_window *w)
+{
+	shrink(w, LOST);
+}
+
+void window_missed(struct rc_window *w)
+{
+	shrink(w, MISSED);
 }
 
 void window_measured(struct rc_window *w, uint64_t rtt)

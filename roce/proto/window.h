@@ -3,8 +3,9 @@
  * How much a requester has under way, and how long it waits: a window of PSNs that doubles as TCP's
  * does (RFC 5681), and a timer from the smoothed round trip (RFC 6298).  Pure functions.
  *
- * A loss takes a quarter of the window, which comes back in five round trips: so a loss now and
- * then leaves it wide, and a queue that overflows in each round trip still empties.
+ * A loss takes a quarter of the window, which comes back in five round trips; a packet that is
+ * missing alone takes a sixteenth: so a loss now and then leaves it wide, and a queue that
+ * overflows in each round trip still empties.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 enum {
 	WINDOW_MIN = 4,
 	WINDOW_START = 16,
-	WINDOW_MAX = 128, /* what rdma_rxe lets itself have under way, too */
+	WINDOW_MAX = 256,
 	WINDOW_BYTES = 256 << 10,
 };
 
@@ -33,8 +34,11 @@ void window_start(struct rc_window *, uint32_t mtu);
 /* So many PSNs were acknowledged for the first time. */
 void window_acked(struct rc_window *, uint32_t psns);
 
-/* A packet was lost, or the path is congested: at most once per round trip. */
+/* Packets were lost, or the path is congested: at most once per round trip. */
 void window_lost(struct rc_window *);
+
+/* One was lost among others that came: at most four times per round trip, which is as the above. */
+void window_missed(struct rc_window *);
 
 /* A round trip took so long, ns. */
 void window_measured(struct rc_window *, uint64_t rtt);

@@ -103,9 +103,14 @@ static int to_rts(struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &a, mask);
 }
 
-void xrc_connect(struct ibv_qp *qp, uint32_t to, const union ibv_gid *gid)
+int xrc_ready(struct ibv_qp *qp, uint32_t to, const union ibv_gid *gid)
 {
 	CHECK_EQ(to_init(qp), 0);
-	CHECK_EQ(to_rtr(qp, to, gid), 0);
+	return to_rtr(qp, to, gid);
+}
+
+void xrc_connect(struct ibv_qp *qp, uint32_t to, const union ibv_gid *gid)
+{
+	CHECK_EQ(xrc_ready(qp, to, gid), 0);
 	CHECK_EQ(to_rts(qp), 0);
 }

@@ -13,5 +13,7 @@ struct ibv_srq *xrc_srq(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq 
 struct ibv_qp *xrc_initiator(struct ibv_pd *pd, struct ibv_cq *cq);
 /* One that takes what comes for the domain's queues. */
 struct ibv_qp *xrc_target(struct ibv_xrcd *xrcd);
+/* INIT, checked, and RTR, whose answer it returns, of either; to the other kind of QP there. */
+int xrc_ready(struct ibv_qp *qp, uint32_t to, const union ibv_gid *gid);
 /* INIT, RTR and RTS, checked, of either; to the other kind of QP there. */
 void xrc_connect(struct ibv_qp *qp, uint32_t to, const union ibv_gid *gid);

@@ -30,7 +30,18 @@ enum {
 	CLIENT_SEED = 8,
 };
 
-enum act { SEND, SEND_IMM, WRITE, WRITE_IMM, READ, FETCH_ADD, COMPARE_SWAP, ATOMIC_WRITE, FLUSH };
+enum act {
+	SEND,
+	SEND_IMM,
+	SEND_INV,
+	WRITE,
+	WRITE_IMM,
+	READ,
+	FETCH_ADD,
+	COMPARE_SWAP,
+	ATOMIC_WRITE,
+	FLUSH
+};
 
 /* What each is, and its packets that leave and that come back. */
 static const struct op {
@@ -43,6 +54,7 @@ static const struct op {
 } ops[] = {
 	{"SEND", SEND, IBV_WR_SEND, LEN, 3, 1, true},
 	{"SEND with immediate", SEND_IMM, IBV_WR_SEND_WITH_IMM, 100, 1, 1, true},
+	{"SEND with invalidate", SEND_INV, IBV_WR_SEND_WITH_INV, LEN, 3, 1, true},
 	{"WRITE", WRITE, IBV_WR_RDMA_WRITE, LEN, 3, 1, false},
 	{"WRITE with immediate", WRITE_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, LEN, 3, 1, true},
 	{"READ", READ, IBV_WR_RDMA_READ, LEN, 1, 3, false},
@@ -75,7 +87,8 @@ static struct ibv_qp *make_qp(struct vp_end *e)
 				  IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 				  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
 				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_WRITE |
-				  IBV_QP_EX_WITH_FLUSH,
+				  IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_SEND_WITH_INV |
+				  IBV_QP_EX_WITH_BIND_MW,
 	};
 
 	return ibv_create_qp_ex(e->ctx, &init);
@@ -85,7 +98,7 @@ static void make_end(struct vp_end *e, struct ibv_context *ctx, uint32_t seed)
 {
 	struct vp_opts o = vp_defaults();
 
-	o.mr_access |= FLUSHES;
+	o.mr_access |= FLUSHES | IBV_ACCESS_MW_BIND;
 	o.qp_access |= FLUSHES;
 	vp_make(e, ctx, &o);
 	CHECK_EQ(ibv_destroy_qp(e->qp), 0);
@@ -112,6 +125,7 @@ static void check_there(const struct vp_end *e, const struct op *op, uint64_t be
 	switch (op->act) {
 	case SEND:
 	case SEND_IMM:
+	case SEND_INV:
 		CHECK(pattern_filled(e->buf + TAKEN, op->len, CLIENT_SEED));
 		break;
 	case WRITE:
@@ -134,12 +148,50 @@ static void check_there(const struct vp_end *e, const struct op *op, uint64_t be
 	}
 }
 
-static void expect_receive(struct vp_end *e, uint64_t id, uint32_t imm)
+static uint32_t window_key(const struct ibv_mw *mw)
+{
+	return ibv_inc_rkey(mw->rkey);
+}
+
+/* A window that the client's request makes void. */
+static struct ibv_mw *bind_window(struct vp_end *e)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(e->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
+
+	if (!mw)
+		die("ibv_alloc_mw");
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = window_key(mw);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = e->mr,
+		.addr = (uintptr_t)e->buf,
+		.length = LEN,
+		.mw_access_flags = IBV_ACCESS_REMOTE_READ};
+	CHECK_EQ(vp_run(e, &wr), IBV_WC_SUCCESS);
+	return mw;
+}
+
+static void expect_receive(struct vp_end *e, uint64_t id)
 {
 	struct ibv_wc wc;
 
-	if (vp_want(e->rcq, &wc, IBV_WC_SUCCESS, id) && imm)
-		CHECK_EQ(be32toh(wc.imm_data), imm);
+	vp_want(e->rcq, &wc, IBV_WC_SUCCESS, id);
+}
+
+/* That of the operation itself. */
+static void expect_taken(struct vp_end *e, const struct op *op, uint32_t key)
+{
+	struct ibv_wc wc;
+
+	if (!vp_want(e->rcq, &wc, IBV_WC_SUCCESS, 1))
+		return;
+	CHECK_EQ(wc.wc_flags, op->act == SEND       ? 0
+			      : op->act == SEND_INV ? IBV_WC_WITH_INV
+						    : IBV_WC_WITH_IMM);
+	if (op->act == SEND_INV)
+		CHECK_EQ(wc.invalidated_rkey, key);
+	else if (op->act != SEND)
+		CHECK_EQ(be32toh(wc.imm_data), op->act);
 }
 
 static uint64_t prepare(struct vp_end *e, const struct op *op)
@@ -157,6 +209,7 @@ static uint64_t prepare(struct vp_end *e, const struct op *op)
 static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
 {
 	const struct op *op = &ops[run->op];
+	struct ibv_mw *mw;
 	struct ibv_wc wc;
 	struct vp_end e;
 	uint64_t before;
@@ -165,16 +218,19 @@ static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
 	make_end(&e, ctx, SERVER_SEED);
 	vp_meet(&e, fd);
 	before = prepare(&e, op);
-	vp_tell(fd, DONE); /* it may begin */
+	mw = op->act == SEND_INV ? bind_window(&e) : NULL;
+	vp_tell(fd, mw ? window_key(mw) : 0); /* it may begin */
 	if (op->receives)
-		expect_receive(&e, 1, op->opcode == IBV_WR_SEND ? 0 : op->act);
+		expect_taken(&e, op, mw ? window_key(mw) : 0);
 	if (run->tail)
-		expect_receive(&e, 2, 0);
+		expect_receive(&e, 2);
 	vp_hear(fd);
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS); /* a call: what was placed, we see */
 	check_there(&e, op, before);
 	CHECK(!vp_poll(e.rcq, &wc, 0));
-	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS);
 	vp_tell(fd, DONE);
+	if (mw)
+		CHECK_EQ(ibv_dealloc_mw(mw), 0);
 	vp_free(&e);
 }
 
@@ -210,13 +266,29 @@ static void post_extended(struct vp_end *e, const struct op *op, const struct vp
 	CHECK_EQ(ibv_wr_complete(x), 0);
 }
 
-static void post(struct vp_end *e, const struct op *op, const struct vp_addr *to)
+static int post_invalidating(struct vp_end *e, const struct op *op, uint32_t key)
+{
+	struct ibv_sge sge = vp_sge(e, 0, op->len);
+	struct ibv_send_wr *bad, wr = {.wr_id = op->act,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = op->opcode,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .invalidate_rkey = key};
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+/* key: of the server's window, if it has one. */
+static void post(struct vp_end *e, const struct op *op, const struct vp_addr *to, uint32_t key)
 {
 	size_t from =
 		op->act == READ || op->act == FETCH_ADD || op->act == COMPARE_SWAP ? TAKEN : 0;
 
 	if (op->act == FLUSH || op->act == ATOMIC_WRITE)
 		post_extended(e, op, to);
+	else if (op->act == SEND_INV)
+		CHECK_EQ(post_invalidating(e, op, key), 0);
 	else
 		CHECK_EQ(vp_post_send(e, op->act, op->opcode, IBV_SEND_SIGNALED, from, op->len, to,
 				 THERE),
@@ -244,8 +316,7 @@ static void client(int fd, const struct run *run)
 		run->tail ? ", one behind" : "");
 	make_end(&e, vp_open(), CLIENT_SEED);
 	to = vp_meet(&e, fd);
-	vp_hear(fd);
-	post(&e, op, &to);
+	post(&e, op, &to, vp_hear(fd));
 	if (run->tail)
 		CHECK_EQ(vp_post_send(&e, 99, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, TAIL_LEN, NULL, 0),
 			0);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The log names the machine that did not answer, and what is wrong with a path. */
+/*
+ * The log names the machine that did not answer, what is wrong with a path, and a kind of queue
+ * pair that leads to no other machine.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +13,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
+#include "tests/lib/xrc_ends.h"
 
 enum { LEN = 8, TIMEOUT_4_MS = 10 };
 
@@ -51,6 +56,37 @@ static void ask_for_too_much(void)
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
 
+static void refuse(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr now;
+	struct ibv_qp_init_attr init;
+	union ibv_gid gid;
+
+	CHECK_EQ(inet_pton(AF_INET6, nobody, &gid), 1);
+	CHECK_EQ(xrc_ready(qp, 0x1234, &gid), EHOSTUNREACH);
+	CHECK_EQ(ibv_query_qp(qp, &now, IBV_QP_STATE, &init), 0);
+	CHECK_EQ(now.qp_state, IBV_QPS_INIT);
+	CHECK_EQ(ibv_destroy_qp(qp), 0);
+}
+
+/* Both kinds; a domain can be had. */
+static void ask_by_xrc(void)
+{
+	struct ibv_context *ctx = vp_open();
+	struct ibv_xrcd *xrcd = xrc_domain(ctx, -1, O_CREAT);
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0);
+
+	if (!xrcd || !pd || !cq)
+		die("set-up");
+	refuse(xrc_initiator(pd, cq));
+	refuse(xrc_target(xrcd));
+	CHECK_EQ(ibv_destroy_cq(cq), 0);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_xrcd(xrcd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
 /* Is there a line of the log with both? */
 static bool tells(const char *path, const char *what, const char *who)
 {
@@ -78,6 +114,8 @@ int main(void)
 	ask_nobody();
 	CHECK(tells(path, "RETRY_EXC_ERR", " of 198.51.100.77, ends in"));
 	CHECK(tells(path, "RETRY_EXC_ERR", "nothing came from there"));
+	ask_by_xrc();
+	CHECK_EQ(lines_with(path, "its type, or what it receives from, is only for this host"), 2);
 	ask_for_too_much();
 	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry"));
 	unlink(path);

@@ -269,6 +269,7 @@ static void live(int fd, void *arg)
 	set_up(&p, fd);
 	exchange(&p);
 	vp_sync(fd);
+	CHECK_EQ(vp_get_state(&p.e), IBV_QPS_RTS); /* a call: what was placed, we see */
 	check_written(&p);
 	vp_free(&p.e);
 	CHECK_EQ(ibv_close_device(p.e.ctx), 0);

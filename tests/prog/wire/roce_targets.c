@@ -92,9 +92,9 @@ static void nothing(void)
 
 static void look(const struct vp_end *e)
 {
-	const volatile uint64_t *flag = (const volatile uint64_t *)(e->buf + FLAG);
+	const _Atomic uint64_t *flag = (const _Atomic uint64_t *)(e->buf + FLAG);
 
-	while (!*flag)
+	while (!atomic_load_explicit(flag, memory_order_acquire))
 		;
 }
 
@@ -154,6 +154,7 @@ static void target(int fd, void *arg)
 	pattern_fill(e.buf, LEN, SEED);
 	vp_meet(&e, fd);
 	live(&e, fd, habit);
+	CHECK_EQ(vp_get_state(&e), IBV_QPS_RTS); /* a call: what was placed, we see */
 	CHECK(pattern_filled(e.buf + OURS, LEN, SEED + 1));
 	vp_free(&e);
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
