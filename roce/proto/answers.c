@@ -260,7 +260,8 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	if (!read->got && !read->again)
+	/* else it may have waited for another packet, which was lost */
+	if (!read->got && !read->again && read->resent == q->resent)
 		window_measured(&q->window, now - read->asked);
 	read->got |= 1ull << i;
 	q->probing = false;

@@ -19,6 +19,7 @@ struct rc_read {
 	uint64_t asked;   /* when it was asked for last, ns */
 	uint32_t chased;  /* what is missing of so many was asked for again then */
 	bool again;       /* more than once */
+	uint64_t resent;  /* how much had been sent again when it was asked for */
 };
 
 struct rc_reads {

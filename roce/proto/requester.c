@@ -167,6 +167,7 @@ static bool send_read(struct rc_requester *q, uint64_t now, uint32_t room)
 		.offset = (uint64_t)((q->next - e->psn) & ROCE_PSN_MASK) * q->conf.mtu,
 		.asked = now,
 		.again = roce_psn_diff(q->sent, q->next) > 0,
+		.resent = q->resent,
 	};
 
 	/* half of it beyond the window, so that one that was made smaller does not halve the rate

@@ -537,6 +537,28 @@ static void reads_ask_again_soon(void **state)
 	}
 }
 
+/*
+ * A READ behind a lost packet waits for that: how long says nothing about the wire, or who waits
+ * for lost packets would wait ever longer.
+ */
+static void losses_are_no_round_trips(void **state)
+{
+	static const struct trouble trouble = {.lost = 100, .drop = DROP_NONE};
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		begin_world(seed, &trouble, false);
+		for (int i = 0; i < REQUESTS; i++)
+			post((struct rc_request){.act = i % 2 ? ROCE_READ : ROCE_WRITE,
+				.length = MTU,
+				.rkey = RKEY});
+		run_all(NSEC_PER_SEC);
+		assert_int_equal(w.last, IBV_WC_SUCCESS);
+		assert_true(w.req.window.rtt < 50 * NSEC_PER_USEC);
+		end_world();
+	}
+}
+
 /* What came ahead of a lost packet is kept: once that has shown, lost ones alone are sent again. */
 static void only_lost_is_sent_again(void **state)
 {
@@ -690,6 +712,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_requests),
 		cmocka_unit_test(each_lost_once),
 		cmocka_unit_test(reads_ask_again_soon),
+		cmocka_unit_test(losses_are_no_round_trips),
 		cmocka_unit_test(only_lost_is_sent_again),
 		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
