@@ -62,12 +62,19 @@ static bool taken(struct rc_responder *q, enum resp_verdict verdict)
 	return false;
 }
 
+/* A FLUSH carries nothing: its range may be as long as a region. */
+static bool too_long(const struct roce_packet *p)
+{
+	return p->op->headers & ROCE_RETH && p->op->act != ROCE_FLUSH &&
+	       p->length > ROCE_MESSAGE_MAX;
+}
+
 /* Does its opcode follow the one before, and its payload the rules of its opcode? */
 static bool well_formed(const struct rc_responder *q, const struct roce_packet *p)
 {
 	bool first = p->op->place & ROCE_FIRST;
 
-	if (!roce_payload_fits(p->op, p->payload_len, q->conf.mtu))
+	if (!roce_payload_fits(p->op, p->payload_len, q->conf.mtu) || too_long(p))
 		return false;
 	if (p->op->act != ROCE_SEND && p->op->act != ROCE_WRITE)
 		return !q->open;

@@ -645,6 +645,31 @@ static void refused(void **state)
 	}
 }
 
+/* No adapter asks for more than 2 GiB, and PSNs would come round within it. */
+static void too_long(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+	static const uint8_t zeros[MTU], opcodes[] = {0x0c, 0x06};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct roce_packet p = {.op = roce_op(opcodes[i]),
+			.opcode = opcodes[i],
+			.rkey = RKEY,
+			.length = ROCE_MESSAGE_MAX + 1,
+			.payload = zeros,
+			.payload_len = opcodes[i] == 0x06 ? MTU : 0};
+
+		begin_world(1, &none, false);
+		p.psn = w.resp.expected;
+		rc_resp_request(&w.resp, &p);
+		assert_int_equal(w.fatal, 1);
+		assert_int_equal(w.resp.nak, ROCE_NAK_INVALID_REQUEST);
+		assert_int_equal(w.resp.expected, p.psn);
+		end_world();
+	}
+}
+
 /* A responder that had no CPU for a while has got all: the probe alone was sent twice. */
 static void late_is_not_lost(void **state)
 {
@@ -736,6 +761,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_long_is_not_kept),
 		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(never_a_receive),
