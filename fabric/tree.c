@@ -34,13 +34,14 @@ struct tree_path tree_path(const char *fmt, ...)
 
 int tree_open(struct tree *t, int at, const char *dir)
 {
-	*t = (struct tree){.fd = -1};
-	if (mkdirat(at, dir, 0755) && errno != EEXIST)
+	*t = (struct tree){.fd = -1, .fresh = mkdirat(at, dir, 0755) == 0};
+	if (!t->fresh && errno != EEXIST)
 		return -errno;
 	t->fd = openat(at, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (t->fd < 0)
 		return -errno;
-	unlinkat(t->fd, scratch, 0); /* of a writer that died */
+	if (!t->fresh)
+		unlinkat(t->fd, scratch, 0); /* of a writer that died */
 	return 0;
 }
 
@@ -60,7 +61,7 @@ void tree_dir(struct tree *t, const char *path)
 static bool has_content(struct tree *t, const char *path, const char *content, size_t len)
 {
 	char old[CONTENT_MAX + 1];
-	int fd = openat(t->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = t->fresh ? -1 : openat(t->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -119,6 +120,8 @@ void tree_put_shared(struct tree *t, const char *path)
 {
 	struct stat st;
 
+	if (t->fresh && !linkat(t->fd, shared, t->fd, path, 0))
+		return;
 	if (!fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (st.st_ino == t->shared_ino)
 			return;
@@ -134,8 +137,11 @@ void tree_put_shared(struct tree *t, const char *path)
 void tree_link(struct tree *t, const char *path, const char *target)
 {
 	char old[sizeof(struct tree_path)];
-	ssize_t n = readlinkat(t->fd, path, old, sizeof old);
+	ssize_t n;
 
+	if (t->fresh && !symlinkat(target, t->fd, path))
+		return;
+	n = readlinkat(t->fd, path, old, sizeof old);
 	if (n == (ssize_t)strlen(target) && !memcmp(old, target, n))
 		return;
 	unlinkat(t->fd, scratch, 0);
@@ -145,7 +151,7 @@ void tree_link(struct tree *t, const char *path, const char *target)
 
 void tree_drop(struct tree *t, const char *path)
 {
-	if (unlinkat(t->fd, path, 0) && errno != ENOENT)
+	if (!t->fresh && unlinkat(t->fd, path, 0) && errno != ENOENT)
 		fail(t);
 }
 

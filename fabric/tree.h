@@ -13,6 +13,7 @@ struct tree {
 	int fd;  /* of the directory */
 	int err; /* 0 or the first -errno */
 	ino_t shared_ino;
+	bool fresh; /* made by tree_open(): nothing is there but what was put since */
 };
 
 struct tree_path {
@@ -44,7 +45,7 @@ void tree_put_shared(struct tree *t, const char *path);
 /* Makes path a symbolic link to target. */
 void tree_link(struct tree *t, const char *path, const char *target);
 
-/* Removes a file or link; none there is no error. */
+/* Removes a file or link that an earlier tree_open() found; none there is no error. */
 void tree_drop(struct tree *t, const char *path);
 
 /* Removes what is in directory path but the n given names (each up to 15 characters). */

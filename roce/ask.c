@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/exec/carry.h"
 #include "hca/exec/fail.h"
@@ -17,7 +16,11 @@
 #include "roce/proto/answers.h"
 
 enum { MTU_BASE_LOG = 7, ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
-enum { BUSY_NS = 100 * NSEC_PER_USEC, LATE_MAX = 256 };
+enum {
+	BUSY_NS = 100 * NSEC_PER_USEC,
+	NO_MEMORY_NS = NSEC_PER_MSEC, /* then it is tried again */
+	LATE_MAX = 256,
+};
 #define LENGTH_MAX (1ull << HCA_MAX_MSG_LOG)
 enum { PACKETS_MAX = 1 << 22 }; /* of a message: what PSNs of 24 bits tell apart */
 
@@ -286,9 +289,10 @@ static uint64_t timeout_of(const struct seg_qp *s)
 	return s->timeout ? (uint64_t)ACK_UNIT_NS << (s->timeout & 31) : 0;
 }
 
-static void start(struct flow *f)
+/* False: there is no memory; again later. */
+static bool start(struct flow *f)
 {
-	const struct seg_qp *s = flow_seg(f);
+	struct seg_qp *s = flow_seg(f);
 	struct rc_req_config conf = {
 		.unreliable = f->unreliable,
 		.mtu = 1u << (MTU_BASE_LOG + (s->mtu & 7)),
@@ -307,10 +311,9 @@ static void start(struct flow *f)
 	f->base = atomic_load_explicit(&s->sq_head, memory_order_relaxed);
 	f->bad_status = 0;
 	f->asks = !rc_req_start(&f->req, &conf, &ops, f);
-	if (f->asks)
-		return;
-	log_line(LOG_LVL_ERROR, "QP %#x: no memory to send with", f->qpn);
-	qp_set_error(end_of(f));
+	if (!f->asks)
+		s->sq_psn = conf.psn; /* where it is to go on */
+	return f->asks;
 }
 
 /* What a program may change while requests are under way, or in SQD. */
@@ -331,9 +334,9 @@ static void note_state(struct flow *f)
 
 	if (state == f->state)
 		return;
-	if (state == IBV_QPS_RTS && (!f->asks || f->req.dead))
-		start(f);
-	else if (state == IBV_QPS_RTS)
+	if (state == IBV_QPS_RTS && (!f->asks || f->req.dead) && !start(f))
+		return;
+	if (state == IBV_QPS_RTS)
 		take_changes(f);
 	if (state != IBV_QPS_SQD)
 		f->drains = false;
@@ -405,6 +408,8 @@ void ask_leave(struct exec *x)
 bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 {
 	flush_in_error(f, x);
+	if (!f->asks)
+		f->again_ns = flow_state(f) == IBV_QPS_RTS ? now + NO_MEMORY_NS : 0;
 	if (!f->asks || f->req.dead)
 		return false;
 	ask.left = bytes;

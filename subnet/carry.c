@@ -31,7 +31,7 @@ static bool lost(struct subnet *s, uint32_t port, const struct flight *f)
 {
 	const struct port *p = port_at(s, port);
 
-	if (!p->error_percent)
+	if (!s->losing || !p->error_percent)
 		return false;
 	if (p->error_attr && p->error_attr != (f->mad[ATTR] << 8 | f->mad[ATTR + 1]))
 		return false;

@@ -117,6 +117,7 @@ struct subnet {
 	struct trap *spare_traps;
 	struct trap_slab *slabs;
 	uint64_t next_tid, random;
+	uint32_t losing; /* ports with an error_percent: where there is none, no hop looks for it */
 	uint64_t drops[SUBNET_DROP_COUNT];
 };
 

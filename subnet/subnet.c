@@ -355,6 +355,7 @@ int subnet_set_errors(
 
 	if (!at || percent > 100)
 		return -EINVAL;
+	s->losing += !!percent - !!port_at(s, at)->error_percent;
 	port_at(s, at)->error_percent = percent;
 	port_at(s, at)->error_attr = attr;
 	return 0;

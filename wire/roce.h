@@ -95,6 +95,9 @@ static inline uint32_t roce_psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & ROCE_PSN_MASK;
 }
 
+/* No message is longer, whatever its RETH says (InfiniBand Architecture, volume 1, 9.7.7). */
+#define ROCE_MESSAGE_MAX (UINT32_C(1) << 31)
+
 /* How many packets a message of that length takes: one at least. */
 static inline uint32_t roce_packets(uint64_t bytes, uint32_t mtu)
 {

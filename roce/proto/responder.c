@@ -62,12 +62,19 @@ static bool taken(struct rc_responder *q, enum resp_verdict verdict)
 	return false;
 }
 
+/* A FLUSH carries nothing: its range may be as long as a region. */
+static bool too_long(const struct roce_packet *p)
+{
+	return p->op->headers & ROCE_RETH && p->op->act != ROCE_FLUSH &&
+	       p->length > ROCE_MESSAGE_MAX;
+}
+
 /* Does its opcode follow the one before, and its payload the rules of its opcode? */
 static bool well_formed(const struct rc_responder *q, const struct roce_packet *p)
 {
 	bool first = p->op->place & ROCE_FIRST;
 
-	if (!roce_payload_fits(p->op, p->payload_len, q->conf.mtu))
+	if (!roce_payload_fits(p->op, p->payload_len, q->conf.mtu) || too_long(p))
 		return false;
 	if (p->op->act != ROCE_SEND && p->op->act != ROCE_WRITE)
 		return !q->open;
@@ -218,7 +225,8 @@ void rc_resp_request(struct rc_responder *q, const struct roce_packet *p)
 void rc_resp_keep(
 	struct rc_responder *q, const struct roce_packet *p, const uint8_t *bytes, size_t n)
 {
-	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0)
+	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0 ||
+		!roce_payload_fits(p->op, p->payload_len, q->conf.mtu))
 		return;
 	ahead_put(&q->ahead, q->expected, p->psn, bytes, n);
 }

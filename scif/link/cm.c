@@ -402,7 +402,7 @@ static int complete(struct scif_ep *ep)
 		ep->state = EP_CONNECTING;
 		atomic_fetch_add_explicit(&connecting, 1, memory_order_acq_rel);
 		if (rdma_accept(ep->id, &param))
-			ret = -ECONNRESET;
+			ret = errno == ENOMEM ? -ENOMEM : -ECONNRESET;
 	}
 	while (!ret && ep->state == EP_CONNECTING)
 		if (ep_wait(ep, &spin, until) == -ETIMEDOUT)

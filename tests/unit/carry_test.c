@@ -426,6 +426,13 @@ static void injected_errors(void **state)
 		came += by_lid(w, LID_H1);
 	assert_in_range(came, 400, 580); /* 0.7 squared */
 	assert_int_equal(subnet_drops(w->s, SUBNET_DROP_INJECTED), 1001 - came);
+	/* Of several ports the last one counts as well as the first. */
+	assert_int_equal(subnet_set_errors(w->s, S0, 2, 100, 0), 0);
+	assert_int_equal(subnet_set_errors(w->s, S0, 1, 0, 0), 0);
+	assert_int_equal(by_lid(w, LID_H1), 0);
+	assert_int_equal(subnet_set_errors(w->s, S0, 2, 0, 0), 0);
+	assert_int_equal(by_lid(w, LID_H1), 1);
+	assert_int_equal(w->s->losing, 0);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tsan.h"
 #include "peermem/client.h"
 #include "peermem/table.h"
 #include "peermem/window.h"
@@ -53,7 +54,6 @@ static void refused(void **state)
 {
 	struct weft_dma_ops bad = ops;
 	uint64_t bus = 0;
-	int err;
 
 	(void)state;
 	assert_int_equal(weft_dma_window_add(NULL, PAGE, 0, &ops, NULL), -EINVAL);
@@ -72,10 +72,21 @@ static void refused(void **state)
 	bus = -(uint64_t)PAGE;
 	assert_int_equal(weft_dma_window_add(&bus, 2 * PAGE, 0, &ops, NULL), -EINVAL);
 	assert_int_equal(weft_dma_window_add(&bus, PAGE, 0, &ops, NULL), -EINVAL);
-	bus = 1ull << 60;
+	assert_int_equal(weft_dma_window_del(0), -ENOENT);
+}
+
+/* Beyond what a process has. */
+static void far_away(void **state)
+{
+	uint64_t bus = 1ull << 60;
+	int err;
+
+	(void)state;
+#ifdef WEFT_TSAN
+	skip(); /* its mmap() asks for address 0 instead, and gives up if it gets that */
+#endif
 	err = weft_dma_window_add(&bus, PAGE, 0, &ops, NULL);
 	assert_true(err == -ENOMEM || err == -EEXIST); /* qemu gives another place */
-	assert_int_equal(weft_dma_window_del(0), -ENOENT);
 }
 
 static void overlap(void **state)
@@ -253,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused),
+		cmocka_unit_test(far_away),
 		cmocka_unit_test(overlap),
 		cmocka_unit_test(shorter),
 		cmocka_unit_test(lookup),

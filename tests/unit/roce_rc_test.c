@@ -584,6 +584,25 @@ static void only_lost_is_sent_again(void **state)
 }
 
 /* One that came in another way meanwhile would be a request of today when PSNs come round. */
+/* Whoever sends what does not fit the path gets no memory for it. */
+static void too_long_is_not_kept(void **state)
+{
+	static const struct trouble trouble = {.drop = DROP_NONE};
+	static const uint8_t bytes[ROCE_HEADERS_MAX + 2 * MTU];
+	struct roce_packet p = {.op = roce_op(roce_opcode(ROCE_RC, ROCE_SEND, ROCE_ONLY, 0))};
+
+	(void)state;
+	begin_world(1, &trouble, false);
+	p.psn = roce_psn_add(w.resp.expected, 2);
+	p.payload_len = MTU + 1;
+	rc_resp_keep(&w.resp, &p, bytes, sizeof bytes);
+	assert_false(ahead_beyond(&w.resp.ahead, w.resp.expected));
+	p.payload_len = MTU;
+	rc_resp_keep(&w.resp, &p, bytes, ROCE_HEADERS_MAX + MTU);
+	assert_true(ahead_beyond(&w.resp.ahead, w.resp.expected));
+	end_world();
+}
+
 static void kept_no_longer_than_ahead(void **state)
 {
 	struct ahead a = {0};
@@ -622,6 +641,31 @@ static void refused(void **state)
 		assert_int_equal(w.ended, 2);
 		assert_int_equal(w.last, rows[i / 2].status);
 		assert_int_equal(w.fatal, 1);
+		end_world();
+	}
+}
+
+/* No adapter asks for more than 2 GiB, and PSNs would come round within it. */
+static void too_long(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+	static const uint8_t zeros[MTU], opcodes[] = {0x0c, 0x06};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct roce_packet p = {.op = roce_op(opcodes[i]),
+			.opcode = opcodes[i],
+			.rkey = RKEY,
+			.length = ROCE_MESSAGE_MAX + 1,
+			.payload = zeros,
+			.payload_len = opcodes[i] == 0x06 ? MTU : 0};
+
+		begin_world(1, &none, false);
+		p.psn = w.resp.expected;
+		rc_resp_request(&w.resp, &p);
+		assert_int_equal(w.fatal, 1);
+		assert_int_equal(w.resp.nak, ROCE_NAK_INVALID_REQUEST);
+		assert_int_equal(w.resp.expected, p.psn);
 		end_world();
 	}
 }
@@ -714,8 +758,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(reads_ask_again_soon),
 		cmocka_unit_test(losses_are_no_round_trips),
 		cmocka_unit_test(only_lost_is_sent_again),
+		cmocka_unit_test(too_long_is_not_kept),
 		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(never_a_receive),

@@ -315,6 +315,23 @@ static void failures(void **state)
 	assert_int_equal(sysfs_remove(none), 0);
 }
 
+/* Written into a folder that was there, and into one that was not, where less is looked for. */
+static void fresh_or_not(void **state)
+{
+	char made[PATH_MAX], was[PATH_MAX], diff[3 * PATH_MAX];
+
+	(void)state;
+	snprintf(made, sizeof made, "%s/made", top);
+	snprintf(was, sizeof was, "%s/was", top);
+	assert_int_equal(mkdir(was, 0755), 0);
+	assert_int_equal(sysfs_write(AT_FDCWD, was, &page), 0);
+	assert_int_equal(sysfs_write(AT_FDCWD, made, &page), 0);
+	snprintf(diff, sizeof diff, "diff -r --no-dereference %s %s", was, made);
+	assert_int_equal(system(diff), 0);
+	assert_int_equal(sysfs_remove(made), 0);
+	assert_int_equal(sysfs_remove(was), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +339,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(only_changes_are_written),
 		cmocka_unit_test(gids_come_and_go),
+		cmocka_unit_test(fresh_or_not),
 		cmocka_unit_test(mad_files),
 		cmocka_unit_test(two_ports),
 		cmocka_unit_test(page_ports),

@@ -93,7 +93,9 @@ static void beyond(void)
 	errno = 0;
 	CHECK(ibv_reg_mr(pd, peer_device.addr + SIZE - 100, 101, ALL) == NULL);
 	CHECK_EQ(errno, EFAULT);
-	CHECK_EQ(lines_with(log_file, "asked: device answered 0; as memory of the program: "), 1);
+	/* Another client may have been asked, too. */
+	CHECK_EQ(lines_with(log_file, "asked: device answered 0"), 1);
+	CHECK_EQ(lines_with(log_file, " answered 0; as memory of the program: "), 1);
 	errno = 0;
 	CHECK(ibv_reg_mr(pd, peer_device.addr, 100, ALL | IBV_ACCESS_ON_DEMAND) == NULL);
 	CHECK_EQ(errno, EINVAL);
