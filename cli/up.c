@@ -4,10 +4,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/common/dirs.h"
 #include "cli/common/fabric.h"
@@ -38,11 +42,34 @@ struct up_options {
 
 enum { KEY_SM = 256, KEY_ADDRESS };
 
+/* One that a host can have. */
 static bool is_address(const char *text)
 {
-	struct in6_addr a;
+	struct in6_addr a6;
+	struct in_addr a4;
 
-	return inet_pton(AF_INET, text, &a) == 1 || inet_pton(AF_INET6, text, &a) == 1;
+	if (inet_pton(AF_INET, text, &a4) == 1)
+		return a4.s_addr != htonl(INADDR_ANY) && !IN_MULTICAST(ntohl(a4.s_addr));
+	return inet_pton(AF_INET6, text, &a6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&a6) &&
+	       !IN6_IS_ADDR_MULTICAST(&a6);
+}
+
+static bool is_here(const char *text)
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM};
+	struct addrinfo *a;
+	bool here = true;
+	int fd;
+
+	if (getaddrinfo(text, NULL, &hints, &a))
+		return true;
+	fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		here = !bind(fd, a->ai_addr, a->ai_addrlen) || errno != EADDRNOTAVAIL;
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(a);
+	return here;
 }
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
@@ -60,7 +87,9 @@ static error_t parse_up(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ADDRESS:
 		if (!is_address(arg))
-			cli_usage(state, "bad --address '%s'; use an IPv4 or IPv6 address", arg);
+			cli_usage(state,
+				"bad --address '%s'; use an IPv4 or IPv6 address of this machine",
+				arg);
 		o->address = arg;
 		return 0;
 	case ARGP_KEY_ARG:
@@ -192,6 +221,11 @@ int cmd_up(int argc, char **argv)
 	if (rc)
 		return rc;
 	say(already ? "weftd already serves" : "weftd serves", o.fabric, pid);
+	if (o.address && !is_here(o.address))
+		fprintf(stderr,
+			"weft: this machine does not have the address %s; other machines are out "
+			"of reach until it does\n",
+			o.address);
 	return cli_written();
 }
 

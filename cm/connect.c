@@ -370,6 +370,7 @@ void cm_request(struct cm *cm, const struct mad_addr *from, const struct cm_msg 
 		cm->counts[CM_N_STALE]++;
 		id_event_simple(old, CM_EV_DISCONNECTED, 0);
 		id_timewait(old);
+		cm_taken(cm, id->owner, id->handle); /* its place in the backlog is free again */
 		id_free(id);
 		cm_answer_rej(cm, from, m->hdr.tid, 0, req->local_comm_id, CM_ABOUT_REQ,
 			CM_REJ_STALE_CONN);

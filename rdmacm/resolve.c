@@ -3,9 +3,12 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/gid.h"
+#include "base/log.h"
 #include "rdmacm/address.h"
 #include "rdmacm/device.h"
 #include "rdmacm/event.h"
@@ -147,9 +150,21 @@ bool ident_is_late(const struct ident *id, const struct cm_event *e)
 	return answer && e->dst.family && (id->state != ID_ADDR_QUERY || !id->asks);
 }
 
+static void tell_unreachable(const struct cm_addr *to, const char *why)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	log_line(LOG_LVL_INFO, "no way to %s: %s", gid_text(to->gid, text), why);
+}
+
 void ident_resolved(struct ident *id, const struct cm_event *e)
 {
 	if (e->type == RDMA_CM_EVENT_ADDR_ERROR) {
+		if (e->dst.family)
+			tell_unreachable(&e->dst,
+				e->status == -ETIMEDOUT
+					? "the next hop did not answer in time"
+					: "there is no route, or its next hop does not answer");
 		if (id->state == ID_ADDR_QUERY)
 			id->state = ID_BOUND;
 	} else {
@@ -201,8 +216,10 @@ static int resolve_addr(
 		return ret;
 	if (is_multicast(&to) || device_gid_index(to.gid) >= 0)
 		return resolve_here(id, &to);
-	if (!weft_cm_has_others())
+	if (!weft_cm_has_others()) {
+		tell_unreachable(&to, "it is no address of this machine, and WEFT_WIRE is never");
 		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+	}
 	return resolve_far(id, &to, timeout_ms);
 }
 

@@ -376,4 +376,5 @@ void serve_stop(struct flow *f, struct exec *x)
 		respond_drop(&f->in, x);
 	f->resp.open = 0;
 	f->resp.dead = true;
+	ahead_clear(&f->resp.ahead);
 }

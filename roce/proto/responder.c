@@ -225,7 +225,8 @@ void rc_resp_request(struct rc_responder *q, const struct roce_packet *p)
 void rc_resp_keep(
 	struct rc_responder *q, const struct roce_packet *p, const uint8_t *bytes, size_t n)
 {
-	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0)
+	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0 ||
+		!roce_payload_fits(p->op, p->payload_len, q->conf.mtu))
 		return;
 	ahead_put(&q->ahead, q->expected, p->psn, bytes, n);
 }

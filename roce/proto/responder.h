@@ -85,7 +85,10 @@ void rc_resp_end(struct rc_responder *);
 /* A request packet came. */
 void rc_resp_request(struct rc_responder *, const struct roce_packet *);
 
-/* The same, that came as these bytes: keeps them if it is ahead of what is expected. */
+/*
+ * The same, that came as these bytes: keeps them if it is ahead of what is expected, and no longer
+ * than its opcode and the path MTU allow.
+ */
 void rc_resp_keep(
 	struct rc_responder *, const struct roce_packet *, const uint8_t *bytes, size_t n);
 

@@ -28,10 +28,14 @@ PAGES = {
 }
 
 
+class Failed(Exception):
+    """A command did.  (A pool waits for ever for a thread of its own that exits.)"""
+
+
 def run(argv, **how):
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
     if done.returncode:
-        sys.exit(f'{" ".join(map(str, argv))}\n{done.stdout}')
+        raise Failed(f'{" ".join(map(str, argv))}\n{done.stdout}')
     return done.stdout
 
 
@@ -172,4 +176,7 @@ def main():
 
 
 if __name__ == '__main__':
-    main()
+    try:
+        main()
+    except Failed as e:
+        sys.exit(str(e))

@@ -300,9 +300,21 @@ static void unaccepted(void **state)
 	}
 }
 
+static int32_t backlog_left(void)
+{
+	const struct cm_id *id = world.side[1].cm->ids;
+
+	while (id && id->state != CM_LISTEN)
+		id = id->next;
+	assert_non_null(id);
+	return id->backlog;
+}
+
 /* The peer was started anew and connects from a QP that we hold for connected. */
 static void stale(void **state)
 {
+	int32_t left;
+
 	(void)state;
 	begin();
 	listen_at(0);
@@ -312,10 +324,12 @@ static void stale(void **state)
 	fly();
 	assert_int_equal(cm_ready(world.side[0].cm, OWNER, ACTIVE), 0);
 	fly();
+	left = backlog_left();
 	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0); /* the same QP number */
 	fly();
 	event(1, 2, EV_DISCONNECTED);
 	assert_int_equal(event(0, 1, EV_REJECTED)->status, CM_REJ_STALE_CONN);
+	assert_int_equal(backlog_left(), left);
 	end();
 }
 

@@ -584,6 +584,25 @@ static void only_lost_is_sent_again(void **state)
 }
 
 /* One that came in another way meanwhile would be a request of today when PSNs come round. */
+/* Whoever sends what does not fit the path gets no memory for it. */
+static void too_long_is_not_kept(void **state)
+{
+	static const struct trouble trouble = {.drop = DROP_NONE};
+	static const uint8_t bytes[ROCE_HEADERS_MAX + 2 * MTU];
+	struct roce_packet p = {.op = roce_op(roce_opcode(ROCE_RC, ROCE_SEND, ROCE_ONLY, 0))};
+
+	(void)state;
+	begin_world(1, &trouble, false);
+	p.psn = roce_psn_add(w.resp.expected, 2);
+	p.payload_len = MTU + 1;
+	rc_resp_keep(&w.resp, &p, bytes, sizeof bytes);
+	assert_false(ahead_beyond(&w.resp.ahead, w.resp.expected));
+	p.payload_len = MTU;
+	rc_resp_keep(&w.resp, &p, bytes, ROCE_HEADERS_MAX + MTU);
+	assert_true(ahead_beyond(&w.resp.ahead, w.resp.expected));
+	end_world();
+}
+
 static void kept_no_longer_than_ahead(void **state)
 {
 	struct ahead a = {0};
@@ -739,6 +758,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(reads_ask_again_soon),
 		cmocka_unit_test(losses_are_no_round_trips),
 		cmocka_unit_test(only_lost_is_sent_again),
+		cmocka_unit_test(too_long_is_not_kept),
 		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(too_long),

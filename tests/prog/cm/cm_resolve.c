@@ -6,7 +6,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
@@ -150,9 +152,13 @@ static void live_far(int in, int out, void *arg)
 
 int main(void)
 {
+	char log[] = "/tmp/cm_resolve_XXXXXX", to[sizeof log + 5];
 	struct rdma_event_channel *ch;
 	struct t_child far;
 
+	close(mkstemp(log));
+	snprintf(to, sizeof to, "info:%s", log);
+	setenv("WEFT_LOG", to, 1);
 	t_start(60);
 	two_hosts(&far, live_far);
 	t_await(far.from);
@@ -168,5 +174,8 @@ int main(void)
 	rdma_destroy_event_channel(ch);
 	t_signal(far.to);
 	T_EQUAL(t_wait(&far), 0);
+	CHECK_EQ(lines_with(log, "no way to 203.0.113.5: there is no route"), 1);
+	CHECK(lines_with(log, "the next hop did not answer in time"));
+	unlink(log);
 	return check_result();
 }

@@ -22,7 +22,7 @@
 #include "wire/icrc.h"
 
 enum {
-	EPISODES = 300,
+	EPISODES = 1500,
 	PACKETS = 40, /* of an episode, at most */
 	REQUESTS = 6,
 	RECEIVES = 4,

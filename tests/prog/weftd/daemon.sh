@@ -41,6 +41,16 @@ while [ -e "/proc/$was/exe" ] && [ $i -lt 200 ]; do
 done
 rc 'no process' 1 test -e "/proc/$was/exe"
 
+for address in nonsense 0.0.0.0 :: 224.0.0.1 ff02::1; do
+	rc "no host has the address $address" 2 "$WEFT" up --address $address
+done
+rc 'up with an address that is not here' 0 "$WEFT" up --address 192.0.2.1
+ok 'it says so' grep -q 'does not have the address 192.0.2.1' "$T/err"
+rc down 0 "$WEFT" down
+rc 'up with one that is' 0 "$WEFT" up --address 127.0.0.1
+same 'it says nothing' '' "$(cat "$T/err")"
+rc down 0 "$WEFT" down
+
 # Who looks at a device file starts weftd; who is told not to sees what the last one left.
 same 'without autostart' "$guid" \
 	"$(WEFT_AUTOSTART=0 "$WEFT" run cat /sys/class/infiniband/weft0/node_guid)"
