@@ -23,11 +23,16 @@ enum {
 	ROUNDS = 10000,
 	LOADED = 40, /* unless ROUNDS are given */
 	STOPS = 10,
-	FORKS = 300,
 	MARK = 0x5a,
 	ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 	      IBV_ACCESS_REMOTE_ATOMIC
 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { FORKS = 20 }; /* each copies the page tables of a sanitizer's memory */
+#else
+enum { FORKS = 300 };
+#endif
 
 static int rounds = LOADED;
 
