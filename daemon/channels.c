@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/channel_names.h"
+#include "daemon/tables/channel_names.h"
 
 enum { QUEUE_MAX = 1 << 16 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Event channels in weftd: a queue of events each, and the way from there into the datagram
- * socket of the process.  weftd has no fd of it but sends by name (daemon/channel_names.h).  At
- * most CM_WINDOW events lie in a socket unread, the others wait here.
+ * socket of the process.  weftd has no fd of it but sends by name (daemon/tables/channel_names.h).
+ * At most CM_WINDOW events lie in a socket unread, the others wait here.
  *
  * A channel is named by its process's attach id and a number.  Nothing blocks.
  */

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/channel_names.h"
 #include "daemon/channels.h"
 #include "daemon/cm_requests.h"
 #include "daemon/mad_service.h"
 #include "daemon/process.h"
 #include "daemon/subnet_service.h"
+#include "daemon/tables/channel_names.h"
 #include "daemon/umad.h"
 
 enum { MADS_AT_A_TIME = 64 };

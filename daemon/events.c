@@ -76,6 +76,8 @@ void events_write_files(struct server *s)
 	if (ret)
 		log_line(
 			LOG_LVL_WARN, "cannot write %s/%s: %s", s->paths.dir, name, strerror(-ret));
+	else if (s->wire)
+		wire_counters_write(s, true);
 }
 
 static void raise_port_event(struct server *s, enum ibv_event_type type)

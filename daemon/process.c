@@ -350,6 +350,7 @@ void process_died(struct server *s, struct process *p)
 		p->id);
 	atomic_store(&p->seg->hdr.dead, 1);
 	peer_stats_keep(s, p);
+	wire_counters_keep(s, p);
 	if (p->session)
 		session_close(s, p->session);
 	process_table_del(s, p);

@@ -347,6 +347,7 @@ static int do_ping(struct server *s, struct session *c, struct proto_in *in, str
 {
 	(void)c, (void)in, (void)r;
 	peer_stats_write(s);
+	wire_counters_write(s, false);
 	return 0;
 }
 

@@ -97,6 +97,9 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_WIRE_DROP_ADDRESS] = "wire_drop_address",
 	[CTR_WIRE_DROP_BUSY] = "wire_drop_busy",
 	[CTR_WIRE_DROP_KEPT] = "wire_drop_kept",
+	[CTR_WIRE_RNR_SENT] = "wire_rnr_sent",
+	[CTR_WIRE_MCAST_SENT] = "wire_mcast_sent",
+	[CTR_WIRE_MCAST_CAME] = "wire_mcast_came",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

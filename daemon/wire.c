@@ -472,5 +472,8 @@ int wire_start(struct server *s)
 	w->group.lock = -1;
 	w->timer = (struct watch){
 		on_timer, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-	return w->timer.fd < 0 ? -errno : server_watch(s, &w->timer);
+	if (w->timer.fd < 0)
+		return -errno;
+	wire_counters_write(s, true);
+	return server_watch(s, &w->timer);
 }

@@ -15,6 +15,7 @@
 #include "daemon/port/group.h"
 #include "daemon/port/steer.h"
 #include "daemon/session.h"
+#include "daemon/wire_counters.h"
 #include "daemon/wire_hand.h"
 
 struct wire_port {
@@ -33,6 +34,7 @@ struct wire_port {
 	int failed;                /* the last try: -errno */
 	struct port_holder holder; /* of -EADDRINUSE */
 	bool stale;                /* leases have changed since */
+	struct wire_counters counters;
 };
 
 /* Nothing is opened yet.  -ENOMEM, -EMFILE. */

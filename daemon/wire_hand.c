@@ -120,6 +120,7 @@ static bool read_one(struct server *s, struct watch *w)
 		return true;
 	}
 	port->hand.overflow[from.ipv6] = from.lost;
+	port->hand.came_bytes += len;
 	if (len == 0)
 		drop(&port->hand, WIRE_DROP_SHORT);
 	deliver_read(s, &from, data, len);
@@ -223,5 +224,6 @@ int wire_send(struct server *s, const struct wire_out *out)
 	if (sendmsg(port->group.seat[0]->fd[family], &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
 	port->hand.sent++;
+	port->hand.sent_bytes += out->len;
 	return 0;
 }

@@ -40,6 +40,7 @@ typedef void (*wire_qp1)(
 struct wire_hand {
 	wire_qp1 qp1; /* set before the port is opened */
 	uint64_t got, handed, sent;
+	uint64_t came_bytes, sent_bytes;  /* of seat 0 */
 	uint64_t overflow[WIRE_FAMILIES]; /* of seat 0, by the kernel's count */
 	uint64_t drops[WIRE_DROP_COUNT];
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "fabric/sysfs_hca.h"
@@ -39,6 +40,23 @@ int sysfs_write(int at, const char *dir, const struct fabric_page *page)
 	if (page->node_type != FABRIC_SWITCH)
 		put_uverbs(&t, page);
 	sysfs_put_mad(&t, page);
+	return tree_close(&t);
+}
+
+int sysfs_write_counters(int at, const char *dir, const char *device, uint32_t port,
+	const struct sysfs_counter *counter, size_t n)
+{
+	struct tree t;
+	int rc = tree_open(&t, at, dir);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		tree_put(&t,
+			tree_path("sys/class/infiniband/%.63s/ports/%u/%s", device, port,
+				counter[i].file)
+				.s,
+			"%" PRIu64 "\n", counter[i].value);
 	return tree_close(&t);
 }
 

@@ -27,5 +27,18 @@ enum { SYSFS_MAJOR = 231, SYSFS_UMAD_MINOR = 0, SYSFS_ISSM_MINOR = 64, SYSFS_UVE
  */
 int sysfs_write(int at, const char *dir, const struct fabric_page *page);
 
+/* The value of a file of a port: "counters/NAME" or "hw_counters/NAME". */
+struct sysfs_counter {
+	const char *file;
+	uint64_t value;
+};
+
+/*
+ * Writes n counters of a port into a tree that sysfs_write() has made; it leaves there what this
+ * wrote.  A port's other counters read 0.  As sysfs_write() for the rest.
+ */
+int sysfs_write_counters(int at, const char *dir, const char *device, uint32_t port,
+	const struct sysfs_counter *counter, size_t n);
+
 /* Removes the tree with everything in it.  Returns 0, also if there is none, or -errno. */
 int sysfs_remove(const char *dir);

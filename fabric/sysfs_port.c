@@ -11,7 +11,7 @@ static const char *const port_states[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIV
 static const char *const phys_states[] = {"<unknown>", "Sleep", "Polling", "Disabled",
 	"PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test"};
 
-static const char *const zero_counters[] = {"VL15_dropped", "excessive_buffer_overrun_errors",
+static const char *const counters[] = {"VL15_dropped", "excessive_buffer_overrun_errors",
 	"link_downed", "link_error_recovery", "local_link_integrity_errors",
 	"multicast_rcv_packets", "multicast_xmit_packets", "port_rcv_constraint_errors",
 	"port_rcv_data", "port_rcv_errors", "port_rcv_packets", "port_rcv_remote_physical_errors",
@@ -127,8 +127,8 @@ static void put_tables(struct tree *t, const char *dir, const struct fabric_port
 
 static void put_counters(struct tree *t, const char *dir)
 {
-	for (size_t i = 0; i < sizeof zero_counters / sizeof *zero_counters; i++)
-		tree_put(t, tree_path("%s/counters/%s", dir, zero_counters[i]).s, "0\n");
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+		tree_put_first(t, tree_path("%s/counters/%s", dir, counters[i]).s, "0\n");
 	tree_put(t, tree_path("%s/hw_counters/lifespan", dir).s, "10\n");
 }
 

@@ -108,6 +108,14 @@ void tree_put(struct tree *t, const char *path, const char *fmt, ...)
 	replace(t, path, content, len);
 }
 
+void tree_put_first(struct tree *t, const char *path, const char *content)
+{
+	struct stat st;
+
+	if (t->fresh || fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW))
+		replace(t, path, content, strlen(content));
+}
+
 void tree_share(struct tree *t, const char *content)
 {
 	struct stat st;

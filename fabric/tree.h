@@ -36,6 +36,9 @@ void tree_dir(struct tree *t, const char *path);
 void tree_put(struct tree *t, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Makes path a read-only file with that content unless there is a file: others fill it later. */
+void tree_put_first(struct tree *t, const char *path, const char *content);
+
 /* Says the content that the files of tree_put_shared() have. */
 void tree_share(struct tree *t, const char *content);
 

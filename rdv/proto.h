@@ -47,7 +47,7 @@ enum proto_op_number {
 	OP_FIRE,        /* one way: proto_peer_channel */
 	OP_MEMBERS,     /* proto_members: the list in the process's segment has changed */
 	/* Below: also for a connection that is not attached. */
-	OP_PING,     /* weftd brings the files of peer clients up to date */
+	OP_PING,     /* weftd brings files that have counters up to date */
 	OP_STATUS,   /* ; proto_status, fds {memfd with the text} */
 	OP_STAY,     /* never leave for want of work */
 	OP_SHUTDOWN, /* the reply comes first, the end of the connection tells that weftd left */

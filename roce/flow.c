@@ -62,9 +62,10 @@ void flow_count_up(struct flow *f, struct exec *x)
 {
 	static const enum seg_counter names[FLOW_COUNTS] = {CTR_WIRE_RESENT, CTR_WIRE_PROBES,
 		CTR_WIRE_TIMEOUTS, CTR_WIRE_NAKS, CTR_WIRE_RNR_NAKS, CTR_WIRE_DUPLICATES,
-		CTR_WIRE_OUT_OF_SEQUENCE};
+		CTR_WIRE_OUT_OF_SEQUENCE, CTR_WIRE_RNR_SENT};
 	const uint64_t now[FLOW_COUNTS] = {f->req.resent, f->req.probes, f->req.timeouts,
-		f->req.nak_psn, f->req.rnr_naks, f->resp.duplicates, f->resp.out_of_sequence};
+		f->req.nak_psn, f->req.rnr_naks, f->resp.duplicates, f->resp.out_of_sequence,
+		f->resp.rnr_naks};
 
 	for (unsigned i = 0; i < FLOW_COUNTS; i++)
 		if (now[i] != f->told[i]) {

@@ -23,7 +23,7 @@ enum flow_call {
 	FLOW_MORE = 1 << 5,     /* its last turn was over before it was through */
 };
 
-enum { FLOW_COUNTS = 7 };
+enum { FLOW_COUNTS = 8 };
 
 struct flow {
 	struct hca_qp *qp;

@@ -484,6 +484,8 @@ int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece
 		count_add(x, CTR_WIRE_TOO_LONG, 1);
 	if (sent > 0)
 		count_add(x, CTR_WIRE_SENT_BYTES, sent);
+	if (sent > 0 && is_multicast(&path->addr))
+		count_add(x, CTR_WIRE_MCAST_SENT, 1);
 	errno = saved;
 	return 0;
 }

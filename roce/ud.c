@@ -156,6 +156,7 @@ bool ud_take(struct exec *x, const struct roce_packet *p, const struct roce_from
 	a.grh = grh_of(&grh, a.length, a.has_imm);
 	a.ipv4 = grh.ipv4;
 	if (kind == PATH_GROUP) {
+		count_add(x, CTR_WIRE_MCAST_CAME, 1);
 		arrive_at_group(x, dgid, &a);
 		return true;
 	}

@@ -142,6 +142,11 @@ int path_map_to(const char *root, const char *path, struct path_mapped *out)
 		       : -ENAMETOOLONG;
 }
 
+static bool has_counters(const struct path_mapped *m)
+{
+	return m->kind == PATH_PEERS || (m->kind == PATH_SYS && strstr(m->virt, "counters/"));
+}
+
 int path_map(const char *path, struct path_mapped *out)
 {
 	char root[PATH_MAX];
@@ -150,8 +155,8 @@ int path_map(const char *path, struct path_mapped *out)
 	rc = path_map_to("", path, out);
 	if (!rc && out->kind != PATH_OTHER && out->kind != PATH_SCIF) {
 		tree_root(root);
-		if (out->kind == PATH_PEERS) /* counters are written when somebody looks */
-			tree_refresh_peers();
+		if (has_counters(out)) /* they are written when somebody looks */
+			tree_refresh();
 		rc = path_map_to(root, path, out);
 	}
 	errno = saved;

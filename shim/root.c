@@ -57,7 +57,7 @@ void tree_root(char root[PATH_MAX])
 	}
 }
 
-void tree_refresh_peers(void)
+void tree_refresh(void)
 {
 	if (environ)
 		rdv_ping(NULL, NULL);

@@ -13,7 +13,7 @@
 void tree_root(char root[PATH_MAX]);
 
 /*
- * Has weftd write the files of peer clients, whose counters change without its doing, anew.  May
- * block up to 5 s; does nothing if there is no weftd.
+ * Has weftd write the files that have counters, which change without its doing, anew.  May block up
+ * to 5 s; does nothing if there is no weftd.
  */
-void tree_refresh_peers(void);
+void tree_refresh(void);

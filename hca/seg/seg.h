@@ -206,6 +206,9 @@ enum seg_counter {
 	CTR_WIRE_DROP_BUSY,    /* the queue was just being flushed */
 	CTR_WIRE_DROP_KEPT,    /* behind one that waited for a receive */
 	CTR_PEER_REFUSED,      /* clients, DMA windows and files of WEFT_PEER_CLIENTS */
+	CTR_WIRE_RNR_SENT,     /* NAKs of ours: no receive was posted */
+	CTR_WIRE_MCAST_SENT,   /* packets to groups */
+	CTR_WIRE_MCAST_CAME,
 	CTR_COUNT,
 	CTR_ROOM = 128
 };

@@ -53,12 +53,14 @@ static bool taken(struct rc_responder *q, enum resp_verdict verdict)
 		q->open = 0;
 		return false;
 	}
-	if (verdict == RESP_RNR)
+	if (verdict == RESP_RNR) {
+		q->rnr_naks++;
 		owe_nak(q, ROCE_RNR_NAK | q->conf.min_rnr_timer, q->expected);
-	else if (verdict == RESP_LATER)
+	} else if (verdict == RESP_LATER) {
 		q->dropped++;
-	else
+	} else {
 		fatal(q, verdict, q->expected);
+	}
 	return false;
 }
 

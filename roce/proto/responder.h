@@ -73,7 +73,7 @@ struct rc_responder {
 	uint32_t owed; /* messages whose ACK is owed */
 	bool ack_now;  /* the requester waits for it */
 	/* counters */
-	uint64_t duplicates, out_of_sequence, dropped;
+	uint64_t duplicates, out_of_sequence, rnr_naks, dropped;
 };
 
 /* -ENOMEM, or -EINVAL without an MTU. */

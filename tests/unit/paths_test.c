@@ -14,7 +14,7 @@ void tree_root(char root[PATH_MAX])
 	strcpy(root, "/tree");
 }
 
-void tree_refresh_peers(void)
+void tree_refresh(void)
 {
 }
 

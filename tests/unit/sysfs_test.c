@@ -304,6 +304,24 @@ static void leftovers(void **state)
 	assert_int_equal(faccessat(AT_FDCWD, at(".new"), F_OK, AT_SYMLINK_NOFOLLOW), -1);
 }
 
+/* What was counted stays where the device changes. */
+static void counted(void **state)
+{
+	static const struct sysfs_counter some[] = {
+		{"counters/port_xmit_packets", 1ull << 40}, {"hw_counters/sent_pkts", 7}};
+	struct fabric_page changed = page;
+
+	(void)state;
+	assert_string_equal(get("ports/1/counters/port_xmit_packets"), "0\n");
+	assert_int_equal(sysfs_write_counters(AT_FDCWD, tree, "weft0", 1, some, 2), 0);
+	changed.port[0].lid++;
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+	assert_string_equal(get("ports/1/counters/port_xmit_packets"), "1099511627776\n");
+	assert_string_equal(get("ports/1/hw_counters/sent_pkts"), "7\n");
+	assert_string_equal(get("ports/1/counters/port_rcv_packets"), "0\n");
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+}
+
 static void failures(void **state)
 {
 	char none[2 * PATH_MAX];
@@ -345,6 +363,7 @@ int main(void)
 		cmocka_unit_test(page_ports),
 		cmocka_unit_test(hostile_page),
 		cmocka_unit_test(leftovers),
+		cmocka_unit_test(counted),
 		cmocka_unit_test(failures),
 	};
 

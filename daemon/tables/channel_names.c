@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "daemon/channel_names.h"
+#include "daemon/tables/channel_names.h"
 
 #include <dirent.h>
 #include <errno.h>
