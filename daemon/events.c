@@ -11,6 +11,7 @@
 #include "daemon/process.h"
 #include "daemon/tables/addrs.h"
 #include "daemon/tables/identity.h"
+#include "daemon/wire_counters.h"
 #include "fabric/sysfs.h"
 
 /* A timer is never set closer than this: a QP that asks again and again leaves time for others. */
