@@ -19,8 +19,10 @@
 #include "rdv/address.h"
 #include "rdv/admin.h"
 #include "rdv/topology.h"
+#include "roce/port/lock.h"
 #include "topo/load.h"
 #include "topo/print.h"
+#include "wire/roce.h"
 
 static error_t pass_on(int key, char *arg, struct argp_state *state)
 {
@@ -70,6 +72,20 @@ static bool is_here(const char *text)
 		close(fd);
 	freeaddrinfo(a);
 	return here;
+}
+
+/* Those of an earlier weftd of this fabric, or another one, keep it from being opened anew. */
+static void warn_of_orphans(void)
+{
+	const struct port_place any = {.any = true};
+	struct port_holder holder;
+
+	port_holder_find(&any, &holder);
+	if (holder.kind == PORT_HOLDER_ORPHANS)
+		fprintf(stderr,
+			"weft: UDP port %d is taken by %s; end them, until then other machines are "
+			"out of reach\n",
+			ROCE_PORT, holder.text);
 }
 
 static error_t parse_up(int key, char *arg, struct argp_state *state)
@@ -226,6 +242,8 @@ int cmd_up(int argc, char **argv)
 			"weft: this machine does not have the address %s; other machines are out "
 			"of reach until it does\n",
 			o.address);
+	if (o.address)
+		warn_of_orphans();
 	return cli_written();
 }
 

@@ -338,7 +338,7 @@ static int adopt(struct server *s, struct proto_in *in)
 
 	if (w->group.open)
 		return wire_group_is(&w->group, &keeper) ? 0 : -ESTALE;
-	ret = wire_group_adopt(&w->group, &keeper);
+	ret = wire_group_adopt(&w->group, &keeper, &s->place);
 	if (ret)
 		return ret;
 	proto_take_fd(in, 1);

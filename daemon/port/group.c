@@ -341,7 +341,15 @@ static void forget(struct wire_group *g)
 	*g = (struct wire_group){.lock = -1};
 }
 
-int wire_group_adopt(struct wire_group *g, const struct keeper *keeper)
+static bool same_place(const struct port_place *a, const struct port_place *b)
+{
+	if (a->any || b->any)
+		return a->any == b->any;
+	return a->ipv6 == b->ipv6 && !memcmp(a->addr, b->addr, sizeof a->addr);
+}
+
+int wire_group_adopt(
+	struct wire_group *g, const struct keeper *keeper, const struct port_place *place)
 {
 	int ret;
 
@@ -352,6 +360,8 @@ int wire_group_adopt(struct wire_group *g, const struct keeper *keeper)
 	ret = keeper_walk(keeper, take_entry, g);
 	if (!ret && !is_whole(g))
 		ret = -EPROTO;
+	if (!ret && !same_place(&g->place, place))
+		ret = -ESTALE;
 	if (ret) {
 		forget(g);
 		return ret;

@@ -36,9 +36,11 @@ int wire_group_open(struct wire_group *g, const struct port_place *place);
 
 /*
  * Takes up the group that lies in a predecessor's keeper, whose descriptors it takes over on
- * success.  Each seat but 0 is `left`.  -EPROTO: that is no keeper of such a group.
+ * success.  Each seat but 0 is `left`.  -EPROTO: that is no keeper of such a group; -ESTALE: it is
+ * at another place.
  */
-int wire_group_adopt(struct wire_group *g, const struct keeper *keeper);
+int wire_group_adopt(
+	struct wire_group *g, const struct keeper *keeper, const struct port_place *place);
 
 /* Whether that is the keeper of this group. */
 bool wire_group_is(const struct wire_group *g, const struct keeper *keeper);

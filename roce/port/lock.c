@@ -166,7 +166,7 @@ void port_holder_find(const struct port_place *p, struct port_holder *out)
 	else {
 		out->kind = PORT_HOLDER_ORPHANS;
 		snprintf(out->text, sizeof out->text,
-			"processes of a weftd (pid %d) of user %u that has died", (int)cred.pid,
+			"processes of a weftd (pid %d) of user %u that has ended", (int)cred.pid,
 			(unsigned)cred.uid);
 	}
 }

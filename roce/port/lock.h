@@ -35,7 +35,7 @@ void port_lock_greet(int lock);
 
 enum port_holder_kind {
 	PORT_HOLDER_FABRIC,  /* a weftd that runs */
-	PORT_HOLDER_ORPHANS, /* processes of a weftd that has died */
+	PORT_HOLDER_ORPHANS, /* processes of a weftd that has ended */
 	PORT_HOLDER_OTHER,   /* a program or the kernel */
 };
 

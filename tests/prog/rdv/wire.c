@@ -307,6 +307,28 @@ static int wire_address(void)
 	return 0;
 }
 
+/* Who stays behind when the fabric ends holds all addresses, and no fabric of one takes that up. */
+static int wire_address_later(void)
+{
+	long index, qpn;
+	struct kid a = joined(&index, &qpn), b;
+
+	CHECK_EQ(rdv_shutdown(NULL), 0);
+	CHECK_EQ(rdv_start_at(NULL, addrs[1], NULL), 0);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK(logged("its port is another; restart the program"));
+	CHECK_EQ(status_of(NULL, "wire.sockets"), 0);
+	b = kid_start();
+	CHECK_EQ(kid_do(&b, DO_JOIN, 0, 0), -EADDRINUSE);
+	CHECK(logged("of address 198.51.100.1 is taken by processes of a weftd"));
+	kid_end(&a, SIGKILL);
+	CHECK(status_becomes(NULL, "wire.sockets", 1)); /* one family */
+	CHECK_EQ(kid_do(&b, DO_JOIN, 0, 0), 1);
+	CHECK_EQ(rdv_shutdown(NULL), 0);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
 /* A program that closes all, and one that forks. */
 static int wire_lost(void)
 {
@@ -500,6 +522,7 @@ const struct test_case wire_cases[] = {
 	{"wire_two_fabrics", wire_two_fabrics},
 	{"wire_taken", wire_taken},
 	{"wire_address", wire_address},
+	{"wire_address_later", wire_address_later},
 	{"wire_lost", wire_lost},
 	{"wire_idle", wire_idle},
 	{"wire_never", wire_never},
