@@ -30,8 +30,12 @@ int umads_start(struct server *s)
 
 void umads_end(struct server *s)
 {
-	while (s->umads && s->umads->files)
+	if (!s->umads)
+		return;
+	while (s->umads->files)
 		ufile_end(s->umads->files);
+	usend_free_spare(s->umads);
+	urecv_free_spare(s->umads);
 }
 
 /* ---- opening ---- */

@@ -102,6 +102,7 @@ enum {
 	UMAD_FILE_SURE = 256,      /* so many it keeps whatever the others do */
 	UMAD_ALL_BYTES = 64 << 20, /* of them, and of sends under way, in all files */
 	UMAD_MAD_COST = UMAD_HDR_SIZE + MAD_SIZE, /* of one, at least */
+	UMAD_SPARE = 4096,                        /* of each kind that are kept for the next */
 };
 
 /* All files of this weftd. */
@@ -111,6 +112,10 @@ struct umads {
 	uint32_t n_files, n_lanes;
 	uint64_t bytes; /* what is kept for programs that do not read */
 	uint64_t drops[UMAD_DROP_COUNT];
+	/* Used again, so that a MAD under way takes no memory that has to be found first. */
+	struct uflight *spare_flights;
+	struct uheld *spare_held;
+	uint32_t n_spare_flights, n_spare_held;
 	bool unfinished;      /* some file is broken, or may have a ghost */
 	struct ufile *served; /* just now, unless it has ended meanwhile; or NULL */
 };

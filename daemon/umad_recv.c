@@ -81,11 +81,44 @@ static struct uheld *take_first(struct uqueue *q)
 	return h;
 }
 
+/* Not zeroed. */
+static struct uheld *get_held(struct umads *all)
+{
+	struct uheld *h = all->spare_held;
+
+	if (!h)
+		return malloc(sizeof *h);
+	all->spare_held = h->next;
+	all->n_spare_held--;
+	return h;
+}
+
+static void put_held(struct umads *all, struct uheld *h)
+{
+	if (all->n_spare_held >= UMAD_SPARE) {
+		free(h);
+		return;
+	}
+	h->next = all->spare_held;
+	all->spare_held = h;
+	all->n_spare_held++;
+}
+
+void urecv_free_spare(struct umads *all)
+{
+	for (struct uheld *h = all->spare_held, *next; h; h = next) {
+		next = h->next;
+		free(h);
+	}
+	all->spare_held = NULL;
+	all->n_spare_held = 0;
+}
+
 static void free_held(struct ufile *f, struct uheld *h)
 {
 	give_place(f, cost(h));
 	free(h->message);
-	free(h);
+	put_held(f->all, h);
 }
 
 /* ---- the bell ---- */
@@ -220,13 +253,14 @@ static uint8_t gid_index(const struct ufile *f, const struct mad_addr *from)
 
 static void hold(struct ufile *f, const struct umad_record *rec, uint8_t *message)
 {
-	struct uheld *h = malloc(sizeof *h);
+	struct uheld *h = get_held(f->all);
 	uint64_t bytes = UMAD_MAD_COST + (message ? rec->length : 0);
 
 	if (!h || !take_place(f, bytes)) {
 		f->all->drops[UMAD_DROP_MEMORY] += !h;
 		free(message);
-		free(h);
+		if (h)
+			put_held(f->all, h);
 		return;
 	}
 	*h = (struct uheld){.rec = *rec, .message = message};
