@@ -17,7 +17,7 @@
 #include "roce/port/socket.h"
 #include "wire/roce.h"
 
-enum { READY_MAX = 8, INTERFACES = 64 };
+enum { READY_MAX = 8, INTERFACES = 64, MGID_SCOPE = 0xf, MGID_SCOPE_INTERFACE = 1 };
 
 struct group {
 	struct group *next;
@@ -67,6 +67,12 @@ static bool join_all(int fd, const uint8_t mgid[16])
 	return n;
 }
 
+/* The kernel takes no packet of another host to such a group (RFC 4291, 2.7.1: ff01::/16). */
+static bool stays_here(const uint8_t mgid[16])
+{
+	return mgid[0] == 0xff && (mgid[1] & MGID_SCOPE) <= MGID_SCOPE_INTERFACE;
+}
+
 static struct own_fd open_group(const uint8_t mgid[16])
 {
 	struct roce_socket_wish wish = {
@@ -77,6 +83,11 @@ static struct own_fd open_group(const uint8_t mgid[16])
 
 	if (fd < 0)
 		return own;
+	if (stays_here(mgid))
+		log_line(LOG_LVL_INFO,
+			"a multicast group is one of this host alone: its MGID is of scope 1; "
+			"other hosts are reached by one that begins with ff02 or ff0e, or an IPv4 "
+			"group");
 	memcpy(wish.addr, mgid, sizeof wish.addr);
 	e.data.fd = fd;
 	/* also beside another user's */

@@ -27,6 +27,8 @@ def why_not(case, link):
         return "XRC does not leave a machine"
     if case.program == "ib_send_bw" and ("UC" in case.args or "UD" in case.args):
         return "it sends more than its receiver takes, and what is too much gets lost"
+    if "-g" in case.args and "-M" not in case.args and case.program.startswith("ib_send"):
+        return "its groups are of scope ff01, which does not leave a machine"
     if link.endswith("-v6") and case.kind != "pair":
         return "what it is given says which addresses it uses"
     if link.endswith("-v6") and case.program == "ucx_perftest":

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * The log names the machine that did not answer, what is wrong with a path, and a kind of queue
- * pair that leads to no other machine.
+ * pair or a group that leads to no other machine.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -87,6 +87,22 @@ static void ask_by_xrc(void)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* No packet of another host comes to a group of that scope. */
+static void join_here_alone(void)
+{
+	const union ibv_gid here = {.raw = {0xff, 0x01, [15] = 0x42}};
+	struct vp_opts o = vp_defaults();
+	struct vp_end e;
+
+	o.type = IBV_QPT_UD;
+	vp_make(&e, vp_open(), &o);
+	CHECK_EQ(vp_init(&e), 0);
+	CHECK_EQ(ibv_attach_mcast(e.qp, &here, 0), 0);
+	CHECK_EQ(ibv_detach_mcast(e.qp, &here, 0), 0);
+	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
+}
+
 /* Is there a line of the log with both? */
 static bool tells(const char *path, const char *what, const char *who)
 {
@@ -118,6 +134,8 @@ int main(void)
 	CHECK_EQ(lines_with(path, "its type, or what it receives from, is only for this host"), 2);
 	ask_for_too_much();
 	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry"));
+	join_here_alone();
+	CHECK(tells(path, "a multicast group is one of this host alone", "of scope 1"));
 	unlink(path);
 	close(fd);
 	return check_result();
