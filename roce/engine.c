@@ -19,6 +19,7 @@ enum {
 	ROUNDS = 4,                    /* for what others asked for meanwhile */
 	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
 	CHECK_NS = 500 * NSEC_PER_USEC,
+	LOOKS = 16, /* of one pass, by the watcher */
 };
 
 static struct {
@@ -29,7 +30,8 @@ static struct {
 	struct deadlines due;
 	_Atomic uint32_t looks;
 	_Atomic uint64_t looked_ns;
-	bool left; /* flows had no turn in the last pass */
+	_Atomic bool looking; /* a thread of the program does, just now */
+	bool left;            /* flows had no turn in the last pass */
 	uint64_t checked_ns;
 	_Atomic bool broken; /* the program has closed some of our descriptors */
 } engine = {.end = &engine.first};
@@ -210,27 +212,50 @@ static void due_ack(struct flow *f)
 	engine_touch(f, FLOW_ASKED);
 }
 
-static void note_look(uint64_t now)
+static void note_look(uint64_t now, bool goes_on)
 {
 	uint32_t looks = atomic_load_explicit(&engine.looks, memory_order_relaxed);
 
-	atomic_store_explicit(&engine.looks, looks + 1, memory_order_relaxed);
+	atomic_store_explicit(&engine.looks, looks + goes_on, memory_order_relaxed);
 	atomic_store_explicit(&engine.looked_ns, now, memory_order_relaxed);
+	atomic_store_explicit(&engine.looking, goes_on, memory_order_relaxed);
 }
 
-static void look(struct exec *x, uint64_t now, unsigned why)
+/* True: packets came. */
+static bool look(struct exec *x, uint64_t now, bool watches)
 {
-	bool came = rx_look(x, now);
+	bool came;
 
+	if (!watches)
+		note_look(now, true);
+	came = rx_look(x, now);
 	ask_leave(x);
-	if (!(why & ENGINE_WATCH)) {
-		note_look(now);
-		if (!came)
-			ack_idle(now, due_ack);
-	}
+	if (!watches && !came)
+		ack_idle(now, due_ack);
 	if (faults_next())
 		faults_release(x, now);
 	take_due(now);
+	return came;
+}
+
+/*
+ * Looks, and answers what came.  Who looks all the time does not look twice; the watcher does until
+ * nothing is there, for to sleep and to be woken costs it, and who wakes it, more.
+ */
+static void look_and_answer(struct exec *x, uint64_t now, bool watches)
+{
+	bool again = true;
+
+	for (unsigned n = 0; n < LOOKS && again; n++) {
+		bool came = look(x, now, watches);
+
+		take_turns(x, now);
+		if (came)
+			now = clock_ns();
+		if (!watches)
+			note_look(now, false);
+		again = watches && came;
+	}
 }
 
 /* Our descriptors, which the program may have closed, and may have others at their numbers. */
@@ -256,7 +281,7 @@ static void mend(void)
 	watch_mend();
 }
 
-static void pass(unsigned why)
+static void pass(unsigned why, bool watches)
 {
 	struct exec *x = exec_get();
 	uint64_t now = clock_ns();
@@ -266,10 +291,8 @@ static void pass(unsigned why)
 	check_whole(now);
 	tx_flush(x);
 	take_turns(x, now);
-	if (why & (ENGINE_LOOK | ENGINE_WATCH)) {
-		look(x, now, why);
-		take_turns(x, now);
-	}
+	if (why & (ENGINE_LOOK | ENGINE_WATCH))
+		look_and_answer(x, now, watches);
 	exec_put(x);
 }
 
@@ -280,10 +303,10 @@ uint64_t engine_next(void)
 
 void engine_run(unsigned why)
 {
+	bool watches = why & ENGINE_WATCH, wake;
 	unsigned round = 0;
-	bool wake;
 
-	if (!(why & ENGINE_WATCH))
+	if (!watches)
 		watch_awake();
 	if (!lock_try(&engine.lock)) {
 		atomic_fetch_or_explicit(&engine.kicks, why, memory_order_seq_cst);
@@ -292,9 +315,9 @@ void engine_run(unsigned why)
 	}
 	do {
 		why |= atomic_exchange_explicit(&engine.kicks, 0, memory_order_seq_cst);
-		pass(why);
+		pass(why, watches);
 		wake = ++round == ROUNDS;
-		wake |= watch_until(engine_next(), why & ENGINE_WATCH);
+		wake |= watch_until(engine_next(), watches);
 		why = 0;
 		lock_drop(&engine.lock);
 		if (wake)
@@ -307,7 +330,7 @@ void engine_run(unsigned why)
 
 void engine_work(void)
 {
-	pass(ENGINE_CALLS);
+	pass(ENGINE_CALLS, false);
 	watch_until(engine_next(), false);
 }
 
@@ -319,6 +342,11 @@ uint32_t engine_looks(void)
 uint64_t engine_looked_ns(void)
 {
 	return atomic_load_explicit(&engine.looked_ns, memory_order_relaxed);
+}
+
+bool engine_looking(void)
+{
+	return atomic_load_explicit(&engine.looking, memory_order_relaxed);
 }
 
 /* ---- for who adds and deletes flows ---- */
@@ -376,6 +404,7 @@ void engine_forked_child(void)
 	engine.end = &engine.first;
 	engine.due.count = 0;
 	engine.left = false;
+	engine.looking = false;
 	engine.broken = false;
 	ack_forked_child();
 	flow_forked_child();

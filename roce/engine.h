@@ -41,6 +41,9 @@ void engine_forget(struct flow *f);
 uint32_t engine_looks(void);
 uint64_t engine_looked_ns(void);
 
+/* Is a thread of the program at it just now?  With many packets that takes a while. */
+bool engine_looking(void);
+
 /* With the engine stopped: when it has to be run next, 0: not before something comes. */
 uint64_t engine_next(void);
 

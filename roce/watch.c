@@ -207,7 +207,7 @@ static void find_weftd(struct seek *seek)
 
 static bool looked_lately(void)
 {
-	return clock_ns() - engine_looked_ns() < LATELY_NS;
+	return engine_looking() || clock_ns() - engine_looked_ns() < LATELY_NS;
 }
 
 /* Why it woke. */
