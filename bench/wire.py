@@ -109,6 +109,24 @@ class UdpPong:
         return float(ends[1].output.split()[0])
 
 
+class UdpRoce:
+    """bench/udp_roce: a message and an ACK by a socket like ours, without an engine."""
+
+    name = "udp roce"
+    needs = None
+    is_weft = False
+
+    def measure(self, world, size):
+        port = str(pair.free_port())
+        program = [f"{world.build}/bench/udp_roce"]
+        client = ["client", port, world.client.address, world.address, str(size),
+                  str(iterations(size) // UDP_US)]
+        ends = world.run_both(program + ["server", port, world.address], program + client,
+                              int(port), TIMEOUT, (PEER, ACTIVE))
+        must_end_well(ends)
+        return float(ends[1].output.split()[0])
+
+
 class Iperf:
     """iperf3: one stream of TCP for a second, in GB/s."""
 
