@@ -24,6 +24,15 @@ static void wait_to_be_killed(int fd)
 
 /* ---- a server that is killed ---- */
 
+/* Of who dies before the other's RTU has come, the other hears REJ, also on an adapter. */
+static void wait_until_used(struct rpma_conn *conn)
+{
+	int fd;
+
+	CHECK_EQ(rpma_conn_get_event_fd(conn, &fd), 0);
+	CHECK(rp_readable(fd, RP_WAIT_MS));
+}
+
 static void serve(int fd, void *arg)
 {
 	enum step step = *(enum step *)arg;
@@ -40,8 +49,10 @@ static void serve(int fd, void *arg)
 	pdata.ptr = desc;
 	vp_sync(fd);
 	CHECK_EQ(rpma_ep_next_conn_req(ep, NULL, &req), 0);
-	if (step >= ACCEPTED)
+	if (step >= ACCEPTED) {
 		CHECK_EQ(rpma_conn_req_connect(&req, &pdata, &conn), 0);
+		wait_until_used(conn);
+	}
 	if (step >= CONNECTED)
 		rp_expect(conn, RPMA_CONN_ESTABLISHED);
 	wait_to_be_killed(fd);
