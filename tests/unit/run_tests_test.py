@@ -43,22 +43,57 @@ CASES = [
 ]
 
 
+# The end of another run, and the last lines with it; None: there is none.
+SAVED = {"passed": 5, "notes": [], "failed": ["wire: four"], "skipped": [["wire: five", "why"]]}
+ENDS = [
+    (SAVED, "skipped: wire: five: why\nFAILED: wire: four\n8 passed, 1 failed, 1 skipped\n", 1),
+    (None, "3 passed, 1 failed, 0 skipped\n", 1),
+]
+
+
+def run_here(tool, folder, before, after):
+    """The tool with our meson, in a folder that is its build."""
+    path = os.path.join(folder, "meson")
+    with open(path, "w") as f:
+        f.write(MESON)
+    os.chmod(path, 0o755)
+    with open(os.path.join(folder, "TABLE"), "w") as f:
+        f.write(TABLE)
+    open(os.path.join(folder, "build.ninja"), "w").close()
+    return subprocess.run(
+        [tool, *[os.path.join(folder, w) if w in ("TABLE", "END") else w for w in before], folder,
+         "prog", "--", *after], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]))
+
+
+def ends_that_are_added(tool):
+    """How many of ENDS come out otherwise; and what --into writes, --from must read."""
+    bad = 0
+    for saved, lines, status in ENDS:
+        with tempfile.TemporaryDirectory() as folder:
+            if saved:
+                with open(os.path.join(folder, "END"), "w") as f:
+                    json.dump(saved, f)
+            out = run_here(tool, folder, ["--from", "END"], [])
+            if not out.stdout.endswith(lines) or out.returncode != status:
+                print(f"--from {saved}: exit status {out.returncode};\n{out.stdout}{out.stderr}")
+                bad += 1
+    with tempfile.TemporaryDirectory() as folder:
+        first = run_here(tool, folder, ["--into", "END", "--without", "TABLE"], [])
+        out = run_here(tool, folder, ["--from", "END"], [])
+        if "passed" in first.stdout or \
+                not out.stdout.endswith("skipped: END: two: it cannot\n5 passed, 0 failed, 1 skipped\n"):
+            print(f"--into, then --from:\n{first.stdout}{out.stdout}{out.stderr}")
+            bad += 1
+    return bad
+
+
 def main():
     tool = os.path.abspath(sys.argv[1])
     bad = 0
     for before, after, told, counts in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "meson")
-            with open(path, "w") as f:
-                f.write(MESON)
-            os.chmod(path, 0o755)
-            with open(os.path.join(folder, "TABLE"), "w") as f:
-                f.write(TABLE)
-            open(os.path.join(folder, "build.ninja"), "w").close()
-            out = subprocess.run(
-                [tool, *[os.path.join(folder, w) if w == "TABLE" else w for w in before], folder,
-                 "prog", "--", *after], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]))
+            out = run_here(tool, folder, before, after)
             was = None
             if os.path.exists(os.path.join(folder, "told")):
                 with open(os.path.join(folder, "told")) as f:
@@ -67,7 +102,8 @@ def main():
             print(f"{before} {after}: meson was told {json.dumps(was)}, not {json.dumps(told)};\n"
                   f"{out.stdout}{out.stderr}")
             bad += 1
-    print(f"{len(CASES)} cases, {bad} failed")
+    bad += ends_that_are_added(tool)
+    print(f"{len(CASES) + len(ENDS) + 1} cases, {bad} failed")
     return bool(bad)
 
 
