@@ -57,6 +57,25 @@ static const char *xdg_dir(void)
 	return dir;
 }
 
+/*
+ * Our user as those outside our user namespace know it: root of unshare -r is not to take the
+ * directory of the machine's root.
+ */
+static unsigned uid_outside(void)
+{
+	unsigned uid = geteuid(), inside, outside, n, found = uid;
+	int saved = errno;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+
+	while (f && fscanf(f, "%u %u %u", &inside, &outside, &n) == 3)
+		if (uid >= inside && uid - inside < n)
+			found = outside + (uid - inside);
+	if (f)
+		fclose(f);
+	errno = saved;
+	return found;
+}
+
 int rdv_dir_path(char *buf, size_t size)
 {
 	const char *own = secure_getenv("WEFT_RUNTIME_DIR");
@@ -70,7 +89,7 @@ int rdv_dir_path(char *buf, size_t size)
 	else if (xdg)
 		n = snprintf(buf, size, "%s/weft", xdg);
 	else
-		n = snprintf(buf, size, "/tmp/weft-%u", (unsigned)geteuid());
+		n = snprintf(buf, size, "/tmp/weft-%u", uid_outside());
 	return (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 

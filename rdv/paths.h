@@ -14,7 +14,7 @@
  *     NAME.address the one address of this machine that it has (rdv/address.h); without: all
  *
  * NAME is the fabric; for "default", which owns the addresses of one network namespace, it is
- * "default-<inode of that namespace>".
+ * "default-<inode of that namespace>".  The uid is the one outside this process's user namespace.
  */
 #pragma once
 

@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rdv/paths.h"
@@ -69,9 +72,46 @@ static void which_directory(void **state)
 	assert_string_equal(buf, want);
 	setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
 	rdv_dir_path(buf, sizeof buf);
-	snprintf(want, sizeof want, "/tmp/weft-%u", (unsigned)geteuid());
-	assert_string_equal(buf, want);
+	assert_int_equal(strncmp(buf, "/tmp/weft-", strlen("/tmp/weft-")), 0);
 	rmdir(dir);
+}
+
+enum { INSIDE = 7, NO_NAMESPACES = 77 };
+
+/* Becomes user INSIDE of a user namespace; false: such are not to be had here. */
+static bool enter_user_namespace(void)
+{
+	char map[32];
+	int n = snprintf(map, sizeof map, "%d %u 1", INSIDE, (unsigned)geteuid()), fd;
+
+	if (unshare(CLONE_NEWUSER) < 0)
+		return false;
+	fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, map, n) == n && geteuid() == INSIDE;
+}
+
+/* Who is root by unshare -r has the same directory as outside, not that of the machine's root. */
+static void directory_in_user_namespace(void **state)
+{
+	char buf[PATH_MAX], want[PATH_MAX];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	unsetenv("WEFT_RUNTIME_DIR");
+	unsetenv("XDG_RUNTIME_DIR");
+	snprintf(want, sizeof want, "/tmp/weft-%u", (unsigned)geteuid());
+	pid = fork();
+	if (pid == 0) {
+		if (!enter_user_namespace())
+			_exit(NO_NAMESPACES);
+		_exit(rdv_dir_path(buf, sizeof buf) || strcmp(buf, want) != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_NAMESPACES)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void modes(void **state)
@@ -182,6 +222,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(node_numbers),
 		cmocka_unit_test(which_directory),
+		cmocka_unit_test(directory_in_user_namespace),
 		cmocka_unit_test(modes),
 		cmocka_unit_test(messages),
 		cmocka_unit_test(ops),

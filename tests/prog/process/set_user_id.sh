@@ -22,7 +22,7 @@ if [ -z "$IN_NAMESPACE" ]; then
 	exec unshare -m --propagation private "$0" "$@"
 fi
 
-OURS=/tmp/weft-0
+OURS=/tmp/weft-$(awk '$1 == 0 { print $2 }' /proc/self/uid_map)
 [ -d $OURS ] || MADE=$OURS
 mkdir -p $OURS
 mount -t tmpfs -o mode=0700 weft-test $OURS || skip "cannot mount a tmpfs"
