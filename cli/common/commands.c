@@ -60,6 +60,18 @@ static int unknown(const struct commands *c, const char *name)
 	return EXIT_USAGE;
 }
 
+/* "help" is --help, and "help NAME" is "NAME --help". */
+static void take_help(const struct argp *argp, struct parsed *p, int argc, char **argv)
+{
+	if (p->first + 1 < argc) {
+		argv[p->first] = argv[p->first + 1];
+		argv[p->first + 1] = "--help";
+	} else {
+		argv[p->first] = "--help";
+		argp_parse(argp, argc, argv, ARGP_IN_ORDER, NULL, p); /* does not return */
+	}
+}
+
 int commands_run(const struct commands *c, int argc, char **argv)
 {
 	const struct argp argp = {.parser = parse,
@@ -70,6 +82,8 @@ int commands_run(const struct commands *c, int argc, char **argv)
 	char title[64];
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &p);
+	if (!strcmp(argv[p.first], "help"))
+		take_help(&argp, &p, argc, argv);
 	for (const struct command *k = c->list; k->name; k++) {
 		if (strcmp(argv[p.first], k->name))
 			continue;

@@ -14,5 +14,8 @@ struct commands {
 	const char *const *not_yet; /* names that will come, until NULL; or NULL */
 };
 
-/* Runs the command that argv[1], or the first argument behind options, names: the exit code. */
+/*
+ * Runs the command that argv[1], or the first argument behind options, names: the exit code.
+ * "help" stands for --help, and "help NAME" for "NAME --help".
+ */
 int commands_run(const struct commands *c, int argc, char **argv);

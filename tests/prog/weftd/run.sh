@@ -30,6 +30,12 @@ rc 'an unknown command' 2 "$WEFT" nonsense
 rc 'a command to come' 1 "$WEFT" top
 ok 'it says so' grep -q "^weft: 'top' is not supported yet; see docs/status.md" "$T/err"
 rc 'help' 0 "$WEFT" --help
+cp "$T/out" "$T/help"
+rc 'help as a command' 0 "$WEFT" help
+same 'it is the same' '' "$(diff "$T/help" "$T/out")"
+rc 'help of a command' 0 "$WEFT" help fault set
+ok 'it names the command' grep -q '^Usage: weft fault' "$T/out"
+rc 'help of none' 2 "$WEFT" help none
 rc 'version' 0 "$WEFT" --version
 ok 'version' grep -q '^weft [0-9]' "$T/out"
 for c in run env up down status topo doctor crash; do
