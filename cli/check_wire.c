@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/check_wire.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,51 +33,76 @@ static int new_socket(bool ipv6, bool group)
 	return roce_socket_open(&wish);
 }
 
-static int try_port(bool ipv6)
+static int bind_there(const struct port_place *place, bool ipv6)
 {
-	const struct roce_socket_wish wish = {.ipv6 = ipv6, .any = true, .port = ROCE_PORT};
+	struct roce_socket_wish wish = {.ipv6 = ipv6, .any = place->any, .port = ROCE_PORT};
 	int fd = new_socket(ipv6, false), rc;
 
+	memcpy(wish.addr, place->addr, sizeof wish.addr);
 	if (fd < 0)
-		return ipv6 ? 0 : fd; /* a machine without IPv6 is none the worse */
+		return ipv6 && place->any ? 0 : fd; /* a machine without IPv6 is none the worse */
 	rc = roce_socket_bind(fd, &wish);
 	close(fd);
 	return rc;
 }
 
-static bool is_ours(void)
+static int try_port(const struct port_place *place)
 {
-	json_t *root = NULL, *state;
+	int rc;
+
+	if (!place->any)
+		return bind_there(place, place->ipv6);
+	rc = bind_there(place, false);
+	return rc ? rc : bind_there(place, true);
+}
+
+/* The place of this fabric: one address, if its weftd was given one.  True: it has it. */
+static bool ask_fabric(struct port_place *place)
+{
+	json_t *root = NULL, *wire;
+	const char *state, *address;
 	char *text = NULL;
 	bool ours;
 
 	if (!rdv_status_json(NULL, &text))
 		root = json_loads(text, 0, NULL);
 	free(text);
-	state = json_object_get(json_object_get(root, "wire"), "state");
-	ours = json_is_string(state) && !strcmp(json_string_value(state), "open");
+	wire = json_object_get(root, "wire");
+	state = json_string_value(json_object_get(wire, "state"));
+	address = json_string_value(json_object_get(wire, "address"));
+	if (!address || !port_place_parse(place, address))
+		*place = (struct port_place){.any = true};
+	ours = state && !strcmp(state, "open");
 	json_decref(root);
 	return ours;
 }
 
 void check_udp_port(struct check *c)
 {
-	const struct port_place any = {.any = true};
 	struct port_holder holder;
-	int rc = try_port(false);
+	struct port_place place;
+	bool ours = ask_fabric(&place);
+	char at[PORT_PLACE_TEXT], of[PORT_PLACE_TEXT + 4] = "";
+	int rc = ours ? 0 : try_port(&place);
 
-	if (!rc)
-		rc = try_port(true);
-	if (!rc) {
-		check_set(c, CHECK_OK, NULL, "%d is free", ROCE_PORT);
-	} else if (is_ours()) {
-		check_set(c, CHECK_OK, NULL, "%d is this fabric's", ROCE_PORT);
+	port_place_text(&place, at);
+	if (!place.any)
+		snprintf(of, sizeof of, " of %s", at);
+	if (ours) {
+		check_set(c, CHECK_OK, NULL, "%d%s is this fabric's", ROCE_PORT, of);
+	} else if (!rc) {
+		check_set(c, CHECK_OK, NULL, "%d%s is free", ROCE_PORT, of);
+	} else if (rc == -EADDRNOTAVAIL) {
+		check_set(c, CHECK_WARN,
+			"give it to this machine, or the fabric another (weft down, weft up "
+			"--address)",
+			"%d%s: this machine does not have that address", ROCE_PORT, of);
 	} else {
-		port_holder_find(&any, &holder);
+		port_holder_find(&place, &holder);
 		check_set(c, CHECK_WARN,
 			"to reach other machines end that, or give each user an address (weft up "
 			"--address)",
-			"%d: %s: %s", ROCE_PORT, strerror(-rc), holder.text);
+			"%d%s: %s: %s", ROCE_PORT, of, strerror(-rc), holder.text);
 	}
 }
 

@@ -46,9 +46,13 @@ for address in nonsense 0.0.0.0 :: 224.0.0.1 ff02::1; do
 done
 rc 'up with an address that is not here' 0 "$WEFT" up --address 192.0.2.1
 ok 'it says so' grep -q 'does not have the address 192.0.2.1' "$T/err"
+rc 'doctor looks at that address' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^warn  udp port *4791 of 192.0.2.1: .*does not have' "$T/out"
 rc down 0 "$WEFT" down
 rc 'up with one that is' 0 "$WEFT" up --address 127.0.0.1
 same 'it says nothing' '' "$(cat "$T/err")"
+rc 'doctor looks at that address' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^[a-z]*  *udp port *4791 of 127.0.0.1' "$T/out"
 rc down 0 "$WEFT" down
 
 # Who looks at a device file starts weftd; who is told not to sees what the last one left.
