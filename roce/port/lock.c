@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,37 +115,77 @@ static bool is_weftd(pid_t pid)
 	return strcmp(comm, "weftd\n") == 0;
 }
 
-/* Looks in a table of the kernel's for who has the port; true: uid and inode are his. */
-static bool find_socket(const char *table, unsigned *uid, unsigned long *inode)
+/* A socket on the port, as a table of the kernel's has it. */
+struct bound {
+	struct port_place place;
+	unsigned uid;
+	unsigned long inode;
+};
+
+/* The table has addresses as 32-bit numbers in hexadecimal, one or four. */
+static void read_address(const char *hex, struct port_place *p)
 {
-	char line[512];
+	const size_t digits = 8, words = strlen(hex) / digits;
+	static const uint8_t none[sizeof p->addr];
+	uint32_t word;
+
+	*p = (struct port_place){.ipv6 = words == 4};
+	for (size_t i = 0; i < words && sscanf(hex + digits * i, "%8" SCNx32, &word) == 1; i++)
+		memcpy(p->addr + (p->ipv6 ? 0 : 12) + sizeof word * i, &word, sizeof word);
+	p->any = !memcmp(p->addr, none, sizeof none);
+}
+
+/* Looks in a table of the kernel's for who has the port. */
+static bool find_socket(const char *table, struct bound *b)
+{
+	char line[512], hex[33];
 	FILE *f = fopen(table, "re");
 	unsigned port = 0;
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", &port,
-				uid, inode) == 3 &&
+		found = sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", hex,
+				&port, &b->uid, &b->inode) == 4 &&
 			port == ROCE_PORT;
 	if (f)
 		fclose(f);
+	if (found)
+		read_address(hex, &b->place);
 	return found;
+}
+
+static void tell_fabric(const struct ucred *cred, struct port_holder *out)
+{
+	out->kind = PORT_HOLDER_FABRIC;
+	/* 0: it is of another pid namespace, where it cannot be looked for. */
+	if (cred->pid <= 0)
+		snprintf(out->text, sizeof out->text, "a weftd of user %u", (unsigned)cred->uid);
+	else if (is_weftd(cred->pid))
+		snprintf(out->text, sizeof out->text, "weftd (pid %d) of user %u", (int)cred->pid,
+			(unsigned)cred->uid);
+	else {
+		out->kind = PORT_HOLDER_ORPHANS;
+		snprintf(out->text, sizeof out->text,
+			"processes of a weftd (pid %d) of user %u that has ended", (int)cred->pid,
+			(unsigned)cred->uid);
+	}
 }
 
 /* A socket of the kernel's own belongs to no file: its inode is 0. */
 static void find_other(struct port_holder *out)
 {
-	unsigned uid;
-	unsigned long inode;
+	struct ucred cred;
+	struct bound b;
 
 	out->kind = PORT_HOLDER_OTHER;
-	if (!find_socket("/proc/self/net/udp", &uid, &inode) &&
-		!find_socket("/proc/self/net/udp6", &uid, &inode))
+	if (!find_socket("/proc/self/net/udp", &b) && !find_socket("/proc/self/net/udp6", &b))
 		snprintf(out->text, sizeof out->text, "somebody who cannot be seen");
-	else if (!inode)
+	else if (!b.inode)
 		snprintf(out->text, sizeof out->text, "the kernel (rdma_rxe?)");
+	else if (lock_owner(&b.place, &cred)) /* a fabric of one address, where all are wanted */
+		tell_fabric(&cred, out);
 	else
-		snprintf(out->text, sizeof out->text, "a program of user %u", uid);
+		snprintf(out->text, sizeof out->text, "a program of user %u", b.uid);
 }
 
 void port_holder_find(const struct port_place *p, struct port_holder *out)
@@ -152,21 +193,8 @@ void port_holder_find(const struct port_place *p, struct port_holder *out)
 	const struct port_place any = {.any = true};
 	struct ucred cred;
 
-	if (!lock_owner(p, &cred) && !lock_owner(&any, &cred)) {
+	if (lock_owner(p, &cred) || lock_owner(&any, &cred))
+		tell_fabric(&cred, out);
+	else
 		find_other(out);
-		return;
-	}
-	out->kind = PORT_HOLDER_FABRIC;
-	/* 0: it is of another pid namespace, where it cannot be looked for. */
-	if (cred.pid <= 0)
-		snprintf(out->text, sizeof out->text, "a weftd of user %u", (unsigned)cred.uid);
-	else if (is_weftd(cred.pid))
-		snprintf(out->text, sizeof out->text, "weftd (pid %d) of user %u", (int)cred.pid,
-			(unsigned)cred.uid);
-	else {
-		out->kind = PORT_HOLDER_ORPHANS;
-		snprintf(out->text, sizeof out->text,
-			"processes of a weftd (pid %d) of user %u that has ended", (int)cred.pid,
-			(unsigned)cred.uid);
-	}
 }

@@ -9,6 +9,7 @@ gets what is sent to its own.  Exit status: 0, 1 failed, 77 cannot run here.
 """
 
 import os
+import re
 import sys
 import time
 
@@ -29,6 +30,13 @@ def weft(world, *args):
         raise pair.Failure(str(end))
 
 
+def doctor(world):
+    """What weft doctor says of the port."""
+    end = world._end(world.start(world.prefix + [os.path.join(world.build, "weft"), "doctor"]),
+                     ["doctor"], time.monotonic() + LATEST)
+    return "".join(line for line in end.output.splitlines(True) if "udp port" in line)
+
+
 def await_status(world, fits, what):
     deadline = time.monotonic() + LATEST
     while time.monotonic() < deadline:
@@ -39,12 +47,15 @@ def await_status(world, fits, what):
     raise pair.Failure(f"{what}: {world.status()['wire']}")
 
 
-def second_hears_of_first(build, host):
+def second_hears_of_first(build, host, address=None):
     with pair.World(build, True, {}, host) as first, pair.World(build, False, {}, host) as second:
+        if address:
+            weft(first, "up", "--address", address)
         server = first.start(first.weft_run(["rping", "-s", "-p", "7471"]))
         await_status(first, lambda wire: wire["state"] == "open", "the first has no port")
         other = second.start(second.weft_run(["rping", "-s", "-p", "7472"]))
-        await_status(second, lambda wire: f"of user {pair.NOBODY}" in wire.get("reason", ""),
+        await_status(second, lambda wire: re.fullmatch(f"weftd .* of user {pair.NOBODY}",
+                                                       wire.get("reason", "")),
                      "the second was not told of the first")
         first._abort(server, ["rping"])
         weft(first, "down")
@@ -58,6 +69,8 @@ def each_gets_its_own(build, one, two):
             pair.World(build, False, {}, two) as client:
         for user, address in ((first, one.address), (second, SECOND)):
             weft(user, "up", "--address", address)
+            if f"{address} is free" not in doctor(user):
+                raise pair.Failure(f"doctor of who has {address} says:\n{doctor(user)}")
             user.client, user.address = client, address
         for user in (first, second, first):
             for end in user.run_pair("ibv_rc_pingpong", ["-g", "1", "-c", "-n", "100"], LATEST):
@@ -76,6 +89,7 @@ def main():
             raise pair.CannotRun("not root, who alone is two users")
         with hosts.Hosts() as two:
             second_hears_of_first(sys.argv[1], two.one)
+            second_hears_of_first(sys.argv[1], two.one, two.one.address)
             each_gets_its_own(sys.argv[1], two.one, two.two)
     except pair.CannotRun as e:
         print(e)
