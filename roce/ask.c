@@ -15,7 +15,7 @@
 #include "hca/seg/token.h"
 #include "roce/proto/answers.h"
 
-enum { MTU_BASE_LOG = 7, ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
+enum { ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
 enum {
 	BUSY_NS = 100 * NSEC_PER_USEC,
 	NO_MEMORY_NS = NSEC_PER_MSEC, /* then it is tried again */
@@ -80,7 +80,7 @@ static bool sink_fits(struct work *w)
 /* What is wrong with the request, before any packet of it leaves; 0: nothing. */
 static enum ibv_wc_status fault_of(struct flow *f, struct work *w, bool known)
 {
-	uint64_t packets = roce_packets(w->length, 1u << (MTU_BASE_LOG + (flow_seg(f)->mtu & 7)));
+	uint64_t packets = roce_packets(w->length, seg_mtu_bytes(flow_seg(f)->mtu));
 	enum op_kind kind = w->op->kind;
 
 	if (!known)
@@ -295,7 +295,7 @@ static bool start(struct flow *f)
 	struct seg_qp *s = flow_seg(f);
 	struct rc_req_config conf = {
 		.unreliable = f->unreliable,
-		.mtu = 1u << (MTU_BASE_LOG + (s->mtu & 7)),
+		.mtu = seg_mtu_bytes(s->mtu),
 		.dest_qpn = s->dest_qpn,
 		.psn = f->asks ? f->req.next : s->sq_psn,
 		.timeout = timeout_of(s),

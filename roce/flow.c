@@ -6,7 +6,7 @@
 #include "hca/run/worker.h"
 #include "roce/port/keeper.h"
 
-enum { TABLE = 1024, MTU_BASE_LOG = 7 };
+enum { TABLE = 1024 };
 
 static struct flow *table[TABLE];
 static unsigned count[KEEPER_FDS];
@@ -15,7 +15,7 @@ static struct rc_resp_config responder_of(const struct seg_qp *s)
 {
 	return (struct rc_resp_config){
 		.unreliable = atomic_load_explicit(&s->type, memory_order_relaxed) == IBV_QPT_UC,
-		.mtu = 1u << (MTU_BASE_LOG + (s->mtu & 7)),
+		.mtu = seg_mtu_bytes(s->mtu),
 		.dest_qpn = s->dest_qpn,
 		.psn = s->rq_psn,
 		.max_reads = s->max_dest_rd_atomic,

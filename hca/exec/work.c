@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/exec/work.h"
 
-enum { MTU_BASE_LOG = 7 };
-
 bool work_read(struct work *w, uint32_t pos)
 {
 	const struct seg_wqe *slot = end_wqe(w->req, pos);
@@ -40,7 +38,7 @@ bool work_read(struct work *w, uint32_t pos)
 
 static void count_packets(struct work *w)
 {
-	unsigned mtu_log = MTU_BASE_LOG + (w->req->qp->mtu & 7);
+	unsigned mtu_log = seg_mtu_log(w->req->qp->mtu);
 	uint64_t n = (w->length + (1u << mtu_log) - 1) >> mtu_log;
 	_Atomic uint64_t *packets = &w->req->qp->packets;
 	uint64_t v = atomic_load_explicit(packets, memory_order_relaxed);

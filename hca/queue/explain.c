@@ -218,7 +218,9 @@ static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[
 	if (!peer && host_of(qp, host)) {
 		snprintf(why, WHY,
 			"nothing came from there: the host, its UDP port 4791, the QP or its "
-			"process is gone, or the QP is connected to another address than ours");
+			"process is gone or stopped, a link on the way does not carry the path MTU "
+			"(%u), or the QP is connected to another address than ours",
+			seg_mtu_bytes(qp->me.qp->mtu));
 		return;
 	}
 	if (!peer) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* ibv_modify_qp and ibv_query_qp: checks, transitions, and what they set in motion. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -52,6 +53,15 @@ static int refuse(const struct hca_qp *qp, const char *why)
 	return -EINVAL;
 }
 
+static int refuse_mtu(const struct hca_qp *qp, unsigned wanted, unsigned most)
+{
+	char why[96];
+
+	snprintf(why, sizeof why, "the path MTU is larger than what its links carry: %u, not %u",
+		seg_mtu_bytes(wanted), seg_mtu_bytes(most));
+	return refuse(qp, why);
+}
+
 /* Who serves it is chosen on the way to RTR; in SQD its path may change, but not whither. */
 static bool stays_where_it_is(const struct hca_qp *qp, const struct seg_path *path)
 {
@@ -60,6 +70,7 @@ static bool stays_where_it_is(const struct hca_qp *qp, const struct seg_path *pa
 
 static int check_path(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
+	unsigned mtu = mask & IBV_QP_PATH_MTU ? a->path_mtu : qp->me.qp->mtu;
 	struct seg_path path;
 	const char *why;
 	int rc = path_find(&a->ah_attr, &path, &why);
@@ -72,8 +83,8 @@ static int check_path(const struct hca_qp *qp, const struct ibv_qp_attr *a, int 
 	}
 	if (rc >= 0 && !stays_where_it_is(qp, &path))
 		return refuse(qp, "its path led to this host and would lead to another, or back");
-	if (rc >= 0 && (mask & IBV_QP_PATH_MTU ? a->path_mtu : qp->me.qp->mtu) > path.mtu)
-		return refuse(qp, "the path MTU is larger than what its links carry");
+	if (rc >= 0 && mtu > path.mtu)
+		return refuse_mtu(qp, mtu, path.mtu);
 	if (rc >= 0)
 		return 0;
 	log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);

@@ -11,8 +11,6 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 
-enum { MTU_BASE_LOG = 7 };
-
 /*
  * The SL of a receive: no RoCE packet carries one, so adapters use the field to tell which header
  * lies in the 40 bytes, of which IPv4 leaves the first 20 undefined.  UCX reads it there.
@@ -126,7 +124,7 @@ static enum arrived give(struct exec *x, const struct hca_qp *qp, const struct a
 		return ARRIVED_TYPE;
 	if (!end_receives(&qp->me))
 		return ARRIVED_STATE;
-	if (a->length > 1u << (MTU_BASE_LOG + (qp->me.qp->mtu & 7)) || a->length > SEG_RING_MSG_MAX)
+	if (a->length > seg_mtu_bytes(qp->me.qp->mtu) || a->length > SEG_RING_MSG_MAX)
 		return ARRIVED_LENGTH;
 	/* It cannot wait for a ring that moves: what comes by a wire may be lost. */
 	if (arrive(&w, a, &qp->me) == STEP_BUSY)

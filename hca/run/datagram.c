@@ -21,7 +21,6 @@
 #include "hca/run/route.h"
 
 enum {
-	MTU_BASE_LOG = 7,
 	QKEY_OF_QP = 1u << 31, /* in a request: the QP's own Q_Key counts */
 	MULTICAST_QPN = 0xffffff,
 	FLOW_LABEL = 0xfffff,
@@ -256,8 +255,7 @@ int datagram_send(struct work *w)
 	if (w->op->kind != OP_SEND || !d.from || !d.from->path)
 		return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 	fetch_lines(d.from, slot->av.qpn & MULTICAST_QPN);
-	if (w->length > 1u << (MTU_BASE_LOG + (w->req->qp->mtu & 7)) ||
-		w->length > SEG_RING_MSG_MAX)
+	if (w->length > seg_mtu_bytes(w->req->qp->mtu) || w->length > SEG_RING_MSG_MAX)
 		return work_failed(w, IBV_WC_LOC_LEN_ERR);
 	s = find_payload(&d);
 	if (s != STEP_DONE)

@@ -16,3 +16,14 @@ struct seg_path {
 };
 
 enum { PATH_TCLASS_SHIFT = 20 };
+
+/* Bytes of an enum ibv_mtu, and their logarithm, whatever a peer has stored there. */
+static inline unsigned seg_mtu_log(unsigned code)
+{
+	return 7 + (code & 7);
+}
+
+static inline uint32_t seg_mtu_bytes(unsigned code)
+{
+	return 1u << seg_mtu_log(code);
+}

@@ -130,10 +130,11 @@ int main(void)
 	ask_nobody();
 	CHECK(tells(path, "RETRY_EXC_ERR", " of 198.51.100.77, ends in"));
 	CHECK(tells(path, "RETRY_EXC_ERR", "nothing came from there"));
+	CHECK(tells(path, "RETRY_EXC_ERR", "does not carry the path MTU (1024)"));
 	ask_by_xrc();
 	CHECK_EQ(lines_with(path, "its type, or what it receives from, is only for this host"), 2);
 	ask_for_too_much();
-	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry"));
+	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry: 2048, not 1024"));
 	join_here_alone();
 	CHECK(tells(path, "a multicast group is one of this host alone", "of scope 1"));
 	unlink(path);
