@@ -189,12 +189,12 @@ int main(int argc, char **argv)
 
 		e = open_end(argv[2], argv[3]);
 		must(inet_pton(AF_INET, argv[4], &e.peer.sin_addr) == 1, argv[4]);
-		must(size >= ACK - HEAD && size <= SIZE_MAX_MESSAGE && count > 0,
-			"SIZE and COUNT");
+		must(size >= ACK - HEAD && size <= SIZE_MAX_MESSAGE && count > 0, "SIZE and COUNT");
 		measure(&e, size + HEAD, count);
 		return 0;
 	}
-	fprintf(stderr, "usage: udp_roce server PORT ADDRESS | client PORT ADDRESS PEER SIZE COUNT\n"
-			"       SIZE is from 4 to 4096\n");
+	fprintf(stderr,
+		"usage: udp_roce server PORT ADDRESS | client PORT ADDRESS PEER SIZE COUNT\n"
+		"       SIZE is from 4 to 4096\n");
 	return 2;
 }
