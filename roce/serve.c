@@ -182,8 +182,8 @@ static uint64_t left_of_response(struct flow *f)
 	return r ? r->length - (uint64_t)r->sent * f->resp.conf.mtu : 0;
 }
 
-static int on_send(
-	void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey, size_t len)
+static int on_send(void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey,
+	size_t len, bool again)
 {
 	struct flow *f = arg;
 	struct request rq = {.opcode = IBV_WR_RDMA_READ,
@@ -193,7 +193,8 @@ static int on_send(
 		.raddr = va,
 		.length = len,
 		.ahead = left_of_response(f),
-		.there = &f->read_there};
+		.there = &f->read_there,
+		.again = again};
 
 	if (!tx_has_room())
 		return 0;

@@ -68,7 +68,7 @@ static struct verdict refused(struct work *w, const struct respond *r, enum ibv_
 {
 	const struct asker who = {.qpn = r->rq.from_qpn, .opcode = r->rq.opcode};
 
-	if (w->resp->type != IBV_QPT_UC)
+	if (w->resp->type != IBV_QPT_UC && !r->rq.again)
 		respond_refuse(w, &who, status,
 			status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
 							: IBV_EVENT_QP_REQ_ERR);

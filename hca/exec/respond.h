@@ -74,6 +74,7 @@ struct request {
 	/* READ: so many bytes from raddr on will be asked for next, and what is there; or NULL */
 	uint64_t ahead;
 	struct there *there;
+	bool again; /* READ: it was answered before; refusing it is no error of the queue pair */
 };
 
 /* What its last piece says. */

@@ -77,6 +77,7 @@ bool replay_again(struct replay *r, const struct roce_packet *p, uint32_t mtu)
 			again.packets = roce_packets(p->length, mtu);
 		}
 		again.psn = p->psn;
+		again.again = true;
 		put(&r->queue, &again);
 		return true;
 	}

@@ -18,6 +18,7 @@ struct response {
 	uint64_t va, length;
 	uint32_t rkey;
 	uint64_t old; /* an atomic's */
+	bool again;   /* it was asked for again */
 };
 
 struct response_ring {

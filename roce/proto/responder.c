@@ -285,11 +285,31 @@ static int64_t send_response(struct rc_responder *q, struct response *r)
 	head.old = r->old;
 	head.payload_len = left < q->conf.mtu ? left : q->conf.mtu;
 	head.pad = -head.payload_len & 3;
-	sent = q->ops->send(q->arg, &head, r->va + offset, r->rkey, head.payload_len);
+	sent = q->ops->send(q->arg, &head, r->va + offset, r->rkey, head.payload_len, r->again);
 	if (sent <= 0)
 		return sent;
 	r->sent++;
 	return head.payload_len + 1;
+}
+
+static bool say(struct rc_responder *q, uint8_t syndrome, uint32_t psn)
+{
+	struct roce_packet head =
+		answer_of(q, roce_opcode(ROCE_RC, ROCE_ACK, ROCE_ONLY, ROCE_AETH), psn, syndrome);
+
+	return q->ops->send(q->arg, &head, 0, 0, 0, false) > 0;
+}
+
+/*
+ * A READ that was answered before, whose memory has gone since: who has the answer may well have
+ * told the program, which took the memory away, and asked again before that; it ignores the NAK.
+ */
+static bool refuse_again(struct rc_responder *q, const struct response *r)
+{
+	if (!say(q, ROCE_NAK_REMOTE_ACCESS, roce_psn_add(r->psn, r->sent)))
+		return false;
+	replay_sent(&q->replay);
+	return true;
 }
 
 /* False: there is more to send than may be sent now. */
@@ -298,6 +318,11 @@ static bool send_responses(struct rc_responder *q, uint64_t bytes)
 	for (struct response *r; (r = replay_next(&q->replay)) != NULL;) {
 		int64_t sent = bytes ? send_response(q, r) : 0;
 
+		if (sent < 0 && r->again) {
+			if (!refuse_again(q, r))
+				return false;
+			continue;
+		}
 		if (sent < 0) {
 			while (replay_next(&q->replay))
 				replay_sent(&q->replay);
@@ -312,14 +337,6 @@ static bool send_responses(struct rc_responder *q, uint64_t bytes)
 			replay_sent(&q->replay);
 	}
 	return true;
-}
-
-static bool say(struct rc_responder *q, uint8_t syndrome, uint32_t psn)
-{
-	struct roce_packet head =
-		answer_of(q, roce_opcode(ROCE_RC, ROCE_ACK, ROCE_ONLY, ROCE_AETH), psn, syndrome);
-
-	return q->ops->send(q->arg, &head, 0, 0, 0) > 0;
 }
 
 bool rc_resp_run(struct rc_responder *q, uint64_t bytes, bool ack)

@@ -38,10 +38,11 @@ struct rc_resp_ops {
 	enum resp_verdict (*word)(void *arg, const struct roce_packet *p, uint64_t *old);
 	/*
 	 * Sends an answer: these headers and, for a READ, len bytes of memory at va.  1: sent; 0:
-	 * no room now; negative: the memory is not there any more.
+	 * no room now; negative: the memory is not there any more, which is an error of the queue
+	 * pair unless they were sent before (`again`).
 	 */
-	int (*send)(
-		void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey, size_t len);
+	int (*send)(void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey,
+		size_t len, bool again);
 	/* A NAK that ends the connection is on its way. */
 	void (*fatal)(void *arg, enum resp_verdict why);
 };

@@ -70,6 +70,7 @@ static struct world {
 	uint32_t arrived;     /* SENDs and WRITEs */
 	uint32_t fatal;
 	enum resp_verdict refuse; /* what READs and WRITEs meet */
+	bool gone;                /* the memory that READs are answered from */
 } w;
 
 /* More can be asked for on the command line. */
@@ -253,10 +254,12 @@ static enum resp_verdict resp_word(void *arg, const struct roce_packet *p, uint6
 	return RESP_OK;
 }
 
-static int resp_send(
-	void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey, size_t len)
+static int resp_send(void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey,
+	size_t len, bool again)
 {
-	(void)arg;
+	(void)arg, (void)again;
+	if (len && w.gone)
+		return -1;
 	if (chance(w.trouble.full))
 		return 0;
 	assert_true(!len || rkey == RKEY);
@@ -645,6 +648,51 @@ static void refused(void **state)
 	}
 }
 
+static void lose_all(void)
+{
+	while (w.n_flying)
+		free(w.flying[--w.n_flying]);
+}
+
+/* A READ that comes again when it is done, and its memory no more there, does no harm. */
+static void done_and_gone(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+	struct roce_packet again = {
+		.op = roce_op(0x0c), .opcode = 0x0c, .rkey = RKEY, .length = 3 * MTU};
+
+	(void)state;
+	begin_world(1, &none, false);
+	again.psn = w.resp.expected;
+	post((struct rc_request){.act = ROCE_READ, .length = 3 * MTU, .rkey = RKEY});
+	run_all(NSEC_PER_SEC);
+	w.gone = true;
+	rc_resp_request(&w.resp, &again);
+	post((struct rc_request){.act = ROCE_SEND, .length = 100});
+	run_all(NSEC_PER_SEC);
+	assert_int_equal(w.last, IBV_WC_SUCCESS);
+	assert_int_equal(w.resp.duplicates, 1);
+	assert_int_equal(w.fatal, 0);
+	end_world();
+}
+
+/* Whose answer was lost learns why there is no other. */
+static void lost_and_gone(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	begin_world(1, &none, false);
+	post((struct rc_request){.act = ROCE_READ, .length = 3 * MTU, .rkey = RKEY});
+	while (!w.resp.replay.done.count || replay_next(&w.resp.replay))
+		step();
+	lose_all();
+	w.gone = true;
+	run_all(NSEC_PER_SEC);
+	assert_int_equal(w.last, IBV_WC_REM_ACCESS_ERR);
+	end_world();
+}
+
 /* No adapter asks for more than 2 GiB, and PSNs would come round within it. */
 static void too_long(void **state)
 {
@@ -761,6 +809,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_long_is_not_kept),
 		cmocka_unit_test(kept_no_longer_than_ahead),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(done_and_gone),
+		cmocka_unit_test(lost_and_gone),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(nobody_answers),
