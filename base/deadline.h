@@ -18,6 +18,12 @@ struct deadlines {
 	size_t count, room;
 };
 
+/* The earlier of two points in time, of which 0 is never. */
+static inline uint64_t deadline_earlier(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
 /* Sets or moves d.  -ENOMEM, only if it was not set. */
 int deadline_set(struct deadlines *h, struct deadline *d, uint64_t when);
 

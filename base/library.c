@@ -20,3 +20,11 @@ void *library_own(void *library, const char *name)
 
 	return library_has(library, symbol) ? symbol : NULL;
 }
+
+int library_init(void *library)
+{
+	void *symbol = library_own(library, "init_module");
+	int (*init)(void) = (int (*)(void))symbol;
+
+	return init ? init() : 0;
+}

@@ -12,3 +12,9 @@ bool library_has(void *library, const void *address);
  * have the name, as libc has init_module.
  */
 void *library_own(void *library, const char *name);
+
+/*
+ * Calls its own init_module(), the name that module_init() of the kernel gives, as a loader of
+ * kernel modules would.  What that answers; 0 if it has none.
+ */
+int library_init(void *library);

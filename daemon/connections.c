@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "daemon/channels.h"
 #include "daemon/cm_requests.h"
 #include "daemon/mad_service.h"
@@ -48,11 +49,6 @@ static void arm(struct connections *k, uint64_t when)
 	timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &it, NULL);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 /* Delivers what is under way, within bounds, and arms the timer for the rest. */
 static void run(struct connections *k)
 {
@@ -61,15 +57,16 @@ static void run(struct connections *k)
 	mad_run(&k->mads.layer, MADS_AT_A_TIME);
 	cm_requests_run(&k->cms);
 	when = subnet_service_run(k->server);
-	when = earlier(when, earlier(mad_next(&k->mads.layer), cm_requests_next(&k->cms)));
+	when = deadline_earlier(
+		when, deadline_earlier(mad_next(&k->mads.layer), cm_requests_next(&k->cms)));
 	/* Not now: somebody may wait for the answer to the call that we are in. */
 	if (k->channels.lost)
-		when = earlier(when, clock_ns());
-	when = earlier(when, umads_run(k->server));
+		when = deadline_earlier(when, clock_ns());
+	when = deadline_earlier(when, umads_run(k->server));
 	if (!cm_requests_any(&k->cms) && !k->server->n_files)
 		qp1_close(&k->mads.qp1);
 	if (k->channels.stuck)
-		when = earlier(when, clock_ns() + STUCK_NS);
+		when = deadline_earlier(when, clock_ns() + STUCK_NS);
 	arm(k, when);
 }
 

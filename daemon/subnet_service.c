@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 #include "daemon/node_ports.h"
 #include "daemon/subnet_admin.h"
@@ -90,11 +91,6 @@ static bool is_due(uint64_t when)
 	return when && when <= clock_ns();
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 static void manage(struct subnet_service *net)
 {
 	if (is_due(sm_next(net->sm))) {
@@ -133,8 +129,8 @@ uint64_t subnet_service_run(struct server *s)
 	if (is_due(subnet_next(net->subnet)))
 		subnet_run(net->subnet);
 	manage(net);
-	when = earlier(subnet_next(net->subnet), sm_next(net->sm));
-	when = earlier(when, show(net));
+	when = deadline_earlier(subnet_next(net->subnet), sm_next(net->sm));
+	when = deadline_earlier(when, show(net));
 	return net->owed ? 1 : when;
 }
 

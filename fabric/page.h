@@ -61,6 +61,9 @@ struct fabric_page {
 	struct fabric_port port[FABRIC_MAX_PORTS]; /* in order; see fabric_port() */
 };
 
+/* Of its memfd. */
+enum { FABRIC_PAGE_BYTES = (sizeof(struct fabric_page) + 4095) & ~4095ul };
+
 enum { FABRIC_CA = 1, FABRIC_SWITCH = 2, FABRIC_ROUTER = 3 }; /* node_type */
 
 /* The number of its first port: the others follow. */

@@ -48,15 +48,10 @@ int segment_map(int fd, uint64_t size, void *at, void **base)
 	return 0;
 }
 
-static size_t page_size(void)
-{
-	return (sizeof(struct fabric_page) + 4095) & ~4095ul;
-}
-
 /* Replaces in place what an earlier weftd gave, so that pointers into it stay good. */
 static int map_page(struct client *c, int fd)
 {
-	size_t size = page_size();
+	size_t size = FABRIC_PAGE_BYTES;
 	void *at = (void *)c->att.fabric;
 	void *p;
 	int ret = segment_check(fd, size);
@@ -113,7 +108,7 @@ static void discard(void *base, size_t size)
 
 void segment_discard(struct client *c)
 {
-	discard((void *)c->att.fabric, page_size());
+	discard((void *)c->att.fabric, FABRIC_PAGE_BYTES);
 	discard(c->att.hub, c->seg_size);
 	discard(c->att.seg, c->seg_size);
 	own_fd_close(&c->seg_fd);

@@ -2,6 +2,7 @@
 #include "roce/engine.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "hca/proc/proc.h"
 #include "roce/ack.h"
 #include "roce/ask.h"
@@ -97,16 +98,12 @@ static struct flow *take_first(void)
 
 /* ---- a turn ---- */
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 static void set_deadline(struct flow *f)
 {
 	uint64_t when = f->asks ? rc_req_deadline(&f->req) : 0;
 
-	when = sooner(sooner(when, f->again_ns), sooner(f->kept_due, ack_deadline(f)));
+	when = deadline_earlier(deadline_earlier(when, f->again_ns),
+		deadline_earlier(f->kept_due, ack_deadline(f)));
 	if (!when)
 		deadline_clear(&engine.due, &f->due);
 	else if (f->due.when != when || !f->due.pos)
@@ -298,7 +295,9 @@ static void pass(unsigned why, bool watches)
 
 uint64_t engine_next(void)
 {
-	return engine.left && tx_has_room() ? 1 : sooner(deadline_next(&engine.due), faults_next());
+	return engine.left && tx_has_room()
+		       ? 1
+		       : deadline_earlier(deadline_next(&engine.due), faults_next());
 }
 
 void engine_run(unsigned why)

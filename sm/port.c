@@ -12,20 +12,15 @@ uint8_t port_number(const struct tables *t, uint32_t port)
 	return port - t->nodes[t->ports[port].node].port0;
 }
 
-static bool is_switch(const struct tables *t, uint32_t port)
-{
-	return t->nodes[t->ports[port].node].kind == TABLES_SWITCH;
-}
-
 bool port_is_managed(const struct tables *t, uint32_t port)
 {
-	return !is_switch(t, port) || !port_number(t, port);
+	return !tables_is_switch(t, port) || !port_number(t, port);
 }
 
 /* At which port its agent is asked: all of a switch have one. */
 static uint8_t agent(const struct tables *t, uint32_t port)
 {
-	return is_switch(t, port) ? 0 : port_number(t, port);
+	return tables_is_switch(t, port) ? 0 : port_number(t, port);
 }
 
 uint64_t port_guid(struct subnet *s, const struct tables *t, uint32_t port)
@@ -133,7 +128,8 @@ static unsigned configure_pkeys(struct subnet *s, const struct tables *t, uint32
 	unsigned n = 0;
 
 	for (unsigned block = 0; block < TABLES_PKEYS / SMP_PKEYS; block++) {
-		uint32_t mod = (is_switch(t, port) ? port_number(t, port) << PKEY_AT : 0) | block;
+		uint32_t mod =
+			(tables_is_switch(t, port) ? port_number(t, port) << PKEY_AT : 0) | block;
 		uint8_t data[SMP_DATA_SIZE] = {0};
 
 		if (has_default_pkeys(t, port, block * SMP_PKEYS))
@@ -170,8 +166,9 @@ static unsigned configure_sl2vl(struct subnet *s, const struct tables *t, uint32
 	uint64_t wish = identity(t, port);
 	unsigned n = 0;
 
-	for (unsigned in = 0; in <= (is_switch(t, port) ? t->nodes[node].n_ports : 0u); in++) {
-		uint32_t mod = is_switch(t, port) ? in << 8 | out : 0;
+	for (unsigned in = 0; in <= (tables_is_switch(t, port) ? t->nodes[node].n_ports : 0u);
+		in++) {
+		uint32_t mod = tables_is_switch(t, port) ? in << 8 | out : 0;
 
 		if (tables_sl2vl(t, node, in, out) == wish)
 			continue;

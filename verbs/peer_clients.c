@@ -19,15 +19,6 @@ static AT_OPEN_DATA pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A client that opens the device itself does not wait for that. */
 static __thread bool loading __attribute__((tls_model("initial-exec")));
 
-/* What module_init() of the kernel makes of a client's own name. */
-static int start(void *library)
-{
-	void *symbol = library_own(library, "init_module");
-	int (*init)(void) = (int (*)(void))symbol;
-
-	return init ? init() : 0;
-}
-
 static void load(const char *path)
 {
 	const unsigned before = peer_registry_count();
@@ -42,7 +33,7 @@ static void load(const char *path)
 		peer_refused();
 		return;
 	}
-	rc = start(library);
+	rc = library_init(library);
 	if (rc || peer_registry_count() == before)
 		peer_refused();
 	if (rc)

@@ -48,14 +48,6 @@ static void be_quiet(void)
 	dup2(null, STDERR_FILENO);
 }
 
-static int start(void *library)
-{
-	void *symbol = library_own(library, "init_module");
-	int (*init)(void) = (int (*)(void))symbol;
-
-	return init ? init() : 0;
-}
-
 /* The loader says first which file it means. */
 static const char *without_path(const char *error, const char *path)
 {
@@ -74,7 +66,7 @@ static void load_one(const char *path, struct said *said)
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		say(said, "%s", without_path(dlerror(), path));
-	rc = start(library);
+	rc = library_init(library);
 	if (rc)
 		say(said, "its init_module answers %d%s", rc,
 			before ? ", beside those before it" : "");

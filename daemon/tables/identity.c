@@ -49,14 +49,9 @@ static void fill_page(struct fabric_page *page, const char *fabric, uint64_t gui
 	fill_port(&page->port[0]);
 }
 
-static size_t page_size(void)
-{
-	return (sizeof(struct fabric_page) + 4095) & ~4095ul;
-}
-
 int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page, int *fd)
 {
-	size_t size = page_size();
+	size_t size = FABRIC_PAGE_BYTES;
 	void *p = MAP_FAILED;
 	int ret;
 
@@ -79,7 +74,7 @@ int identity_create(const char *fabric, uint64_t guid, struct fabric_page **page
 
 void identity_end(struct fabric_page *page)
 {
-	munmap(page, page_size());
+	munmap(page, FABRIC_PAGE_BYTES);
 }
 
 /* Returns true if that is a change. */

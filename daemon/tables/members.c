@@ -4,13 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t used(const struct seg *seg)
-{
-	uint32_t n = atomic_load_explicit(&seg->hdr.members_used, memory_order_acquire);
-
-	return n < SEG_MEMBERS ? n : SEG_MEMBERS;
-}
-
 static uint32_t word_at(const struct seg *seg, uint32_t i)
 {
 	return atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
@@ -66,7 +59,7 @@ static int add(struct members *m, struct seg *hub, uint32_t owner, uint32_t from
 	*list = i + 1;
 	memcpy(hub->member[i].key, c->key, sizeof c->key);
 	atomic_store_explicit(&hub->member[i].id, c->word, memory_order_release);
-	if (used(hub) < i + 1)
+	if (seg_members_used(hub) < i + 1)
 		atomic_store_explicit(&hub->hdr.members_used, i + 1, memory_order_release);
 	return 0;
 }
@@ -75,13 +68,13 @@ static int add(struct members *m, struct seg *hub, uint32_t owner, uint32_t from
 
 static bool is_listed(const struct seg *seg, uint32_t from)
 {
-	return from < used(seg) && word_at(seg, from);
+	return from < seg_members_used(seg) && word_at(seg, from);
 }
 
 static int follow(
 	struct members *m, struct seg *hub, const struct seg *seg, uint32_t owner, uint32_t from)
 {
-	struct member_copy c = {.word = from < used(seg) ? word_at(seg, from) : 0};
+	struct member_copy c = {.word = from < seg_members_used(seg) ? word_at(seg, from) : 0};
 	uint32_t i = find(m, owner, from);
 
 	if (c.word)
@@ -101,10 +94,10 @@ int members_update(struct members *m, struct seg *hub, const struct seg *seg, ui
 
 	/* What goes makes room for what comes.  Entries never used are not looked at: to read is to
 	 * allocate the page. */
-	for (uint32_t i = 0; i < used(hub); i++)
+	for (uint32_t i = 0; i < seg_members_used(hub); i++)
 		if (m->owner[i] == owner && !is_listed(seg, m->from[i]))
 			clear(m, hub, i);
-	for (uint32_t i = 0; i < used(seg); i++)
+	for (uint32_t i = 0; i < seg_members_used(seg); i++)
 		if (follow(m, hub, seg, owner, i))
 			ret = -ENOSPC;
 	m->missing |= ret != 0;
@@ -133,7 +126,7 @@ bool members_ask_missing(struct members *m)
 
 void members_drop(struct members *m, struct seg *hub, uint32_t owner)
 {
-	for (uint32_t i = 0; i < used(hub); i++)
+	for (uint32_t i = 0; i < seg_members_used(hub); i++)
 		if (m->owner[i] == owner)
 			clear(m, hub, i);
 }
@@ -142,7 +135,7 @@ unsigned members_count(const struct members *m, const struct seg *hub)
 {
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < used(hub); i++)
+	for (uint32_t i = 0; i < seg_members_used(hub); i++)
 		n += m->owner[i] != 0;
 	return n;
 }

@@ -21,13 +21,6 @@ static uint32_t word_of(enum seg_member_kind kind, uint32_t id)
 	return (uint32_t)kind << KIND_SHIFT | (id & ID_MASK);
 }
 
-static uint32_t used(const struct seg *seg)
-{
-	uint32_t n = atomic_load_explicit(&seg->hdr.members_used, memory_order_acquire);
-
-	return n < SEG_MEMBERS ? n : SEG_MEMBERS;
-}
-
 /* Does entry i hold that word under that key?  The key is written before the word. */
 static bool holds(const struct seg *seg, uint32_t i, uint32_t word, const uint8_t key[16])
 {
@@ -40,7 +33,7 @@ static bool holds(const struct seg *seg, uint32_t i, uint32_t word, const uint8_
 
 static int64_t find(const struct seg *seg, uint32_t word, const uint8_t key[16])
 {
-	for (uint32_t i = 0; i < used(seg); i++)
+	for (uint32_t i = 0; i < seg_members_used(seg); i++)
 		if (holds(seg, i, word, key))
 			return i;
 	return -1;
@@ -56,7 +49,7 @@ uint32_t member_count(enum seg_member_kind kind, uint32_t id)
 	const struct seg *seg = proc_seg();
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < used(seg); i++)
+	for (uint32_t i = 0; i < seg_members_used(seg); i++)
 		n += atomic_load_explicit(&seg->member[i].id, memory_order_relaxed) ==
 		     word_of(kind, id);
 	return n;
@@ -73,7 +66,7 @@ static int enter(uint32_t word, const uint8_t key[16], uint32_t *index)
 		return -ENOSPC;
 	memcpy(seg->member[i].key, key, sizeof seg->member[i].key);
 	atomic_store_explicit(&seg->member[i].id, word, memory_order_release);
-	if (used(seg) < i + 1)
+	if (seg_members_used(seg) < i + 1)
 		atomic_store_explicit(&seg->hdr.members_used, i + 1, memory_order_release);
 	*index = i;
 	return 0;
@@ -103,7 +96,7 @@ void member_del(uint32_t index)
 static uint32_t next_in(
 	const struct seg *seg, enum seg_member_kind kind, const uint8_t key[16], uint32_t *at)
 {
-	while (*at < used(seg)) {
+	while (*at < seg_members_used(seg)) {
 		uint32_t i = (*at)++;
 		uint32_t word = atomic_load_explicit(&seg->member[i].id, memory_order_acquire);
 

@@ -19,18 +19,9 @@
 /* seg_rqe.phase, as its owner goes on with it. */
 enum { PHASE_BOTH = 1, PHASE_DATA = 2 };
 
-static unsigned log2_up(uint32_t n)
-{
-	unsigned log = 0;
-
-	while ((1u << log) < n)
-		log++;
-	return log;
-}
-
 int own_rxq_alloc(struct seg_rxq_place *place, uint32_t depth, uint32_t max_sge)
 {
-	unsigned log = log2_up(depth);
+	unsigned log = slots_log_for(depth);
 	uint64_t slot_bytes = (uint64_t)rxq_stride_for(max_sge) << log;
 	int rc = heap_alloc(slot_bytes, &place->slots_off);
 

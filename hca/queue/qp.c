@@ -89,15 +89,6 @@ static int check_init(
 	return check_caps(&init->cap);
 }
 
-static unsigned log2_up(uint32_t n)
-{
-	unsigned log = 0;
-
-	while ((1u << log) < n)
-		log++;
-	return log;
-}
-
 /* Where the rings of a new QP lie. */
 struct rings {
 	uint64_t sq, rq, ring, park;
@@ -169,8 +160,8 @@ static void describe(struct hca_qp *qp, struct seg_qp *s, uint32_t qpn, const st
 		init->cap.max_send_sge, init->cap.max_inline_data, stamps(qp->send_cq));
 	s->rq_stride = rq_stride_for(init->cap.max_recv_sge, stamps(qp->recv_cq));
 	s->stamps = (stamps(qp->send_cq) ? STAMP_SEND : 0) | (stamps(qp->recv_cq) ? STAMP_RECV : 0);
-	s->sq_log = log2_up(init->cap.max_send_wr);
-	s->rq_log = qp->rq_bytes ? log2_up(init->cap.max_recv_wr) : 0xff;
+	s->sq_log = slots_log_for(init->cap.max_send_wr);
+	s->rq_log = qp->rq_bytes ? slots_log_for(init->cap.max_recv_wr) : 0xff;
 	s->sq_sig_all = init->sq_sig_all;
 	atomic_store_explicit(&s->state, (gen + 1) << QPS_GEN_SHIFT | QPS_LIVE | IBV_QPS_RESET,
 		memory_order_release);
@@ -200,10 +191,10 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	c->max_inline_data = larger(c->max_inline_data, c->max_send_sge * sizeof(struct seg_sge));
 	qp->sq_bytes =
 		(uint64_t)sq_stride_for(c->max_send_sge, c->max_inline_data, stamps(qp->send_cq))
-		<< log2_up(c->max_send_wr);
+		<< slots_log_for(c->max_send_wr);
 	if (has_plain_rq(qp))
 		qp->rq_bytes = (uint64_t)rq_stride_for(c->max_recv_sge, stamps(qp->recv_cq))
-			       << log2_up(c->max_recv_wr);
+			       << slots_log_for(c->max_recv_wr);
 	qp->sq_depth = c->max_send_wr;
 	qp->rq_depth = c->max_recv_wr;
 	qp->max_sge = c->max_send_sge;

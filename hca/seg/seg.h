@@ -245,6 +245,14 @@ static inline struct seg_mr *seg_mr_of(struct seg *seg, uint32_t key)
 	return &seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
 }
 
+/* Entries of member[] from this one on were never used, whatever the segment says. */
+static inline uint32_t seg_members_used(const struct seg *seg)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.members_used, memory_order_acquire);
+
+	return n < SEG_MEMBERS ? n : SEG_MEMBERS;
+}
+
 /* Where the order of a channel's events stands, whatever id says. */
 static inline struct fired_ref seg_fired(struct seg *seg, uint32_t id)
 {

@@ -43,6 +43,15 @@ uint32_t rxq_stride_for(uint32_t max_sge)
 	return (stride + 2 * CACHE_LINE - 1) & ~(2 * CACHE_LINE - 1u);
 }
 
+unsigned slots_log_for(uint32_t depth)
+{
+	unsigned log = 0;
+
+	while ((1u << log) < depth)
+		log++;
+	return log;
+}
+
 bool view_died(const struct view *v)
 {
 	struct pollfd p = {.fd = v->pidfd.fd, .events = POLLIN};

@@ -251,3 +251,6 @@ uint32_t sq_stride_for(uint32_t max_sge, uint32_t max_inline, bool stamp);
 uint32_t rq_stride_for(uint32_t max_sge, bool stamp);
 /* The same for a queue with several producers. */
 uint32_t rxq_stride_for(uint32_t max_sge);
+
+/* The binary logarithm of how many slots a queue of that depth has. */
+unsigned slots_log_for(uint32_t depth);
