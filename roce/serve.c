@@ -316,6 +316,15 @@ static void serve_ahead(struct flow *f, uint64_t now)
 	}
 }
 
+/* So that what was lost comes while we read what has come since. */
+static void tell_gap(struct flow *f, struct exec *x)
+{
+	if (f->resp.nak != ROCE_NAK_PSN)
+		return;
+	serve_answer(f, x, 0, true);
+	tx_flush(x);
+}
+
 void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, const uint8_t *bytes,
 	size_t len, uint64_t now)
 {
@@ -329,6 +338,7 @@ void serve_packet(struct flow *f, struct exec *x, const struct roce_packet *p, c
 	}
 	if (serve(f, p, bytes, len, f->unreliable) || (f->unreliable && f->said != ANSWER_LATER)) {
 		serve_ahead(f, now);
+		tell_gap(f, x);
 		return;
 	}
 	begin_keeping(f, now);
