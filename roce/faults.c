@@ -186,6 +186,15 @@ static unsigned carry_out(enum fault_act act, const struct fault_how *how, struc
 	return act == FAULT_LOSE ? 0 : act == FAULT_TWICE ? 2 : 1;
 }
 
+/* Under the lock: a packet that no rule hits goes on, and may overtake one that is held back. */
+static void passed(struct fault_line *l)
+{
+	if (!l->n)
+		return;
+	fault_line_passed(l);
+	note_next();
+}
+
 enum fault_act faults_ask(const uint8_t *head, size_t n, struct fault_how *how)
 {
 	enum fault_act act;
@@ -193,8 +202,7 @@ enum fault_act faults_ask(const uint8_t *head, size_t n, struct fault_how *how)
 	lock_take(&faults.lock);
 	act = ask(FAULT_OUT, head, n, how);
 	if (act == FAULT_PASS)
-		fault_line_passed(&faults.out);
-	note_next();
+		passed(&faults.out);
 	lock_drop(&faults.lock);
 	return act;
 }
@@ -228,31 +236,43 @@ void faults_out(struct exec *x, const struct tx_path *path, uint8_t *bytes, size
 		faults_out_as(x, path, bytes, n, act, &how);
 }
 
-bool faults_in(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
-	unsigned index, uint64_t now)
+/* A rule hits a packet that came. */
+static void hit_in(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+	unsigned index, uint64_t now, enum fault_act act, const struct fault_how *how)
 {
 	static uint8_t changed[PACKET_MAX];
 	struct came c;
-	struct fault_how how;
-	enum fault_act act;
 	unsigned times;
 
 	memset(&c, 0, sizeof c);
 	c.from = *from;
 	c.index = index;
 	lock_take(&faults.lock);
-	act = ask(FAULT_IN, bytes, n, &how);
-	times = carry_out(act, &how, &faults.in, bytes, n, &c, sizeof c);
+	times = carry_out(act, how, &faults.in, bytes, n, &c, sizeof c);
 	lock_drop(&faults.lock);
-	if (act == FAULT_PASS)
-		return false;
 	if (act == FAULT_FLIP && n <= sizeof changed) {
 		memcpy(changed, bytes, n);
-		changed[how.bit / 8] ^= 1u << how.bit % 8;
+		changed[how->bit / 8] ^= 1u << how->bit % 8;
 		bytes = changed;
 	}
 	while (times--)
 		rx_accept(x, from, bytes, n, index, now);
+}
+
+bool faults_in(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,
+	unsigned index, uint64_t now)
+{
+	struct fault_how how;
+	enum fault_act act;
+
+	lock_take(&faults.lock);
+	act = ask(FAULT_IN, bytes, n, &how);
+	if (act == FAULT_PASS)
+		passed(&faults.in);
+	lock_drop(&faults.lock);
+	if (act == FAULT_PASS)
+		return false;
+	hit_in(x, from, bytes, n, index, now, act, &how);
 	return true;
 }
 

@@ -242,14 +242,16 @@ static void build_whole(const struct tx_path *path, const struct roce_packet *he
 	icrc_put(icrc_add(crc, packet + head_len, len - head_len), packet + len);
 }
 
-/* Do the rules of faults let it go as any other?  Else it was taken, and is theirs. */
+/*
+ * Do the rules of faults let the packet go as any other, whose headers are written already?  Else
+ * it was taken, and is theirs.
+ */
 static bool passes_faults(struct exec *x, const struct tx_path *path,
-	const struct roce_packet *head, const struct iovec *piece, unsigned n)
+	const struct roce_packet *head, size_t bytes, const struct iovec *piece, unsigned n)
 {
 	uint8_t packet[WHOLE_MAX];
-	size_t bytes = roce_build(head, packet) + head->payload_len + head->pad + ROCE_ICRC_LEN;
 	struct fault_how how;
-	enum fault_act act = faults_ask(packet, bytes, &how);
+	enum fault_act act = faults_ask(tx.own + tx.n_own, bytes, &how);
 
 	if (act == FAULT_PASS)
 		return true;
@@ -288,12 +290,12 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 
 	if (!make_room(x, n + 2))
 		return false;
-	if (faults_set() && !passes_faults(x, path, head, piece, n))
-		return true;
-	tx.n_packet++;
 	own = tx.own + tx.n_own;
 	head_len = roce_build(head, own);
 	bytes = head_len + head->payload_len + tail_len;
+	if (faults_set() && !passes_faults(x, path, head, bytes, piece, n))
+		return true;
+	tx.n_packet++;
 	r = run_for(path, bytes, n);
 	crc = icrc_begin(&path->addr, r->packets, bytes, own, head_len);
 	add_own(head_len);
@@ -448,6 +450,8 @@ bool tx_flush(struct exec *x)
 	const struct rdv_wire *wire = join_sockets();
 	int saved = errno;
 
+	if (!tx.n_msg && !tx.staged)
+		return true;
 	finish_runs();
 	while (wire && tx.sent < tx.n_msg)
 		if (!send_some(x, wire)) {
