@@ -6,55 +6,34 @@
 
 #include "wire/roce.h"
 
+/* bytes: NULL where nothing is kept. */
 struct ahead_packet {
 	uint32_t psn;
 	size_t n;
 	uint8_t *bytes;
 };
 
-static struct ahead_packet **slot_of(const struct ahead *a, uint32_t psn)
+static struct ahead_packet *slot_of(const struct ahead *a, uint32_t psn)
 {
 	return &a->slot[psn % AHEAD_MAX];
 }
 
-static void drop(struct ahead_packet **slot)
-{
-	if (*slot)
-		free((*slot)->bytes);
-	free(*slot);
-	*slot = NULL;
-}
-
-static struct ahead_packet *copy(uint32_t psn, const uint8_t *bytes, size_t n)
-{
-	struct ahead_packet *k = malloc(sizeof *k);
-
-	if (!k)
-		return NULL;
-	*k = (struct ahead_packet){.psn = psn, .n = n, .bytes = malloc(n)};
-	if (!k->bytes) {
-		free(k);
-		return NULL;
-	}
-	memcpy(k->bytes, bytes, n);
-	return k;
-}
-
 bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n)
 {
-	struct ahead_packet **slot;
+	struct ahead_packet *slot;
 
 	if (roce_psn_diff(psn, expected) >= AHEAD_MAX)
 		return false;
 	if (!a->slot)
-		a->slot = calloc(AHEAD_MAX, sizeof(struct ahead_packet *));
+		a->slot = calloc(AHEAD_MAX, sizeof *a->slot);
 	if (!a->slot)
 		return false;
 	slot = slot_of(a, psn);
-	drop(slot); /* older, or the same */
-	*slot = copy(psn, bytes, n);
-	if (!*slot)
+	free(slot->bytes); /* older, or the same */
+	*slot = (struct ahead_packet){.psn = psn, .n = n, .bytes = malloc(n)};
+	if (!slot->bytes)
 		return false;
+	memcpy(slot->bytes, bytes, n);
 	if (!ahead_beyond(a, psn))
 		a->end = roce_psn_add(psn, 1);
 	a->used = true;
@@ -63,18 +42,17 @@ bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *
 
 uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n)
 {
-	struct ahead_packet **slot;
+	struct ahead_packet *slot;
 	uint8_t *bytes;
 
 	if (a->used && roce_psn_diff(a->end, psn) <= 0)
 		ahead_clear(a); /* what is left came in another way, too */
 	slot = a->slot ? slot_of(a, psn) : NULL;
-	if (!slot || !*slot || (*slot)->psn != psn)
+	if (!slot || !slot->bytes || slot->psn != psn)
 		return NULL;
-	bytes = (*slot)->bytes;
-	*n = (*slot)->n;
-	(*slot)->bytes = NULL;
-	drop(slot);
+	bytes = slot->bytes;
+	*n = slot->n;
+	slot->bytes = NULL;
 	return bytes;
 }
 
@@ -86,7 +64,7 @@ bool ahead_beyond(const struct ahead *a, uint32_t psn)
 void ahead_clear(struct ahead *a)
 {
 	for (uint32_t i = 0; a->slot && i < AHEAD_MAX; i++)
-		drop(&a->slot[i]);
+		free(a->slot[i].bytes);
 	free(a->slot);
 	*a = (struct ahead){0};
 }

@@ -12,9 +12,9 @@
 enum { AHEAD_MAX = 256 }; /* PSNs */
 
 struct ahead {
-	struct ahead_packet **slot; /* by PSN; NULL before the first */
-	uint32_t end;               /* one beyond the last PSN of those that were kept */
-	bool used;                  /* `end` means something */
+	struct ahead_packet *slot; /* by PSN; NULL before the first */
+	uint32_t end;              /* one beyond the last PSN of those that were kept */
+	bool used;                 /* `end` means something */
 };
 
 /*
