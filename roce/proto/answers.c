@@ -263,7 +263,7 @@ static void response(struct rc_requester *q, const struct roce_packet *p, uint64
 	/* else it may have waited for another packet, which was lost */
 	if (!read->got && !read->again && read->resent == q->resent)
 		window_measured(&q->window, now - read->asked);
-	read->got |= 1ull << i;
+	read_came(&q->reads, read, i);
 	q->probing = false;
 	acknowledged(q, read->psn, now);
 	if (read_complete(read))

@@ -46,6 +46,7 @@ struct rc_read *reads_find(struct rc_reads *r, uint32_t psn)
 void reads_retire(struct rc_reads *r)
 {
 	while (r->count && read_complete(reads_at(r, 0))) {
+		r->came -= reads_at(r, 0)->packets;
 		r->first = (r->first + 1) % r->room;
 		r->count--;
 	}
@@ -54,7 +55,20 @@ void reads_retire(struct rc_reads *r)
 void reads_cut(struct rc_reads *r, uint32_t psn)
 {
 	while (r->count && roce_psn_diff(reads_at(r, r->count - 1)->psn, psn) >= 0)
-		r->count--;
+		r->came -= __builtin_popcountll(reads_at(r, --r->count)->got);
+}
+
+uint32_t reads_came_from(struct rc_reads *r, uint32_t psn)
+{
+	int32_t before = r->count ? roce_psn_diff(psn, reads_at(r, 0)->psn) : 0;
+
+	return r->came - (before > 0 ? (uint32_t)before : 0);
+}
+
+void read_came(struct rc_reads *r, struct rc_read *read, uint32_t i)
+{
+	read->got |= 1ull << i;
+	r->came++;
 }
 
 static uint64_t first_of(uint32_t packets)

@@ -25,6 +25,7 @@ struct rc_read {
 struct rc_reads {
 	struct rc_read *ring;
 	uint32_t room, first, count;
+	uint32_t came; /* responses of those that are in it */
 };
 
 /* -ENOMEM; no room means that no such request is ever sent. */
@@ -51,6 +52,15 @@ bool read_complete(const struct rc_read *);
 
 /* The first of its packets from..end-1 that is missing, and how many in a row are; end: none is. */
 uint32_t read_missing(const struct rc_read *, uint32_t from, uint32_t end, uint32_t *packets);
+
+/* The i-th response of one that waits for it has come. */
+void read_came(struct rc_reads *, struct rc_read *, uint32_t i);
+
+/*
+ * How many responses of PSNs from that one on have come, of requests that are not complete or
+ * stand behind such; none before it is missing.
+ */
+uint32_t reads_came_from(struct rc_reads *, uint32_t psn);
 
 /* The first PSN that is missing, and how many in a row are; not for a complete one. */
 uint32_t read_hole(const struct rc_read *, uint32_t *packets);

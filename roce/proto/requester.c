@@ -129,13 +129,14 @@ static bool send_ask(
 	return q->ops->send(q->arg, &head, read->entry, 0, head.payload_len);
 }
 
-static uint32_t under_way(const struct rc_requester *q)
+/* One response that is missing keeps back `una`, but not what is asked for behind it. */
+static uint32_t under_way(struct rc_requester *q)
 {
-	return roce_psn_diff(q->next, q->una);
+	return roce_psn_diff(q->next, q->una) - reads_came_from(&q->reads, q->una);
 }
 
 /* How many packets more may be under way; one at least where none is. */
-static uint32_t room_in_window(const struct rc_requester *q)
+static uint32_t room_in_window(struct rc_requester *q)
 {
 	uint32_t n = under_way(q);
 

@@ -464,6 +464,7 @@ static void random_run(uint64_t seed, const struct trouble *trouble)
 		fail_msg("seed %zu: entry %u ended in %d", (size_t)seed, w.ended - 1, w.last);
 	assert_int_equal(w.carried_out, n);
 	assert_int_equal(w.fatal, 0);
+	assert_int_equal(w.req.reads.came, 0);
 	check_results();
 	end_world();
 }
@@ -538,6 +539,27 @@ static void reads_ask_again_soon(void **state)
 		check_results();
 		end_world();
 	}
+}
+
+/* One response that is missing keeps no room in the window but its own. */
+static void more_is_read_behind_a_hole(void **state)
+{
+	static const struct trouble trouble = {.drop = 2}; /* the first response */
+	uint32_t first;
+
+	(void)state;
+	begin_world(3, &trouble, false);
+	first = w.req.una;
+	for (int i = 0; i < 3; i++) /* of which two fill the window */
+		post((struct rc_request){.act = ROCE_READ, .length = 9 * MTU, .rkey = RKEY});
+	while (roce_psn_diff(w.req.next, first) <= 18)
+		assert_true(step());
+	assert_int_equal(w.req.una, first);
+	run_all(NSEC_PER_SEC);
+	assert_int_equal(w.last, IBV_WC_SUCCESS);
+	assert_int_equal(w.req.reads.came, 0);
+	check_results();
+	end_world();
 }
 
 /*
@@ -804,6 +826,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_requests),
 		cmocka_unit_test(each_lost_once),
 		cmocka_unit_test(reads_ask_again_soon),
+		cmocka_unit_test(more_is_read_behind_a_hole),
 		cmocka_unit_test(losses_are_no_round_trips),
 		cmocka_unit_test(only_lost_is_sent_again),
 		cmocka_unit_test(too_long_is_not_kept),
