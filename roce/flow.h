@@ -75,7 +75,7 @@ struct flow {
 /* Of a queue pair on its way to RTR; on no list.  NULL: no memory. */
 struct flow *flow_new(struct hca_qp *qp);
 
-/* Frees it; it is on no list any more. */
+/* Frees it, with the engine stopped if it was ever served; it is on no list any more. */
 void flow_free(struct flow *f);
 
 /* Only a worker can go on: it is asked to, for its turn. */

@@ -228,14 +228,15 @@ static void forget(struct hca_qp *qp, bool live)
 	atomic_store_explicit(&qp->away, NULL, memory_order_release);
 	if (!f)
 		return;
+	engine_stop();
 	if (live) {
-		engine_stop();
 		engine_forget(f);
 		flow_del(f);
-		engine_go();
-		far_count(qp, -1);
 	}
 	flow_free(f);
+	engine_go();
+	if (live)
+		far_count(qp, -1);
 }
 
 static void psn(const struct hca_qp *qp, uint32_t *sent, uint32_t *expected)

@@ -312,7 +312,7 @@ static void serve_ahead(struct flow *f, uint64_t now)
 			begin_keeping(f, now);
 			keep(f, bytes, len);
 		}
-		free(bytes);
+		ahead_free(bytes);
 	}
 }
 

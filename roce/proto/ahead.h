@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests of an RC queue pair that came ahead of one that was lost: kept until that one has come
- * again, so that the requester need not send them twice.  All zero: none.
+ * again, so that the requester need not send them twice.  All zero: none.  One thread at a time for
+ * all queue pairs, which share a small store of memory.
  */
 #pragma once
 
@@ -24,10 +25,13 @@ struct ahead {
 bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n);
 
 /*
- * The packet of that PSN, which is expected now; NULL: it is not there.  The caller frees it.  When
- * nothing lies beyond, all is forgotten: PSNs come round.
+ * The packet of that PSN, which is expected now; NULL: it is not there.  The caller gives it to
+ * ahead_free().  When nothing lies beyond, all is forgotten: PSNs come round.
  */
 uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n);
+
+/* The packet is needed no more; NULL: nothing happens. */
+void ahead_free(uint8_t *bytes);
 
 /* Is something kept that lies beyond that PSN? */
 bool ahead_beyond(const struct ahead *a, uint32_t psn);

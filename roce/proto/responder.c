@@ -238,7 +238,7 @@ uint8_t *rc_resp_next_kept(struct rc_responder *q, size_t *n)
 	uint8_t *bytes = ahead_take(&q->ahead, q->expected, n);
 
 	if (q->dead) {
-		free(bytes);
+		ahead_free(bytes);
 		return NULL;
 	}
 	if (bytes)

@@ -95,8 +95,8 @@ void rc_resp_keep(
 
 /*
  * After a request was taken: the packet that was kept and is expected now, for the caller to parse,
- * to hand to rc_resp_request() and to free.  NULL: there is none; what is missing next is asked
- * for.
+ * to hand to rc_resp_request() and to ahead_free().  NULL: there is none; what is missing next is
+ * asked for.
  */
 uint8_t *rc_resp_next_kept(struct rc_responder *, size_t *n);
 
