@@ -2,8 +2,8 @@
 /*
  * The smallest program that does something: one process listens and prints, the other one sends.
  *
- * echo ADDRESS PORT        waits for a text
- * echo ADDRESS PORT TEXT   sends it there; the address is that of both ends
+ * echo ADDRESS PORT               waits for a text
+ * echo ADDRESS PORT TEXT [FROM]   sends it there from an address of this host: FROM, or the same
  */
 #include <arpa/inet.h>
 #include <semaphore.h>
@@ -83,14 +83,15 @@ static void ended(void *unused)
 
 /* ---- ---- */
 
-static void make(const char *address, ti_port_t port)
+static void make(const char *address, ti_port_t port, const char *from)
 {
 	ti_inet_addr_t addr;
 	uint32_t size = SIZE;
 
-	SET_IPV4_ADDR(addr, inet_addr(address));
 	must(ops->create_ti(&ti));
+	SET_IPV4_ADDR(addr, inet_addr(from));
 	must(ops->create_endpoint(ti, &addr, 0, &here));
+	SET_IPV4_ADDR(addr, inet_addr(address));
 	must(ops->create_endpoint(ti, &addr, port, &there));
 	must(ops->create_pd(ti, here, &pd));
 	must(ops->create_cq(ti, pd, 64, &cq));
@@ -125,13 +126,13 @@ static void send_text(const char *text)
 
 int main(int argc, char **argv)
 {
-	bool sends = argc == 4;
+	bool sends = argc >= 4;
 
-	if (argc < 3 || argc > 4)
+	if (argc < 3 || argc > 5)
 		return 2;
 	ops = ti_ops_get();
 	sem_init(&done, 0, 0);
-	make(argv[1], atoi(argv[2]));
+	make(argv[1], atoi(argv[2]), argc == 5 ? argv[4] : argv[1]);
 	begin(sends);
 	sem_wait(&done); /* connected */
 	if (sends)

@@ -143,7 +143,7 @@ def run_echo(build):
     listener = subprocess.Popen(echo, stdout=subprocess.PIPE, text=True)
     try:
         until = time.monotonic() + 60
-        while subprocess.run(echo + ["a few words"], stderr=subprocess.DEVNULL, timeout=90).returncode:
+        while subprocess.run(echo + ["a few words", "127.0.0.1"], stderr=subprocess.DEVNULL, timeout=90).returncode:
             if time.monotonic() > until:
                 return False
         told = listener.communicate(timeout=90)[0]
