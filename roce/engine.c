@@ -327,9 +327,9 @@ void engine_run(unsigned why)
 	mend();
 }
 
-void engine_work(void)
+void engine_pass(unsigned why)
 {
-	pass(ENGINE_CALLS, false);
+	pass(why, false);
 	watch_until(engine_next(), false);
 }
 

@@ -28,8 +28,11 @@ void engine_call(struct flow *f, unsigned calls);
 void engine_stop(void);
 void engine_go(void);
 
-/* With the engine stopped, in a worker: gives all their turn who were called, in this thread. */
-void engine_work(void);
+/*
+ * With the engine stopped: one pass in this thread, for a worker (ENGINE_CALLS), or for who needs
+ * what has come by now (ENGINE_LOOK).
+ */
+void engine_pass(unsigned why);
 
 /* With the engine stopped: gives the flow its turn now, with all ACKs that are owed. */
 void engine_settle(struct flow *f);

@@ -153,7 +153,7 @@ static enum run_end work(struct exec *x, struct hca_qp *qp, unsigned direction)
 	(void)direction;
 	engine_stop(); /* nobody else takes this turn, who may call less than we */
 	f = call_flow(qp, FLOW_POSTED | FLOW_RECEIVE);
-	engine_work();
+	engine_pass(ENGINE_CALLS);
 	left = f && f->for_worker;
 	engine_go();
 	return left ? RUN_BUSY : RUN_IDLE;
@@ -201,6 +201,15 @@ static void awake(void)
 }
 
 /* ---- the end ---- */
+
+static void take_in(struct hca_qp *qp)
+{
+	if (!flow_of(qp))
+		return;
+	engine_stop(); /* the thread in it may have looked a moment ago */
+	engine_pass(ENGINE_LOOK);
+	engine_go();
+}
 
 static void stop(struct hca_qp *qp)
 {
@@ -280,6 +289,7 @@ static const struct far_ops ops = {
 	.run_in = run_in,
 	.work = work,
 	.look = look,
+	.take_in = take_in,
 	.stop = stop,
 	.forget = forget,
 	.psn = psn,

@@ -279,6 +279,7 @@ static void to_error(struct hca_qp *qp)
 {
 	struct exec *x = exec_get();
 
+	far_take_in(qp);
 	qp_set_error(&qp->me);
 	far_of(qp)->stop(qp);
 	if (x) {

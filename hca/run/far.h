@@ -48,6 +48,11 @@ struct far_ops {
 	/* After progress_watch(), every ms at most: true if it still has to be watched. */
 	bool (*look)(struct hca_qp *qp);
 	/*
+	 * qp goes to ERR: what has come for it by now is served first, such as the answers to its
+	 * requests.  NULL: nothing waits anywhere.  Under modify_lock; must not block.
+	 */
+	void (*take_in)(struct hca_qp *qp);
+	/*
 	 * qp takes no requests any more, and sends none: it is in ERR or RESET, or is no more.  Who
 	 * waits for it elsewhere is told.
 	 */
@@ -139,6 +144,14 @@ static inline void far_run_out(struct hca_qp *qp)
 static inline void far_run_in(struct hca_qp *qp)
 {
 	far_of(qp)->run_in(qp);
+}
+
+static inline void far_take_in(struct hca_qp *qp)
+{
+	const struct far_ops *far = far_of(qp);
+
+	if (far->take_in)
+		far->take_in(qp);
 }
 
 static inline struct worker *far_lane(const struct hca_qp *qp, bool now)
