@@ -194,16 +194,21 @@ static void expect_taken(struct vp_end *e, const struct op *op, uint32_t key)
 		CHECK_EQ(be32toh(wc.imm_data), op->act);
 }
 
-static uint64_t prepare(struct vp_end *e, const struct op *op)
+/* Before it is connected: from then on a thread of the library may change it. */
+static uint64_t set_word(struct vp_end *e, const struct op *op)
 {
 	uint64_t before = op->act == COMPARE_SWAP ? ADDED : COUNTER;
 
 	if (op->act == FETCH_ADD || op->act == COMPARE_SWAP)
 		memcpy(e->buf + THERE, &before, sizeof before);
+	return before;
+}
+
+static void post_receives(struct vp_end *e, const struct op *op)
+{
 	if (op->receives)
 		CHECK_EQ(vp_post_recv(e, 1, TAKEN, LEN), 0);
 	CHECK_EQ(vp_post_recv(e, 2, TAIL, TAIL_LEN), 0);
-	return before;
 }
 
 static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
@@ -216,8 +221,9 @@ static void serve_run(int fd, struct ibv_context *ctx, const struct run *run)
 
 	check_case("server: %s, %s %u", op->name, run->in ? "in" : "out", run->nth);
 	make_end(&e, ctx, SERVER_SEED);
+	before = set_word(&e, op);
 	vp_meet(&e, fd);
-	before = prepare(&e, op);
+	post_receives(&e, op);
 	mw = op->act == SEND_INV ? bind_window(&e) : NULL;
 	vp_tell(fd, mw ? window_key(mw) : 0); /* it may begin */
 	if (op->receives)
