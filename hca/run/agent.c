@@ -445,7 +445,7 @@ static void start(void)
 	if (a)
 		atomic_store_explicit(&a->serve.there, 1, memory_order_seq_cst);
 	if (!rc)
-		rc = thread_start(&agent.thread, NULL, THREAD_SMALL, agent_main, a);
+		rc = thread_start(&agent.thread, "weft-agent", THREAD_SMALL, agent_main, a);
 	if (rc)
 		log_line(LOG_LVL_ERROR,
 			"cannot start the agent thread (%s): peers that may not call "

@@ -31,7 +31,7 @@ static void *worker_main(void *arg);
 /* With the lock held. */
 static void start(struct worker *w)
 {
-	w->started = !thread_start(&w->thread, NULL, THREAD_SMALL, worker_main, w);
+	w->started = !thread_start(&w->thread, "weft-worker", THREAD_SMALL, worker_main, w);
 	if (w->started && w == &common)
 		pthread_detach(w->thread); /* it runs until the process ends */
 	if (!w->started)
