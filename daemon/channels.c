@@ -8,10 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/tables/channel_names.h"
 
-enum { QUEUE_MAX = 1 << 16 };
+enum { QUEUE_MAX = 1 << 16, SWEEP_PAUSE = 20 /* times what a sweep took */ };
 
 /* In two lists: of its channel, and of all that are about the same id. */
 struct queued {
@@ -287,6 +288,32 @@ void channels_move(struct channels *c, uint32_t owner, uint32_t handle, uint32_t
 	pump(c, ch);
 }
 
+/* ---- what an earlier weftd named ---- */
+
+/*
+ * A process that dies before it has come to us leaves its names, and nothing tells us.  Whenever
+ * channels come or go we look, with a part of our time, while there are such names.
+ */
+static void sweep(struct channels *c)
+{
+	uint64_t began = clock_ns();
+	int live;
+
+	if (began < c->sweep_ns)
+		return;
+	live = channel_names_sweep(c->paths);
+	if (live >= 0)
+		c->unclaimed = (uint32_t)live > c->n ? live - c->n : 0;
+	c->sweep_ns = clock_ns();
+	c->sweep_ns += SWEEP_PAUSE * (c->sweep_ns - began);
+}
+
+static void sweep_unclaimed(struct channels *c)
+{
+	if (c->unclaimed)
+		sweep(c);
+}
+
 /* ---- channels ---- */
 
 int channels_add(struct channels *c, uint32_t owner, uint32_t id, int fd)
@@ -309,6 +336,7 @@ int channels_add(struct channels *c, uint32_t owner, uint32_t id, int fd)
 	ch->chain = *list;
 	*list = ch;
 	c->n++;
+	sweep_unclaimed(c);
 	return 0;
 }
 
@@ -332,6 +360,7 @@ int channels_del(struct channels *c, uint32_t owner, uint32_t id)
 		return -ENOENT;
 	*link = ch->chain;
 	free_channel(c, ch);
+	sweep_unclaimed(c);
 	return 0;
 }
 
@@ -349,12 +378,18 @@ void channels_gone(struct channels *c, uint32_t owner)
 			free_channel(c, ch);
 		}
 	}
+	sweep_unclaimed(c);
 }
 
 int channels_start(struct channels *c)
 {
+	int ret;
+
 	c->sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (c->sender < 0)
 		return -errno;
-	return channel_names_start(c->paths);
+	ret = channel_names_start(c->paths);
+	if (!ret)
+		sweep(c);
+	return ret;
 }

@@ -33,6 +33,8 @@ struct channels {
 	bool stuck; /* a channel waits for room that no acknowledgement will tell of */
 	bool lost;  /* a channel has lost its name, and channels_lost() was not asked who */
 	uint64_t sent, dropped;
+	uint32_t unclaimed; /* names of an earlier weftd whose processes have not come to us */
+	uint64_t sweep_ns;  /* not before */
 };
 
 /* paths, drop and arg are filled in.  0 or a negative errno. */

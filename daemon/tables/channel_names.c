@@ -31,11 +31,12 @@ static bool is_dead(int probe, const struct sockaddr_un *addr)
 	       errno == ECONNREFUSED;
 }
 
-static void sweep(const char *name, int probe)
+static int sweep(const char *name, int probe)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	DIR *dir = opendir(name);
 	struct dirent *e;
+	int live = 0;
 
 	while (dir && (e = readdir(dir))) {
 		if (e->d_name[0] == '.' || strlen(e->d_name) >= NAME_ROOM)
@@ -44,31 +45,37 @@ static void sweep(const char *name, int probe)
 			addr.sun_path, sizeof addr.sun_path, "%s/%.*s", name, NAME_ROOM, e->d_name);
 		if (is_dead(probe, &addr))
 			channel_name_remove(&addr);
+		else
+			live++;
 	}
 	if (dir)
 		closedir(dir);
+	return live;
 }
 
 int channel_names_start(const struct rdv_paths *p)
 {
-	int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
+	return fchdir(p->dir_fd) < 0 ? -errno : 0;
+}
+
+int channel_names_sweep(const struct rdv_paths *p)
+{
+	int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), live;
 	char dir[DIR_SIZE];
 
 	if (probe < 0)
 		return -errno;
 	dir_name(p, dir);
-	if (fchdir(p->dir_fd) < 0)
-		ret = -errno;
-	else
-		sweep(dir, probe);
+	live = sweep(dir, probe);
 	close(probe);
-	return ret;
+	return live;
 }
 
 void channel_names_end(const struct rdv_paths *p)
 {
 	char name[DIR_SIZE];
 
+	(void)channel_names_sweep(p);
 	dir_name(p, name);
 	unlinkat(p->dir_fd, name, AT_REMOVEDIR);
 }

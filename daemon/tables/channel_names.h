@@ -12,13 +12,16 @@
 
 #include "rdv/paths.h"
 
-/*
- * Goes to the runtime directory and removes the names that processes left behind which died without
- * a weftd.  0 or a negative errno.
- */
+/* Goes to the runtime directory.  0 or a negative errno. */
 int channel_names_start(const struct rdv_paths *p);
 
-/* Removes the directory of names if none is left. */
+/*
+ * Removes the names that processes left behind which died without a weftd that knew them.  How many
+ * names there are besides; or a negative errno.
+ */
+int channel_names_sweep(const struct rdv_paths *p);
+
+/* The same, and removes the directory if none is left. */
 void channel_names_end(const struct rdv_paths *p);
 
 /*

@@ -171,6 +171,18 @@ static void swept(void)
 	CHECK_EQ(count_names(ch), SOME + 1);
 	connect_once(); /* by a new one, to which ch is known */
 	expect_names(ch, 1);
+
+	check_case("of one that was killed before it came to the next weftd");
+	pid = start_owner();
+	weftd_kill(weftd_pid());
+	connect_once();
+	expect_names(ch, SOME + 1);
+	end_owner(pid);
+	for (int ms = 0; count_names(ch) != 1 && ms < WAIT_MS; ms++) {
+		rdma_destroy_event_channel(cm_channel()); /* it looks where one comes or goes */
+		usleep(1000);
+	}
+	CHECK_EQ(count_names(ch), 1);
 	rdma_destroy_event_channel(ch);
 }
 
