@@ -4,7 +4,10 @@
 
 usage: check_layers_test.py TOOL CC
 """
+import contextlib
+import io
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -80,8 +83,7 @@ BREACHES = [
      'low/a.c:7: low/ may not include mid/ (mid/all.h)'),
     ({'high/c.c': '#include "high/c.h"\n\n#include "side/s.h"\n'},
      'high/c.c:3: high/ may not include side/ (side/s.h)'),
-    ({'high/c.c': '#include "high/c.h"\n\n#include "mid/all.h"\n\nint c(void)\n{\n\treturn a();\n}\n'},
-     'high/c.c:7: high/ may not call a() of low/ (low/a.h)'),
+    ({'high/c.c': calls('a')}, 'high/c.c:5: high/ may not call a() of low/ (low/a.h)'),
     ({'low/a.c': TREE['low/a.c'] + '#include <mid/all.h>\n'},
      'low/a.c:7: low/ may not include mid/ (mid/all.h)'),
     ({'low/a.c': TREE['low/a.c'] + '#include "../mid/all.h"\n'},
@@ -145,9 +147,14 @@ def run(tool, changes, *args):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(text)
-        done = subprocess.run([sys.executable, tool, '--root', root, *args], capture_output=True,
-                              text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        said, status, sys.argv = io.StringIO(), 0, [tool, '--root', root, *args]
+        # In this process: to start an interpreter for each tree takes longer than to look at it.
+        with contextlib.redirect_stdout(said):
+            try:
+                runpy.run_path(tool, run_name='__main__')
+            except SystemExit as end:
+                status = end.code
+        return status, said.getvalue()
 
 
 def check_weftd(tool, cc):
@@ -155,7 +162,7 @@ def check_weftd(tool, cc):
         for name, wrong in (('a', False), ('c', True)):
             source, weftd = os.path.join(folder, 'x.c'), os.path.join(folder, 'weftd')
             with open(source, 'w', encoding='utf-8') as file:
-                file.write(f'int {name}(void)\n{{\n\treturn 0;\n}}\nint main(void)\n{{\n\treturn 0;\n}}\n')
+                file.write(''.join(f'int {f}(void)\n{{\n\treturn 0;\n}}\n' for f in (name, 'main')))
             subprocess.run([*cc, '-o', weftd, source], check=True)
             status, out = run(tool, {}, '--weftd', weftd)
             wanted = f'{weftd}:1: c() of high/ (high/c.c) is linked into weftd\n'
