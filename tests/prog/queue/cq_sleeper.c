@@ -41,6 +41,7 @@ static void sleeper(int fd, void *arg)
 	ibv_ack_cq_events(cq, 1);
 	vp_want(cq, &wc, IBV_WC_SUCCESS, 7);
 	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
 
 int main(void)
@@ -65,5 +66,6 @@ int main(void)
 	vp_want(e.scq, &wc, IBV_WC_SUCCESS, 3);
 	vp_join(&child);
 	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
 	return check_result();
 }
