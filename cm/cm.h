@@ -125,6 +125,7 @@ struct cm {
 	uint64_t ca_guid; /* host order */
 	uint32_t epoch;   /* distinguishes our comm ids from those of an earlier weftd */
 	uint64_t started; /* ns */
+	bool took_over;   /* the earlier one was killed: its listeners are published again */
 	uint32_t next_comm;
 	uint32_t next_port;
 	struct deadlines deadlines;
@@ -142,7 +143,7 @@ struct cm {
 	uint64_t counts[CM_N_COUNT];
 };
 
-/* env, ca_guid and epoch are filled in; registers with the port. */
+/* env, ca_guid, epoch and took_over are filled in; registers with the port. */
 int cm_init(struct cm *cm, struct mad_port *port);
 void cm_end(struct cm *cm);
 

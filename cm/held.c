@@ -6,7 +6,8 @@
  * for some time, and programs that listen anew for a second connection rely on that; here it would
  * arrive at once.  So such a request waits a little, as if it were still on the wire: while the
  * process that has the port, or listened there, lives and may have got no CPU yet, for as long as a
- * requester thinks nothing of; if it is gone, only for one that takes its place at once.
+ * requester thinks nothing of; if it is gone, only for one that takes its place at once.  So it
+ * does just after weftd was killed, while processes publish their listeners again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ enum {
 	HELD_MAX = 256,
 	LIVE_HOLD_MS = 2000,
 	LIVE_RECENT_MS = 4000, /* since its listener went */
+	PUBLISH_MS = 2000,     /* until listeners have heard of a weftd started anew */
 	GONE_HOLD_MS = 250,
 	GONE_RECENT_MS = 1000,
 };
@@ -46,6 +48,8 @@ static unsigned port_hold_ms(struct cm *cm, uint16_t port)
 	unsigned hold = 0;
 
 	if (cm_port_is_bound(cm, port))
+		return LIVE_HOLD_MS;
+	if (cm->took_over && now - cm->started < (uint64_t)PUBLISH_MS * NSEC_PER_MSEC)
 		return LIVE_HOLD_MS;
 	for (int i = 0; i < CM_RECENT; i++) {
 		const struct cm_recent *r = &cm->recent[i];

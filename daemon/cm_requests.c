@@ -51,6 +51,7 @@ int cm_requests_start(struct cm_requests *k, struct server *s, struct mad_port *
 	};
 	k->cm.ca_guid = be64toh(s->node->page->node_guid);
 	k->cm.epoch = s->epoch;
+	k->cm.took_over = s->took_over;
 	resolver_start(&k->resolver, s, k->channels);
 	return cm_init(&k->cm, port);
 }

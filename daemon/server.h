@@ -63,6 +63,7 @@ struct server {
 	int life_fd; /* NAME.epoch, locked while we live */
 	uint32_t epoch;
 	bool stay, stop;
+	bool took_over;      /* the weftd before was killed: its processes publish again */
 	uint64_t idle_ns;    /* leave after that long with nothing attached */
 	uint64_t idle_since; /* CLOCK_MONOTONIC ns */
 	uint64_t started;

@@ -265,7 +265,7 @@ static int listen_at(struct server *s, const struct failure *f)
 	int ret;
 
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
-	unlinkat(s->paths.dir_fd, name, 0); /* of one that was killed */
+	s->took_over = unlinkat(s->paths.dir_fd, name, 0) == 0; /* of one that was killed */
 	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, len) < 0 || listen(fd, SOMAXCONN) < 0) {
 		ret = -errno;
 		return fail(

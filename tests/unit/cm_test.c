@@ -101,6 +101,27 @@ static void no_listener(void **state)
 	end();
 }
 
+/* Who listened when an earlier weftd was killed has not published that yet. */
+static void too_early_for_successor(void **state)
+{
+	(void)state;
+	begin();
+	world.side[1].cm->took_over = true;
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+	assert_int_equal(world.side[0].n_events, 0);
+	listen_at(0);
+	event(1, 0, EV_REQUEST);
+	cm_destroy(world.side[1].cm, OWNER, LISTENER);
+	wait_ms(5000);
+	world.side[0].n_events = 0;
+	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0);
+	fly();
+	assert_int_equal(
+		world.side[0].events[world.side[0].n_events - 1].status, CM_REJ_INVALID_SERVICE_ID);
+	end();
+}
+
 /* A request that comes while its server listens anew waits a little, and no longer. */
 static void too_early(void **state)
 {
@@ -487,6 +508,7 @@ int main(void)
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(no_listener),
 		cmocka_unit_test(too_early),
+		cmocka_unit_test(too_early_for_successor),
 		cmocka_unit_test(late_listener),
 		cmocka_unit_test(backlog),
 		cmocka_unit_test(slow_consumer),
