@@ -6,6 +6,7 @@
  * Needs an address on a link (tests/lib/in_netns.sh, with WEFT_WIRE=auto); nobody has to answer.
  */
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
