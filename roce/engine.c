@@ -247,7 +247,7 @@ static void look_and_answer(struct exec *x, uint64_t now, bool watches)
 		bool came = look(x, now, watches);
 
 		take_turns(x, now);
-		if (came)
+		if (came && watches)
 			now = clock_ns();
 		if (!watches)
 			note_look(now, false);
@@ -314,7 +314,7 @@ void engine_run(unsigned why)
 	}
 	do {
 		why |= atomic_exchange_explicit(&engine.kicks, 0, memory_order_seq_cst);
-		pass(why, watches);
+		pass(why, why & ENGINE_WATCH); /* then for a thread that found it running */
 		wake = ++round == ROUNDS;
 		wake |= watch_until(engine_next(), watches);
 		why = 0;

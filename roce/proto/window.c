@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "roce/proto/window.h"
 
-static const uint64_t PATIENCE_MIN = 300000, PATIENCE_FIRST = 20000000;
+static const uint64_t PATIENCE_MIN = 1000000, PATIENCE_FIRST = 20000000;
 
 /* Above the threshold the window grows by this part of it with each round trip. */
 enum { GROWTH = 16 };

@@ -43,5 +43,8 @@ void window_missed(struct rc_window *);
 /* A round trip took so long, ns. */
 void window_measured(struct rc_window *, uint64_t rtt);
 
-/* How long to wait for an answer before asking, ns; at least 0.3 ms. */
+/*
+ * How long to wait for an answer before asking, ns; at least 1 ms: each deadline that comes wakes
+ * the watcher, beside a program that may look itself.
+ */
 uint64_t window_patience(const struct rc_window *);
