@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/median.h"
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -49,19 +50,6 @@ static double beside(struct vp_end *a, struct vp_end *b, const struct vp_addr *t
 	return took;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *of)
-{
-	qsort(of, BLOCKS, sizeof *of, by_value);
-	return of[BLOCKS / 2];
-}
-
 int main(int argc, char **argv)
 {
 	struct vp_opts o = vp_defaults();
@@ -79,7 +67,8 @@ int main(int argc, char **argv)
 		without[i] = block(&a, &b, &to);
 		with[i] = beside(&a, &b, &to);
 	}
-	printf("%.1f %.1f %.3f\n", median(without), median(with), median(with) / median(without));
+	printf("%.1f %.1f %.3f\n", median(without, BLOCKS), median(with, BLOCKS),
+		median(with, BLOCKS) / median(without, BLOCKS));
 	vp_pair_free(&a, &b);
 	return check_failures() != 0;
 }

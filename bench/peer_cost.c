@@ -14,6 +14,7 @@
 
 #define PEER_MEM_GENERATION E
 #include "base/clock.h"
+#include "bench/median.h"
 #include "include/rdma/peer_mem.h"
 
 enum { ROUNDS = 200, EACH = 100, CLIENTS = 3, SIZE = 1 << 20 };
@@ -151,19 +152,6 @@ static double take(struct ibv_pd *pd, void *handle)
 	return (double)(end - begin);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof *v, by_value);
-	return v[ROUNDS / 2];
-}
-
 int main(void)
 {
 	static double plain[ROUNDS], declined[ROUNDS], taken[ROUNDS];
@@ -184,7 +172,7 @@ int main(void)
 	for (int i = 0; i < ROUNDS; i++)
 		taken[i] = take(pd, handle);
 	ib_unregister_peer_memory_client(handle);
-	printf("reg_ns %.0f\nreg_declined_ns %.0f\ntake_ns %.0f\n", median(plain), median(declined),
-		median(taken));
+	printf("reg_ns %.0f\nreg_declined_ns %.0f\ntake_ns %.0f\n", median(plain, ROUNDS),
+		median(declined, ROUNDS), median(taken, ROUNDS));
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/median.h"
 #include "pages/copy.h"
 
 enum {
@@ -142,13 +143,6 @@ static double time_copies(struct copy *c, copy_fn *fn, int repeat)
 	return clock_ns() - begin;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int measure(struct copy *c, copy_fn *fn)
 {
 	double samples[SAMPLES];
@@ -167,8 +161,7 @@ static int measure(struct copy *c, copy_fn *fn)
 	}
 	for (int i = 0; i < SAMPLES; i++)
 		samples[i] = time_copies(c, fn, repeat) / repeat;
-	qsort(samples, SAMPLES, sizeof samples[0], by_value);
-	printf("%.4f\n", samples[SAMPLES / 2] / NSEC_PER_USEC);
+	printf("%.4f\n", median(samples, SAMPLES) / NSEC_PER_USEC);
 	return 0;
 }
 

@@ -18,18 +18,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/pong.h"
 
 enum { SIZE_MAX_UDP = 65507, WARM_UP = 1000, TIMEOUT = 20 };
 
 static char buffer[SIZE_MAX_UDP];
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	perror(what);
-	exit(1);
-}
 
 static int udp_socket(void)
 {
@@ -55,36 +48,25 @@ static size_t receive(int fd, bool spin)
 	}
 }
 
-/*
- * Answers its first client until that sends an empty datagram.  That it listens by TCP, too, says
- * to others that it is there.
- */
+/* Answers its first client until that sends an empty datagram. */
 static void serve(bool spin, uint16_t port)
 {
 	struct sockaddr_in self = {.sin_family = AF_INET, .sin_port = htons(port)}, peer;
 	socklen_t len = sizeof peer;
-	int fd = udp_socket(), sign = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = udp_socket();
 	size_t size;
 
 	must(bind(fd, (struct sockaddr *)&self, sizeof self) == 0, "bind");
-	must(bind(sign, (struct sockaddr *)&self, sizeof self) == 0 && listen(sign, 1) == 0,
-		"listen");
+	be_seen(port);
 	must(recvfrom(fd, buffer, 1, MSG_PEEK, (struct sockaddr *)&peer, &len) >= 0, "recvfrom");
 	must(connect(fd, (struct sockaddr *)&peer, len) == 0, "connect");
 	while ((size = receive(fd, spin)) > 0)
 		must(send(fd, buffer, size, 0) == (ssize_t)size, "send");
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void measure(int fd, bool spin, size_t size, size_t count)
 {
-	uint64_t *took = calloc(count, sizeof *took), sum = 0;
+	double *took = calloc(count, sizeof *took);
 
 	must(took != NULL, "calloc");
 	for (size_t i = 0; i < count + WARM_UP; i++) {
@@ -93,13 +75,10 @@ static void measure(int fd, bool spin, size_t size, size_t count)
 		must(send(fd, buffer, size, 0) == (ssize_t)size, "send");
 		must(receive(fd, spin) == size, "an answer of another size");
 		if (i >= WARM_UP)
-			took[i - WARM_UP] = clock_ns() - begin;
+			took[i - WARM_UP] = (double)(clock_ns() - begin);
 	}
 	must(send(fd, buffer, 0, 0) == 0, "send");
-	for (size_t i = 0; i < count; i++)
-		sum += took[i];
-	qsort(took, count, sizeof *took, by_value);
-	printf("%.3f %.3f\n", (double)took[count / 2] / 2000, (double)sum / (double)count / 2000);
+	print_one_way(took, count);
 	free(took);
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/pong.h"
 #include "roce/port/socket.h"
 #include "roce/port/steer.h"
 
@@ -44,14 +45,6 @@ struct end {
 	struct sockaddr_in peer;
 	struct in_addr self;
 };
-
-static void must(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	perror(what);
-	exit(1);
-}
 
 static void *sleep_for_ever(void *none)
 {
@@ -130,32 +123,19 @@ static void give(struct end *e, size_t message)
 	must(syscall(SYS_sendmsg, e->fd, &m, MSG_NOSIGNAL) == (ssize_t)piece.iov_len, "sendmsg");
 }
 
-/*
- * Answers its first client until that sends an empty datagram.  That it listens by TCP, too, says
- * to others that it is there.
- */
+/* Answers its first client until that sends an empty datagram. */
 static void serve(struct end *e, const char *port)
 {
-	struct sockaddr_in self = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
-	int sign = socket(AF_INET, SOCK_STREAM, 0);
 	size_t n;
 
-	must(bind(sign, (struct sockaddr *)&self, sizeof self) == 0 && listen(sign, 1) == 0,
-		"listen");
+	be_seen((uint16_t)atoi(port));
 	while ((n = receive(e)) > 0)
 		give(e, n - ACK);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void measure(struct end *e, size_t message, size_t count)
 {
-	uint64_t *took = calloc(count, sizeof *took), sum = 0;
+	double *took = calloc(count, sizeof *took);
 
 	must(took != NULL, "calloc");
 	for (size_t i = 0; i < count + WARM_UP; i++) {
@@ -164,14 +144,11 @@ static void measure(struct end *e, size_t message, size_t count)
 		give(e, message);
 		must(receive(e) == message + ACK, "an answer of another size");
 		if (i >= WARM_UP)
-			took[i - WARM_UP] = clock_ns() - begin;
+			took[i - WARM_UP] = (double)(clock_ns() - begin);
 	}
 	must(sendto(e->fd, buffer, 0, 0, (struct sockaddr *)&e->peer, sizeof e->peer) == 0,
 		"sendto");
-	for (size_t i = 0; i < count; i++)
-		sum += took[i];
-	qsort(took, count, sizeof *took, by_value);
-	printf("%.3f %.3f\n", (double)took[count / 2] / 2000, (double)sum / (double)count / 2000);
+	print_one_way(took, count);
 	free(took);
 }
 

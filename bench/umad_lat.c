@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/median.h"
 #include "bench/pin.h"
 
 enum {
@@ -85,13 +86,6 @@ static void receive_one(int port, uint8_t *umad)
 		die("umad_recv", rc < 0 ? rc : umad_status(umad));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Opens so many files that nobody uses; they stay open until the program ends. */
 static void open_idle(int n)
 {
@@ -150,8 +144,7 @@ int main(int argc, char **argv)
 		us[g] = (now_ns() - began) / 1000.0 / GROUP;
 		sum += us[g];
 	}
-	qsort(us, groups, sizeof *us, by_value);
-	printf("%.3f %.3f\n", sum / groups, us[groups / 2]);
+	printf("%.3f %.3f\n", sum / groups, median(us, groups));
 	umad_close_port(port);
 	return 0;
 }

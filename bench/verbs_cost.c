@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/median.h"
 
 enum { QPS = 100, DEPTH = 128, HOT = 200, MIB = 1 << 20 };
 enum { RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
@@ -137,19 +138,6 @@ static void cost_of_mr(struct ibv_pd *pd, const char *suffix, size_t size)
 		die("ibv_dereg_mr");
 	printf("dereg%s_us %.2f\n", suffix, since_us(begin));
 	munmap(p, size);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-	qsort(v, n, sizeof *v, by_value);
-	return v[n / 2];
 }
 
 static int areas(void)

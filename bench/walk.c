@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/median.h"
 
 enum { PASSES = 7, DEPTH = 16, PAGE = 4096, GID_INDEX = 1 };
 
@@ -157,13 +158,6 @@ static double pass(struct end *e, const struct hello *peer, size_t size, size_t 
 	return (clock_ns() - begin) / (double)NSEC_PER_USEC;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
 	size_t size = argc == 3 ? strtoull(argv[1], NULL, 0) : 0;
@@ -193,7 +187,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < PASSES; i++)
 		us[i] = pass(&e, &peer, size, step);
-	qsort(us, PASSES, sizeof us[0], by_value);
-	printf("%.4f\n", us[PASSES / 2]);
+	printf("%.4f\n", median(us, PASSES));
 	return 0;
 }

@@ -127,6 +127,11 @@ class UdpRoce:
         return float(ends[1].output.split()[0])
 
 
+def datagrams(how):
+    """What datagrams cost that are waited for like that; RoCE's own where both ends spin."""
+    return [UdpPong(f"udp {how}", how)] + ([UdpRoce()] if how == "spin" else [])
+
+
 class Iperf:
     """iperf3: one stream of TCP for a second, in GB/s."""
 

@@ -34,8 +34,8 @@ void umads_end(struct server *s)
 		return;
 	while (s->umads->files)
 		ufile_end(s->umads->files);
-	usend_free_spare(s->umads);
-	urecv_free_spare(s->umads);
+	spare_free(&s->umads->spare_flights);
+	spare_free(&s->umads->spare_held);
 }
 
 /* ---- opening ---- */

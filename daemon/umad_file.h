@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/spare.h"
 #include "daemon/server.h"
 #include "mad/file.h"
 #include "mad/mad.h"
@@ -113,9 +114,7 @@ struct umads {
 	uint64_t bytes; /* what is kept for programs that do not read */
 	uint64_t drops[UMAD_DROP_COUNT];
 	/* Used again, so that a MAD under way takes no memory that has to be found first. */
-	struct uflight *spare_flights;
-	struct uheld *spare_held;
-	uint32_t n_spare_flights, n_spare_held;
+	struct spare spare_flights, spare_held;
 	bool unfinished;      /* some file is broken, or may have a ghost */
 	struct ufile *served; /* just now, unless it has ended meanwhile; or NULL */
 };

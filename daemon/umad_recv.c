@@ -81,44 +81,11 @@ static struct uheld *take_first(struct uqueue *q)
 	return h;
 }
 
-/* Not zeroed. */
-static struct uheld *get_held(struct umads *all)
-{
-	struct uheld *h = all->spare_held;
-
-	if (!h)
-		return malloc(sizeof *h);
-	all->spare_held = h->next;
-	all->n_spare_held--;
-	return h;
-}
-
-static void put_held(struct umads *all, struct uheld *h)
-{
-	if (all->n_spare_held >= UMAD_SPARE) {
-		free(h);
-		return;
-	}
-	h->next = all->spare_held;
-	all->spare_held = h;
-	all->n_spare_held++;
-}
-
-void urecv_free_spare(struct umads *all)
-{
-	for (struct uheld *h = all->spare_held, *next; h; h = next) {
-		next = h->next;
-		free(h);
-	}
-	all->spare_held = NULL;
-	all->n_spare_held = 0;
-}
-
 static void free_held(struct ufile *f, struct uheld *h)
 {
 	give_place(f, cost(h));
 	free(h->message);
-	put_held(f->all, h);
+	spare_put(&f->all->spare_held, h, UMAD_SPARE);
 }
 
 /* ---- the bell ---- */
@@ -253,14 +220,14 @@ static uint8_t gid_index(const struct ufile *f, const struct mad_addr *from)
 
 static void hold(struct ufile *f, const struct umad_record *rec, uint8_t *message)
 {
-	struct uheld *h = get_held(f->all);
+	struct uheld *h = spare_get(&f->all->spare_held, sizeof *h);
 	uint64_t bytes = UMAD_MAD_COST + (message ? rec->length : 0);
 
 	if (!h || !take_place(f, bytes)) {
 		f->all->drops[UMAD_DROP_MEMORY] += !h;
 		free(message);
 		if (h)
-			put_held(f->all, h);
+			spare_put(&f->all->spare_held, h, UMAD_SPARE);
 		return;
 	}
 	*h = (struct uheld){.rec = *rec, .message = message};

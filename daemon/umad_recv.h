@@ -32,6 +32,3 @@ bool urecv_exorcise(struct ufile *f);
 
 /* Frees all that waits. */
 void urecv_end(struct ufile *f);
-
-/* Frees what is kept for the next ones that have to wait. */
-void urecv_free_spare(struct umads *all);

@@ -24,39 +24,6 @@ static uint64_t cost(const struct umad_send *out)
 	return UMAD_MAD_COST + (out->length > MAD_SIZE ? out->length : 0);
 }
 
-/* Not zeroed. */
-static struct uflight *get_flight(struct umads *all)
-{
-	struct uflight *t = all->spare_flights;
-
-	if (!t)
-		return malloc(sizeof *t);
-	all->spare_flights = t->next;
-	all->n_spare_flights--;
-	return t;
-}
-
-static void put_flight(struct umads *all, struct uflight *t)
-{
-	if (all->n_spare_flights >= UMAD_SPARE) {
-		free(t);
-		return;
-	}
-	t->next = all->spare_flights;
-	all->spare_flights = t;
-	all->n_spare_flights++;
-}
-
-void usend_free_spare(struct umads *all)
-{
-	for (struct uflight *t = all->spare_flights, *next; t; t = next) {
-		next = t->next;
-		free(t);
-	}
-	all->spare_flights = NULL;
-	all->n_spare_flights = 0;
-}
-
 static struct uflight *new_flight(struct ulane *l, const struct umad_send *out)
 {
 	struct ufile *f = l->file;
@@ -64,7 +31,7 @@ static struct uflight *new_flight(struct ulane *l, const struct umad_send *out)
 
 	if (!urecv_promise(f, cost(out)))
 		return NULL;
-	t = get_flight(f->all);
+	t = spare_get(&f->all->spare_flights, sizeof *t);
 	if (!t) {
 		urecv_release(f, cost(out));
 		return NULL;
@@ -97,7 +64,7 @@ static void end_flight(struct ufile *f, struct uflight *t)
 	*t->link = t->next;
 	if (t->next)
 		t->next->link = t->link;
-	put_flight(f->all, t);
+	spare_put(&f->all->spare_flights, t, UMAD_SPARE);
 }
 
 void usend_done(struct mad_agent *a, struct mad_send *s, int status, const uint8_t *response)

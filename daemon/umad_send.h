@@ -30,6 +30,3 @@ void usend_done(struct mad_agent *a, struct mad_send *s, int status, const uint8
 
 /* The agent's sends end without a word. */
 void usend_cancel_all(struct uslot *slot);
-
-/* Frees what is kept for the next sends. */
-void usend_free_spare(struct umads *all);

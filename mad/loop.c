@@ -16,28 +16,11 @@ struct mad_loop {
 	uint8_t mad[MAD_SIZE];
 };
 
-static struct mad_loop *get(struct mad_layer *layer)
-{
-	struct mad_loop *l = layer->spare_loops;
-
-	if (!l)
-		return malloc(sizeof *l);
-	layer->spare_loops = l->next;
-	layer->n_spare_loops--;
-	return l;
-}
-
 /* It is in the queue no more. */
 static void put(struct mad_layer *layer, struct mad_loop *l)
 {
 	layer->n_loops--;
-	if (layer->n_spare_loops >= SPARE_MAX) {
-		free(l);
-		return;
-	}
-	l->next = layer->spare_loops;
-	layer->spare_loops = l;
-	layer->n_spare_loops++;
+	spare_put(&layer->spare_loops, l, SPARE_MAX);
 }
 
 /* What we sent from our local to their remote address comes the other way round. */
@@ -65,7 +48,7 @@ int mad_queue(struct mad_port *port, const struct mad_addr *from, const uint8_t 
 		port->drops[MAD_DROP_QUEUE]++;
 		return -ENOBUFS;
 	}
-	l = get(layer);
+	l = spare_get(&layer->spare_loops, sizeof(struct mad_loop));
 	if (!l) {
 		port->drops[MAD_DROP_MEMORY]++;
 		return -ENOMEM;
@@ -130,8 +113,8 @@ static void free_all(struct mad_loop *l)
 void mad_loop_free(struct mad_layer *layer)
 {
 	free_all(layer->loop_head);
-	free_all(layer->spare_loops);
-	layer->loop_head = layer->spare_loops = NULL;
+	spare_free(&layer->spare_loops);
+	layer->loop_head = NULL;
 	layer->loop_tail = &layer->loop_head;
-	layer->n_loops = layer->n_spare_loops = 0;
+	layer->n_loops = 0;
 }

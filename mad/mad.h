@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/deadline.h"
+#include "base/spare.h"
 #include "mad/addr.h"
 #include "mad/registration.h"
 #include "wire/mad.h"
@@ -107,15 +108,14 @@ struct mad_layer {
 	uint32_t last_hi_tid;
 	struct mad_send **table; /* what waits for something: mad/transact.c */
 	unsigned buckets, n_sends;
-	struct mad_send *spare_sends;
-	unsigned n_spare;
+	struct spare spare_sends;
 	struct deadlines deadlines;
 	struct rmpp_recv *recvs[MAD_RECV_BUCKETS]; /* messages that come in segments: mad/rmpp.c */
 	unsigned n_recvs, n_done;                  /* of them: not complete; complete */
 	struct deadlines recv_deadlines, done_deadlines;
 	struct mad_loop *loop_head, **loop_tail; /* not yet received: mad/loop.c */
-	struct mad_loop *spare_loops;
-	unsigned n_loops, n_spare_loops;
+	struct spare spare_loops;
+	unsigned n_loops;
 };
 
 /* The members up to lmc are filled in, the rest is zero; that makes a port. */

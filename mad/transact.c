@@ -12,30 +12,16 @@ enum { FIRST_BUCKETS = 64, SPARE_MAX = 4096 };
 
 struct mad_send *mad_send_get(struct mad_agent *a)
 {
-	struct mad_layer *layer = a->port->layer;
-	struct mad_send *s = layer->spare_sends;
+	struct mad_send *s = spare_get(&a->port->layer->spare_sends, sizeof *s);
 
-	if (s) {
-		layer->spare_sends = s->next;
-		layer->n_spare--;
-		memset(s, 0, sizeof *s);
-	} else {
-		s = calloc(1, sizeof *s);
-	}
 	if (s)
-		s->agent = a;
+		*s = (struct mad_send){.agent = a};
 	return s;
 }
 
 void mad_send_put(struct mad_layer *layer, struct mad_send *s)
 {
-	if (layer->n_spare >= SPARE_MAX) {
-		free(s);
-		return;
-	}
-	s->next = layer->spare_sends;
-	layer->spare_sends = s;
-	layer->n_spare++;
+	spare_put(&layer->spare_sends, s, SPARE_MAX);
 }
 
 static struct mad_send **bucket(const struct mad_layer *layer, uint64_t tid, uint8_t mgmt_class)
@@ -175,13 +161,8 @@ int mad_check_duplicate(
 
 void mad_table_free(struct mad_layer *layer)
 {
-	while (layer->spare_sends) {
-		struct mad_send *s = layer->spare_sends;
-
-		layer->spare_sends = s->next;
-		free(s);
-	}
+	spare_free(&layer->spare_sends);
 	free(layer->table);
 	layer->table = NULL;
-	layer->buckets = layer->n_spare = 0;
+	layer->buckets = 0;
 }

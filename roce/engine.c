@@ -209,13 +209,13 @@ static void due_ack(struct flow *f)
 	engine_touch(f, FLOW_ASKED);
 }
 
-static void note_look(uint64_t now, bool goes_on)
+static void begin_look(uint64_t now)
 {
 	uint32_t looks = atomic_load_explicit(&engine.looks, memory_order_relaxed);
 
-	atomic_store_explicit(&engine.looks, looks + goes_on, memory_order_relaxed);
+	atomic_store_explicit(&engine.looks, looks + 1, memory_order_relaxed);
 	atomic_store_explicit(&engine.looked_ns, now, memory_order_relaxed);
-	atomic_store_explicit(&engine.looking, goes_on, memory_order_relaxed);
+	atomic_store_explicit(&engine.looking, true, memory_order_relaxed);
 }
 
 /* True: packets came. */
@@ -224,7 +224,7 @@ static bool look(struct exec *x, uint64_t now, bool watches)
 	bool came;
 
 	if (!watches)
-		note_look(now, true);
+		begin_look(now);
 	came = rx_look(x, now);
 	ask_leave(x);
 	if (!watches && !came)
@@ -241,18 +241,17 @@ static bool look(struct exec *x, uint64_t now, bool watches)
  */
 static void look_and_answer(struct exec *x, uint64_t now, bool watches)
 {
-	bool again = true;
+	unsigned looks = watches ? LOOKS : 1;
+	bool came;
 
-	for (unsigned n = 0; n < LOOKS && again; n++) {
-		bool came = look(x, now, watches);
-
+	do {
+		came = look(x, now, watches);
 		take_turns(x, now);
-		if (came && watches)
+		if (came && --looks)
 			now = clock_ns();
-		if (!watches)
-			note_look(now, false);
-		again = watches && came;
-	}
+	} while (came && looks);
+	if (!watches)
+		atomic_store_explicit(&engine.looking, false, memory_order_relaxed);
 }
 
 /* Our descriptors, which the program may have closed, and may have others at their numbers. */

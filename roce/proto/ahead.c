@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spare.h"
 #include "wire/roce.h"
 
 /*
@@ -12,59 +13,45 @@
  * between, 256 packets took ten times as long to keep as to copy.
  */
 struct block {
-	struct block *next;
 	size_t room;
 	uint8_t bytes[];
 };
 
-enum { SMALL_ROOM = 1152, LARGE_ROOM = 4224 }; /* of MTU 1024, 4096 */
-enum { SMALL_SPARE = 256, LARGE_SPARE = 128 };
-
 struct pool {
-	struct block *first;
-	unsigned n;
-	const unsigned most;
+	struct spare spare;
+	const uint32_t most;
 	const size_t room;
 };
 
 static struct pool pools[] = {
-	{.most = SMALL_SPARE, .room = SMALL_ROOM}, {.most = LARGE_SPARE, .room = LARGE_ROOM}};
+	{.most = 256, .room = 1152}, {.most = 128, .room = 4224}}; /* of MTU 1024, 4096 */
 
 static struct pool *pool_for(size_t n)
 {
-	return &pools[n > SMALL_ROOM];
+	return &pools[n > pools[0].room];
 }
 
 static uint8_t *get(size_t n)
 {
 	struct pool *pool = pool_for(n);
-	struct block *b = pool->first;
+	struct block *b = n > pool->room ? NULL : spare_get(&pool->spare, sizeof *b + pool->room);
 
-	if (n > pool->room)
+	if (!b)
 		return NULL;
-	if (b) {
-		pool->first = b->next;
-		pool->n--;
-		return b->bytes;
-	}
-	b = malloc(sizeof *b + pool->room);
-	if (b)
-		b->room = pool->room;
-	return b ? b->bytes : NULL;
+	b->room = pool->room;
+	return b->bytes;
 }
 
 void ahead_free(uint8_t *bytes)
 {
-	struct block *b = bytes ? (struct block *)(bytes - offsetof(struct block, bytes)) : NULL;
-	struct pool *pool = b ? pool_for(b->room) : NULL;
+	struct block *b;
+	struct pool *pool;
 
-	if (!b || pool->n == pool->most) {
-		free(b);
+	if (!bytes)
 		return;
-	}
-	b->next = pool->first;
-	pool->first = b;
-	pool->n++;
+	b = (struct block *)(bytes - offsetof(struct block, bytes));
+	pool = pool_for(b->room);
+	spare_put(&pool->spare, b, pool->most);
 }
 
 /* bytes: NULL where nothing is kept. */

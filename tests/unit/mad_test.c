@@ -448,7 +448,7 @@ static void many(void **state)
 				mad_send(i % 2 ? &a : &b, &to, mad, 1000, 0, true, &w, &s[i]), 0);
 		}
 		assert_int_equal(w.layer.n_sends, N);
-		assert_int_equal(w.layer.n_spare, 0);
+		assert_int_equal(w.layer.spare_sends.n, 0);
 		for (unsigned k = 0; k < N; k++) {
 			unsigned i = (k * 7 + 3) % N;
 			struct mad_addr from = s[i]->addr;
@@ -459,7 +459,7 @@ static void many(void **state)
 			assert_int_equal(w.done, k + 1);
 		}
 		assert_int_equal(w.layer.n_sends, 0);
-		assert_int_equal(w.layer.n_spare, N); /* used again in the second round */
+		assert_int_equal(w.layer.spare_sends.n, N); /* used again in the second round */
 	}
 	assert_int_equal(w.port.drops[MAD_DROP_NO_REQUEST], 0);
 	for (unsigned i = 0; i < N; i++) {

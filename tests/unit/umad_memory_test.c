@@ -116,8 +116,8 @@ static int end(void **state)
 {
 	(void)state;
 	ufile_end(w.file);
-	usend_free_spare(&w.umads);
-	urecv_free_spare(&w.umads);
+	spare_free(&w.umads.spare_flights);
+	spare_free(&w.umads.spare_held);
 	mad_port_end(&w.port);
 	mad_layer_end(&w.layer);
 	close(w.server.epfd);
