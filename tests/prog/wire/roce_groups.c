@@ -95,5 +95,6 @@ int main(void)
 	t_signal(far.to);
 	T_EQUAL(t_wait(&far), 0);
 	vp_free(&e);
+	CHECK_EQ(ibv_close_device(e.ctx), 0);
 	return check_result();
 }
