@@ -74,9 +74,9 @@ struct cm_bind_call {
 };
 
 /*
- * Find the way to dst, which is no address of this host.  The answer is an event, ADDR_RESOLVED
- * with src filled in, or ADDR_ERROR: -EHOSTUNREACH there is no route, or its next hop is not there;
- * -ETIMEDOUT.
+ * Find the way to dst, which is no address of this host.  Without a route the call fails, by the
+ * kernel's errno; else the answer is an event, ADDR_RESOLVED with src filled in, or ADDR_ERROR:
+ * -ETIMEDOUT the next hop did not answer.
  */
 struct cm_resolve_call {
 	uint32_t handle, channel;

@@ -43,7 +43,6 @@ static void tell(struct resolver *r, uint32_t owner, const struct cm_resolve_cal
 
 	e.src.family = call->dst.family;
 	memcpy(e.src.gid, route->src, sizeof e.src.gid);
-	r->unreachable += status == -EHOSTUNREACH;
 	r->timed_out += status == -ETIMEDOUT;
 	channels_put(r->channels, owner, call->channel, &e, cm_event_size(&e));
 }
@@ -67,13 +66,11 @@ static void answer(struct resolver *r, struct resolve *q, int status)
 	end(r, q);
 }
 
-/* What was learned of its next hop: true if that is the answer. */
-static bool settle(struct resolver *r, struct resolve *q, enum route_neighbour n)
+/* What was learned of its next hop may be the answer. */
+static void settle(struct resolver *r, struct resolve *q, enum route_neighbour n)
 {
-	if (n != NEIGHBOUR_KNOWN && n != NEIGHBOUR_FAILED)
-		return false;
-	answer(r, q, n == NEIGHBOUR_KNOWN ? 0 : -EHOSTUNREACH);
-	return true;
+	if (n == NEIGHBOUR_KNOWN)
+		answer(r, q, 0);
 }
 
 /* ---- news ---- */
@@ -87,7 +84,7 @@ static void on_neighbour(
 		next = q->next;
 		if (q->route.ifindex == ifindex &&
 			memcmp(q->route.next, next_hop, sizeof q->route.next) == 0)
-			(void)settle(r, q, n);
+			settle(r, q, n);
 	}
 }
 
@@ -98,7 +95,7 @@ static void look_at_all(struct resolver *r)
 	for (struct resolve *q = r->list, *next; q; q = next) {
 		next = q->next;
 		if (!route_look_at_neighbour(&q->route, &n))
-			(void)settle(r, q, n);
+			settle(r, q, n);
 	}
 }
 
@@ -190,12 +187,13 @@ static void look(struct resolver *r, struct resolve *q, const struct route_want 
 	int ret = route_look_for_neighbour(want, &q->route);
 
 	if (ret) {
-		answer(r, q, -EHOSTUNREACH);
+		r->unreachable += ret == -EHOSTUNREACH;
+		answer(r, q, ret);
 		return;
 	}
 	/* News of before the watch began do not come again. */
 	if (!route_look_at_neighbour(&q->route, &n))
-		(void)settle(r, q, n);
+		settle(r, q, n);
 }
 
 int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_call *call)
@@ -212,10 +210,12 @@ int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_cal
 	if (call->src.family)
 		memcpy(want.src, call->src.gid, sizeof want.src);
 	ret = route_find(&want, &route);
-	if (ret && ret != -EHOSTUNREACH)
-		return ret;
-	if (ret || route.neighbour == NEIGHBOUR_KNOWN) {
-		tell(r, owner, call, &route, ret);
+	if (ret) {
+		r->unreachable += ret == -EHOSTUNREACH;
+		return ret == -EHOSTUNREACH ? route.refusal : ret;
+	}
+	if (route.neighbour == NEIGHBOUR_KNOWN) {
+		tell(r, owner, call, &route, 0);
 		return 0;
 	}
 	ret = add(r, owner, call, &route);

@@ -3,13 +3,14 @@
  * Ways to other hosts, for ids that ask for one (OP_CM_RESOLVE): the route is the kernel's, and
  * whether its next hop is there the kernel finds out when something is to be sent there.
  *
- *   route? --no--> ADDR_ERROR -EHOSTUNREACH
+ *   route? --no--> the call fails as the kernel's own does: -ENETUNREACH, -EACCES, ...
  *     | yes
  *   next hop known? --yes--> ADDR_RESOLVED
  *     | no: an empty datagram to the destination; then whichever comes first
  *     +-- it answers: ADDR_RESOLVED
- *     +-- the kernel gives up: ADDR_ERROR -EHOSTUNREACH
  *     '-- the id's time is over: ADDR_ERROR -ETIMEDOUT
+ *
+ * That the kernel has given the next hop up is no answer: it may come while there is time.
  *
  * Nothing blocks.  An id is named by its owner's attach id and a handle.
  */
@@ -37,7 +38,8 @@ void resolver_start(struct resolver *r, struct server *s, struct channels *chann
 
 /*
  * Answers by an event, at once or later; a second call for an id takes the place of its first.
- * -EINVAL; -ENOMEM, -EMFILE: no answer comes.  resolver_run() is called afterwards.
+ * No answer comes of what fails: -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL there is no route,
+ * as the kernel says it; -EINVAL; -ENOMEM, -EMFILE.  resolver_run() is called afterwards.
  */
 int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_call *call);
 

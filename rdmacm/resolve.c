@@ -118,6 +118,13 @@ static struct cm_addr any_of(uint8_t family)
 	return a;
 }
 
+static void tell_unreachable(const struct cm_addr *to, const char *why)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	log_line(LOG_LVL_INFO, "no way to %s: %s", gid_text(to->gid, text), why);
+}
+
 static int resolve_far(struct ident *id, const struct cm_addr *to, int timeout_ms)
 {
 	struct cm_resolve_call call;
@@ -138,6 +145,8 @@ static int resolve_far(struct ident *id, const struct cm_addr *to, int timeout_m
 	if (ret) {
 		id->asks = false;
 		id->state = ID_BOUND;
+		if (ret != -ENOMEM && ret != -EMFILE)
+			tell_unreachable(to, "there is no route");
 	}
 	return ret;
 }
@@ -150,21 +159,13 @@ bool ident_is_late(const struct ident *id, const struct cm_event *e)
 	return answer && e->dst.family && (id->state != ID_ADDR_QUERY || !id->asks);
 }
 
-static void tell_unreachable(const struct cm_addr *to, const char *why)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	log_line(LOG_LVL_INFO, "no way to %s: %s", gid_text(to->gid, text), why);
-}
-
 void ident_resolved(struct ident *id, const struct cm_event *e)
 {
 	if (e->type == RDMA_CM_EVENT_ADDR_ERROR) {
 		if (e->dst.family)
-			tell_unreachable(&e->dst,
-				e->status == -ETIMEDOUT
-					? "the next hop did not answer in time"
-					: "there is no route, or its next hop does not answer");
+			tell_unreachable(&e->dst, e->status == -ETIMEDOUT
+							  ? "the next hop did not answer in time"
+							  : "nothing can be sent there");
 		if (id->state == ID_ADDR_QUERY)
 			id->state = ID_BOUND;
 	} else {
@@ -218,7 +219,7 @@ static int resolve_addr(
 		return resolve_here(id, &to);
 	if (!weft_cm_has_others()) {
 		tell_unreachable(&to, "it is no address of this machine, and WEFT_WIRE is never");
-		return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH);
+		return -ENETUNREACH;
 	}
 	return resolve_far(id, &to, timeout_ms);
 }

@@ -73,11 +73,16 @@ static int tell_lost(struct ident *id, channel_send send, void *conn)
 	return 0;
 }
 
-static int ask_again(const struct ident *id, channel_send send, void *conn)
+/* The route may have gone meanwhile: the program, which has no call under way, hears it here. */
+static int ask_again(struct ident *id, channel_send send, void *conn)
 {
 	struct cm_resolve_call call = ident_resolve_call(id);
+	int ret = send(conn, OP_CM_RESOLVE, &call, sizeof call, -1);
 
-	return send(conn, OP_CM_RESOLVE, &call, sizeof call, -1);
+	if (!ret || ret == -EPIPE || ret == -ETIMEDOUT)
+		return ret;
+	id->asks = false;
+	return ident_put_event(id, RDMA_CM_EVENT_ADDR_ERROR, ret);
 }
 
 static int publish_ident(struct ident *id, channel_send send, void *conn)

@@ -170,7 +170,16 @@ static int on_route(const struct nlmsghdr *nlh, void *data)
 static bool says_unreachable(int rc)
 {
 	return rc == -ENETUNREACH || rc == -EACCES || rc == -EINVAL || rc == -ENETDOWN ||
-	       rc == -ENODEV;
+	       rc == -ENODEV || rc == -EHOSTUNREACH;
+}
+
+/* What route_find() says instead of rc. */
+static int no_way(struct route *r, int rc)
+{
+	if (!says_unreachable(rc))
+		return rc;
+	r->refusal = rc;
+	return -EHOSTUNREACH;
 }
 
 static int ask_route(const struct route_want *w, struct route *r)
@@ -194,7 +203,7 @@ static int ask_route(const struct route_want *w, struct route *r)
 	rc = rtnl_ask(nlh, on_route, r);
 	if (wants_source)
 		memcpy(r->src, w->src, sizeof r->src);
-	return says_unreachable(rc) ? -EHOSTUNREACH : rc;
+	return no_way(r, rc);
 }
 
 /* ---- its link ---- */
@@ -275,7 +284,7 @@ int route_find(const struct route_want *w, struct route *r)
 		return rc;
 	rc = ask_link(r->ifindex, &link);
 	if (rc)
-		return rc == -ENODEV ? -EHOSTUNREACH : rc;
+		return no_way(r, rc);
 	if (!r->mtu || r->mtu > link.mtu)
 		r->mtu = link.mtu;
 	if (r->local || link.flags & (IFF_LOOPBACK | IFF_NOARP) || is_none(r->next))

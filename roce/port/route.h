@@ -32,12 +32,13 @@ struct route {
 	uint32_t mtu;     /* bytes of an IP packet: of the route if it has one, else of the link */
 	bool has_gateway; /* next is a gateway */
 	bool local;       /* the destination is an address of this host */
+	int refusal;      /* there is none: the kernel's own negative errno for that, else 0 */
 	enum route_neighbour neighbour;
 };
 
 /*
- * How packets get there now.  -EHOSTUNREACH: there is no route, or one that refuses; other negative
- * errnos: the kernel could not be asked (-EMFILE and the like).
+ * How packets get there now.  -EHOSTUNREACH: there is no route, or one that refuses (out->refusal
+ * says how); other negative errnos: the kernel could not be asked (-EMFILE and the like).
  */
 int route_find(const struct route_want *, struct route *out);
 

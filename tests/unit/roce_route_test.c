@@ -119,8 +119,10 @@ static void nowhere(void **state)
 	struct route r;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof dsts / sizeof *dsts; i++)
+	for (size_t i = 0; i < sizeof dsts / sizeof *dsts; i++) {
 		assert_int_equal(find(dsts[i], NULL, &r), -EHOSTUNREACH);
+		assert_int_not_equal(r.refusal, 0);
+	}
 }
 
 static void to_ourselves(void **state)

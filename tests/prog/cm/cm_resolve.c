@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Ways to another host: what rdma_resolve_addr() finds, and what it says where there is no route,
- * nobody answers in the link, or not in time.
+ * or nobody answers in the link in time.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -69,9 +69,6 @@ static void nobody_answers(struct rdma_event_channel *ch, int family)
 {
 	struct rdma_cm_id *id = cm_id(ch);
 
-	ask_each(50);
-	resolve(id, host_addr(family, NOBODY, 4711), LONG_MS);
-	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
 	ask_each(LONG_MS);
 	resolve(id, host_addr(family, NOBODY, 4711), SHORT_MS);
 	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -ETIMEDOUT);
@@ -81,15 +78,50 @@ static void nobody_answers(struct rdma_event_channel *ch, int family)
 	rdma_destroy_id(id);
 }
 
-static void no_route(struct rdma_event_channel *ch)
+/* A host that comes after the kernel has given up asking for it is there all the same. */
+static void comes_late(struct rdma_event_channel *ch)
 {
 	struct rdma_cm_id *id = cm_id(ch);
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(4711)};
+	char at[INET_ADDRSTRLEN];
 
-	inet_pton(AF_INET, "203.0.113.5", &to.sin_addr);
-	resolve(id, (struct sockaddr *)&to, LONG_MS);
-	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -EHOSTUNREACH);
+	inet_ntop(AF_INET, &((struct sockaddr_in *)host_addr(AF_INET, NOBODY, 0))->sin_addr, at,
+		sizeof at);
+	ask_each(50);
+	resolve(id, host_addr(AF_INET, NOBODY, 4711), LONG_MS);
+	host_do("until ip neigh show %s dev v0 | grep -q FAILED; do sleep 0.02; done", at);
+	CHECK(!cm_readable(ch, 0));
+	host_do("ip neigh replace %s dev v0 lladdr 02:00:00:00:00:4d nud reachable", at);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	check_source(id, AF_INET);
 	rdma_destroy_id(id);
+}
+
+static void refused(struct rdma_cm_id *id, int family, const char *to, int err)
+{
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(4711)};
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(4711)};
+	bool v4 = family == AF_INET;
+
+	inet_pton(family, to, v4 ? (void *)&a4.sin_addr : (void *)&a6.sin6_addr);
+	CHECK_FAILS(rdma_resolve_addr(id, NULL, v4 ? (void *)&a4 : (void *)&a6, LONG_MS), err);
+}
+
+/* The call itself fails, with the kernel's errno, and the id may try another address. */
+static void no_route(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_id *id = cm_id(ch), *other = cm_id(ch);
+
+	host_do("ip route add prohibit 203.0.113.64/26");
+	host_do("ip route add unreachable 203.0.113.128/26");
+	refused(id, AF_INET, "203.0.113.5", ENETUNREACH);
+	refused(id, AF_INET, "203.0.113.65", EACCES);
+	refused(id, AF_INET, "203.0.113.129", EHOSTUNREACH);
+	refused(other, AF_INET6, "2001:db8:99::1", ENETUNREACH);
+	CHECK(!cm_readable(ch, 0));
+	resolve(id, host_addr(AF_INET, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	rdma_destroy_id(id);
+	rdma_destroy_id(other);
 }
 
 /* What was asked for ends with its id; what is asked for goes with it to another channel. */
@@ -114,11 +146,12 @@ static void synchronous(void)
 {
 	struct rdma_cm_id *id;
 
-	ask_each(50);
+	ask_each(LONG_MS);
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		die("rdma_create_id");
 	CHECK_FAILS(
-		rdma_resolve_addr(id, NULL, host_addr(AF_INET, NOBODY, 1), LONG_MS), EHOSTUNREACH);
+		rdma_resolve_addr(id, NULL, host_addr(AF_INET, NOBODY, 1), SHORT_MS), ETIMEDOUT);
+	refused(id, AF_INET, "203.0.113.5", ENETUNREACH);
 	CHECK_EQ(rdma_resolve_addr(id, NULL, host_addr(AF_INET, FAR, 1), LONG_MS), 0);
 	rdma_destroy_id(id);
 }
@@ -166,6 +199,7 @@ int main(void)
 	finds(ch, AF_INET);
 	finds(ch, AF_INET6);
 	no_route(ch);
+	comes_late(ch);
 	nobody_answers(ch, AF_INET);
 	nobody_answers(ch, AF_INET6);
 	gone_meanwhile(ch);
@@ -174,7 +208,7 @@ int main(void)
 	rdma_destroy_event_channel(ch);
 	t_signal(far.to);
 	T_EQUAL(t_wait(&far), 0);
-	CHECK_EQ(lines_with(log, "no way to 203.0.113.5: there is no route"), 1);
+	CHECK_EQ(lines_with(log, "no way to 203.0.113.5: there is no route"), 2);
 	CHECK(lines_with(log, "the next hop did not answer in time"));
 	unlink(log);
 	return check_result();
