@@ -184,17 +184,16 @@ static bool is_for_later(enum move_result moved)
 }
 
 /* Memory that only functions reach is copied first; they are for a worker to call. */
-static bool stage(struct flow *f, const struct roce_packet *head, size_t len)
+static bool stage(struct flow *f, size_t len)
 {
-	void *to = tx_stage(ask.x, head);
-	struct payload part = ask.src, dst;
+	void *to = tx_memory(ask.x, len);
+	struct payload part, dst;
 	enum move_result moved = MOVE_LATER;
 
 	if (!to)
 		return false;
 	payload_of_bytes(&dst, to, len);
-	part.l = ask.part;
-	part.held_at += ask.src.l.at; /* its first piece's region */
+	payload_head(&ask.src, len, &part);
 	if (!way_is_later(&ask.w, &part, &ask.held))
 		moved = carry(&ask.w, &part, &dst, &ask.held);
 	if (moved == MOVE_LATER)
@@ -206,8 +205,7 @@ static bool stage(struct flow *f, const struct roce_packet *head, size_t len)
 	return moved == MOVE_OK;
 }
 
-static bool cut(
-	struct flow *f, const struct roce_packet *head, uint32_t entry, uint64_t offset, size_t len)
+static bool cut(struct flow *f, uint32_t entry, uint64_t offset, size_t len)
 {
 	sgl_reset(&ask.part);
 	if (!len)
@@ -219,7 +217,7 @@ static bool cut(
 		return false;
 	}
 	sgl_head(&ask.src.l, len, &ask.part);
-	return ask.src.way->here || stage(f, head, len);
+	return ask.src.way->here || stage(f, len);
 }
 
 static bool on_send(
@@ -235,7 +233,7 @@ static bool on_send(
 		ask.stopped = true;
 		return false;
 	}
-	if (!tx_has_room() || !cut(f, head, entry, offset, len) ||
+	if (!tx_has_room() || !cut(f, entry, offset, len) ||
 		!tx_put(ask.x, &f->path, head, ask.part.v, ask.part.n))
 		return false;
 	f->put++;
@@ -256,10 +254,8 @@ static int on_place(void *arg, uint32_t entry, uint64_t offset, const void *byte
 	if (!read_entry(f, &w, f->base + entry) || !range_sink(&w, &dst, &ask.held) ||
 		dst.l.left < offset + len)
 		return -1;
-	part = dst;
 	sgl_consume(&dst.l, offset);
-	sgl_head(&dst.l, len, &part.l);
-	part.held_at += dst.l.at; /* its first piece's region */
+	payload_head(&dst, len, &part);
 	payload_of_bytes(&src, (void *)bytes, len);
 	moved = way_is_later(&w, &part, &ask.held) ? MOVE_LATER : carry(&w, &src, &part, &ask.held);
 	f->is_late = moved == MOVE_LATER;

@@ -172,11 +172,14 @@ static void turn(struct flow *f, struct exec *x, uint64_t now)
 		more |= ask(f, x, now, &put);
 	acknowledge(f, x, now, put);
 	ask_leave(x);
-	tx_flush(x);
 	flow_count_up(f, x);
 	set_deadline(f);
 	if (more && !f->for_worker)
 		engine_touch(f, FLOW_MORE);
+	if (engine.first == f) /* what it sends next may be of one size with what it sent last */
+		tx_flush_most(x);
+	else
+		tx_flush(x);
 }
 
 static void take_turns(struct exec *x, uint64_t now)
@@ -186,6 +189,7 @@ static void take_turns(struct exec *x, uint64_t now)
 	take_called();
 	for (unsigned n = 0; n < TURNS && tx_has_room() && (f = take_first()); n++)
 		turn(f, x, now);
+	tx_flush(x);
 	engine.left = engine.first;
 }
 

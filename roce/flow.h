@@ -51,11 +51,10 @@ struct flow {
 
 	/* the responder */
 	struct rc_responder resp;
-	struct respond in;       /* the message that resp.open tells of */
-	uint64_t served_ns;      /* when a piece of it came last */
-	struct there read_there; /* memory that READs of this turn are answered from */
-	enum answer said;        /* what came of a packet, if resp could not be told */
-	bool last_try;           /* "no receive" is an answer now */
+	struct respond in;  /* the message that resp.open tells of */
+	uint64_t served_ns; /* when a piece of it came last */
+	enum answer said;   /* what came of a packet, if resp could not be told */
+	bool last_try;      /* "no receive" is an answer now */
 	struct kept_list kept;
 	bool for_worker;               /* a worker was asked for a turn, and had none yet */
 	uint64_t kept_until, kept_due; /* when it is given up; when it is tried again */

@@ -17,6 +17,7 @@ enum {
 	KEEP_NS = NSEC_PER_MSEC,           /* for a receive that is posted meanwhile */
 	KEEP_BUSY_NS = 50 * NSEC_PER_MSEC, /* while a region changes over */
 	BUSY_AGAIN_NS = 50 * NSEC_PER_USEC,
+	BATCH_MAX = TX_MEMORY_BYTES / 2,
 	FETH_TYPES = 0xf,
 	FETH_LEVEL_SHIFT = 4,
 	FETH_LEVEL = 3,
@@ -24,6 +25,14 @@ enum {
 
 /* Whose thread it is, for the callbacks; under the engine's lock. */
 static struct exec *thread;
+
+/* What a READ of this turn reads at once, for one packet after the other. */
+static struct {
+	uint64_t left;  /* that may be sent in this turn */
+	uint8_t *bytes; /* n that were read, the first for the packet of that PSN */
+	uint64_t n;
+	uint32_t psn;
+} serving;
 
 static struct end *end_of(const struct flow *f)
 {
@@ -159,27 +168,65 @@ static enum resp_verdict on_word(void *arg, const struct roce_packet *p, uint64_
 
 /* ---- answers ---- */
 
-static int send_read(struct flow *f, const struct roce_packet *head, struct request *rq)
-{
-	struct iovec piece = {.iov_base = tx_stage(thread, head), .iov_len = rq->length};
-	struct verdict v;
-
-	if (!piece.iov_base)
-		return 0;
-	v = respond_read(thread, end_of(f), rq, 0, piece.iov_base, rq->length);
-	if (v.answer == ANSWER_LATER)
-		flow_for_worker(f, WORK_IN);
-	if (v.answer != ANSWER_OK)
-		return v.answer == ANSWER_NAK ? -1 : 0;
-	return tx_put(thread, &f->path, head, &piece, 1);
-}
-
 /* What is still to be sent of the response that is under way. */
 static uint64_t left_of_response(struct flow *f)
 {
 	const struct response *r = replay_next(&f->resp.replay);
 
 	return r ? r->length - (uint64_t)r->sent * f->resp.conf.mtu : 0;
+}
+
+/* How much is read at once: what may be sent in this turn, in whole packets. */
+static uint64_t batch(struct flow *f, uint64_t least)
+{
+	uint64_t left = left_of_response(f), mtu = f->resp.conf.mtu;
+	uint64_t may = (serving.left + mtu - 1) / mtu * mtu;
+
+	if (may > BATCH_MAX)
+		may = BATCH_MAX;
+	if (left > may)
+		left = may;
+	return left > least ? left : least;
+}
+
+/* Reads what the packet is to carry, and what will follow it.  As rc_resp_ops.send. */
+static int read_ahead(struct flow *f, struct request *rq)
+{
+	uint8_t *to;
+	struct verdict v;
+
+	rq->length = batch(f, rq->length);
+	serving.n = 0;
+	to = tx_memory(thread, rq->length);
+	if (!to)
+		return 0;
+	v = respond_read(thread, end_of(f), rq, 0, to, rq->length);
+	if (v.answer == ANSWER_LATER)
+		flow_for_worker(f, WORK_IN);
+	if (v.answer != ANSWER_OK)
+		return v.answer == ANSWER_NAK ? -1 : 0;
+	serving.bytes = to;
+	serving.n = rq->length;
+	serving.psn = rq->psn;
+	return 1;
+}
+
+static int send_read(struct flow *f, const struct roce_packet *head, struct request *rq)
+{
+	size_t len = rq->length;
+	struct iovec piece;
+	int got = serving.n >= len && serving.psn == head->psn ? 1 : read_ahead(f, rq);
+
+	if (got <= 0)
+		return got;
+	piece = (struct iovec){.iov_base = serving.bytes, .iov_len = len};
+	if (!tx_put(thread, &f->path, head, &piece, 1))
+		return 0;
+	serving.bytes += len;
+	serving.n -= len;
+	serving.psn = roce_psn_add(head->psn, 1);
+	serving.left -= len < serving.left ? len : serving.left;
+	return 1;
 }
 
 static int on_send(void *arg, const struct roce_packet *head, uint64_t va, uint32_t rkey,
@@ -192,8 +239,6 @@ static int on_send(void *arg, const struct roce_packet *head, uint64_t va, uint3
 		.rkey = rkey,
 		.raddr = va,
 		.length = len,
-		.ahead = left_of_response(f),
-		.there = &f->read_there,
 		.again = again};
 
 	if (!tx_has_room())
@@ -230,7 +275,8 @@ const struct rc_resp_ops serve_ops = {
 bool serve_answer(struct flow *f, struct exec *x, uint64_t bytes, bool ack)
 {
 	thread = x;
-	f->read_there = (struct there){0};
+	serving.n = 0;
+	serving.left = bytes;
 	return rc_resp_run(&f->resp, bytes, ack);
 }
 

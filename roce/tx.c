@@ -30,8 +30,9 @@ enum {
 	RUN_PIECES = 900, /* of UIO_MAXIOV */
 	TAIL_MAX = 8,     /* padding and ICRC */
 	SMALL = 128,      /* payload that is copied behind its headers: fewer pieces */
-	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet, besides staged payload */
-	OWN_BYTES = PACKETS * OWN_MAX + TX_STAGE_BYTES,
+	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet */
+	OWN_BYTES = PACKETS * OWN_MAX,
+	MEMORY_ALIGN = 64,
 	CONTROL_ROOM = 128,
 	DEFAULT_TTL = 64,
 	UDP_OVER_IPV4 = 28,
@@ -58,11 +59,13 @@ static struct {
 	struct iovec piece[PIECES];
 	/* headers, copied payload, ends: what adjoins is one piece */
 	uint8_t own[OWN_BYTES];
-	size_t n_own, staged;
+	size_t n_own;
+	_Alignas(MEMORY_ALIGN) uint8_t memory[TX_MEMORY_BYTES];
+	size_t used; /* of memory, which only tx_memory() gives anew */
 	unsigned n_msg, n_piece, n_packet;
-	unsigned sent;   /* messages */
-	bool waits;      /* what was not sent yet is a copy: nothing more is taken */
-	bool never_runs; /* this kernel, or the device, cuts no messages */
+	unsigned finished, sent; /* messages */
+	bool waits;              /* what was not sent yet is a copy: nothing more is taken */
+	bool never_runs;         /* this kernel, or the device, cuts no messages */
 	uint8_t *copies;
 } tx;
 
@@ -169,14 +172,20 @@ static struct run *begin_run(const struct tx_path *path)
 	return r;
 }
 
+/* Is it of that size, or as the last one smaller, and has room? */
+static bool fits_run(const struct run *r, size_t bytes)
+{
+	return !r->closed && bytes <= r->size && r->packets < RUN_PACKETS &&
+	       r->bytes + bytes <= RUN_BYTES && !tx.never_runs;
+}
+
 /* The run that a packet of so many bytes in n pieces goes on with, or a new one. */
 static struct run *run_for(const struct tx_path *path, size_t bytes, unsigned n)
 {
 	struct run *r = tx.n_msg ? &tx.run[tx.n_msg - 1] : NULL;
 
-	if (r && r->path == path && !r->closed && bytes <= r->size && r->packets < RUN_PACKETS &&
-		r->bytes + bytes <= RUN_BYTES &&
-		tx.msg[tx.n_msg - 1].msg_hdr.msg_iovlen + n + 2 <= RUN_PIECES && !tx.never_runs)
+	if (r && r->path == path && fits_run(r, bytes) &&
+		tx.msg[tx.n_msg - 1].msg_hdr.msg_iovlen + n + 2 <= RUN_PIECES)
 		return r;
 	return begin_run(path);
 }
@@ -269,10 +278,10 @@ static uint32_t add_payload(uint32_t crc, const struct iovec *piece, unsigned n,
 		void *at = piece[i].iov_base;
 		size_t len = piece[i].iov_len;
 
-		if (small && at != tx.own + tx.n_own)
+		if (small)
 			at = memcpy(tx.own + tx.n_own, at, len);
 		crc = icrc_add(crc, at, len);
-		if (at == tx.own + tx.n_own)
+		if (small)
 			add_own(len);
 		else
 			add_piece(at, len);
@@ -308,14 +317,20 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	return true;
 }
 
-void *tx_stage(struct exec *x, const struct roce_packet *head)
+void *tx_memory(struct exec *x, size_t n)
 {
-	size_t n = head->payload_len;
+	void *at;
 
-	if (!make_room(x, 3) || (tx.staged + n > TX_STAGE_BYTES && !tx_flush(x)))
+	if (tx.waits)
 		return NULL;
-	tx.staged += n;
-	return tx.own + tx.n_own + roce_op(head->opcode)->head_len;
+	if (tx.used + n > TX_MEMORY_BYTES) {
+		if (!tx_flush(x))
+			return NULL;
+		tx.used = 0;
+	}
+	at = tx.memory + tx.used;
+	tx.used += (n + MEMORY_ALIGN - 1) & -MEMORY_ALIGN;
+	return at;
 }
 
 /* ---- sending ---- */
@@ -330,21 +345,23 @@ bool tx_waits(int family)
 	return tx.waits && family_of(tx.sent) == family;
 }
 
-static void finish_runs(void)
+/* All up to that message get no more packets. */
+static void finish_runs(unsigned end)
 {
-	for (unsigned i = tx.sent; i < tx.n_msg; i++) {
-		uint16_t size = tx.run[i].size;
+	for (; tx.finished < end; tx.finished++) {
+		struct run *r = &tx.run[tx.finished];
+		uint16_t size = r->size;
 
-		if (tx.run[i].packets > 1 && !tx.waits)
-			add_control(&tx.msg[i].msg_hdr, SOL_UDP, UDP_SEGMENT, &size, sizeof size);
+		if (r->packets > 1)
+			add_control(&tx.msg[tx.finished].msg_hdr, SOL_UDP, UDP_SEGMENT, &size,
+				sizeof size);
 	}
 }
 
 static void begin_anew(void)
 {
-	tx.n_msg = tx.n_piece = tx.n_packet = tx.sent = 0;
+	tx.n_msg = tx.n_piece = tx.n_packet = tx.finished = tx.sent = 0;
 	tx.n_own = 0;
-	tx.staged = 0;
 	tx.waits = false;
 	free(tx.copies);
 	tx.copies = NULL;
@@ -426,13 +443,13 @@ static int send_now(int fd, struct mmsghdr *m, unsigned n)
 	return syscall(SYS_sendmsg, fd, &m->msg_hdr, flags) < 0 ? -1 : 1;
 }
 
-/* Sends those in a row that go by one socket.  False: it is full. */
-static bool send_some(struct exec *x, const struct rdv_wire *wire)
+/* Sends those in a row, before `last`, that go by one socket.  False: it is full. */
+static bool send_some(struct exec *x, const struct rdv_wire *wire, unsigned last)
 {
 	int family = family_of(tx.sent), n;
 	unsigned end = tx.sent + 1;
 
-	while (end < tx.n_msg && family_of(end) == family)
+	while (end < last && family_of(end) == family)
 		end++;
 	n = wire->fd[family] < 0 ? (errno = ENETUNREACH, -1)
 				 : send_now(wire->fd[family], &tx.msg[tx.sent], end - tx.sent);
@@ -445,24 +462,42 @@ static bool send_some(struct exec *x, const struct rdv_wire *wire)
 	return true;
 }
 
-bool tx_flush(struct exec *x)
+/* False: the kernel has no room. */
+static bool send_up_to(struct exec *x, unsigned end)
 {
 	const struct rdv_wire *wire = join_sockets();
 	int saved = errno;
+	bool room = true;
 
-	if (!tx.n_msg && !tx.staged)
-		return true;
-	finish_runs();
-	while (wire && tx.sent < tx.n_msg)
-		if (!send_some(x, wire)) {
-			count_add(x, CTR_WIRE_FULL, 1);
-			keep_rest();
-			errno = saved;
-			return !tx.waits;
-		}
-	begin_anew();
+	finish_runs(end);
+	while (wire && room && tx.sent < end)
+		room = send_some(x, wire, end);
+	if (!room) {
+		count_add(x, CTR_WIRE_FULL, 1);
+		finish_runs(tx.n_msg);
+		keep_rest();
+	}
 	errno = saved;
+	return room;
+}
+
+bool tx_flush(struct exec *x)
+{
+	if (!tx.n_msg)
+		return true;
+	if (!send_up_to(x, tx.n_msg))
+		return !tx.waits;
+	begin_anew();
 	return true;
+}
+
+bool tx_flush_most(struct exec *x)
+{
+	const struct run *last = tx.n_msg ? &tx.run[tx.n_msg - 1] : NULL;
+
+	if (tx.waits || !last || !fits_run(last, last->size))
+		return tx_flush(x);
+	return send_up_to(x, tx.n_msg - 1) || !tx.waits;
 }
 
 int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece, unsigned n)

@@ -24,7 +24,7 @@ void tx_path_of(struct tx_path *p, const struct seg_path *path);
 
 enum {
 	TX_PIECES_MAX = 33, /* pieces of memory in one packet */
-	TX_STAGE_BYTES = 128 << 10,
+	TX_MEMORY_BYTES = 128 << 10,
 };
 
 /*
@@ -36,16 +36,23 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	const struct iovec *piece, unsigned n);
 
 /*
- * Memory for the payload of a packet of these headers, which is to be the next that tx_put() takes,
- * as one piece; may flush itself.  NULL: the kernel has no room now.
+ * Memory of n bytes, at most half of TX_MEMORY_BYTES, for payload of packets that tx_put() will
+ * take; nobody else gets it before the next call, or before those that were taken until then have
+ * left.  May flush itself.  NULL: the kernel has no room now.
  */
-void *tx_stage(struct exec *x, const struct roce_packet *head);
+void *tx_memory(struct exec *x, size_t n);
 
 /*
  * Sends what was taken.  True: all of it is gone.  False: the kernel has no room; a copy of the
  * rest waits for the next call, and the memory of the packets is needed no more.
  */
 bool tx_flush(struct exec *x);
+
+/*
+ * The same, but the last message stays if packets of the same size could join it, which tx_put()
+ * is to be given at once; the memory of its packets is still needed.
+ */
+bool tx_flush_most(struct exec *x);
 
 /*
  * Sends one whole packet at once, its ICRC made for identification 0, by any thread and without the

@@ -331,12 +331,6 @@ static bool piece_is_there(const struct work *w, struct respond *r, uint64_t off
 			  : is_there_ahead(&r->there, p, n, r->rq.length - offset, true);
 }
 
-static bool source_is_there(const struct request *rq, const struct payload *p, uint64_t n)
-{
-	return rq->there ? is_there_ahead(rq->there, p, n, rq->ahead, false)
-			 : is_there(p, n, false);
-}
-
 static struct verdict place(
 	struct work *w, struct respond *r, uint64_t offset, const void *bytes, uint32_t n)
 {
@@ -454,14 +448,12 @@ static struct verdict read_piece(
 	held_reset(&held);
 	if (!range_remote(w, w->length, w->op->remote_access, &src, &held))
 		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
-	part = src;
 	sgl_consume(&src.l, offset);
-	sgl_head(&src.l, n, &part.l);
+	payload_head(&src, n, &part);
 	payload_of_bytes(&dst, to, n);
 	pushed = src.way->pushed;
 	if (n)
-		moved = source_is_there(&r->rq, &part, n) ? carry(w, &part, &dst, &held)
-							  : MOVE_FAULT_LOCAL;
+		moved = is_there(&part, n, false) ? carry(w, &part, &dst, &held) : MOVE_FAULT_LOCAL;
 	if (moved != MOVE_OK)
 		return not_moved(w, r, moved);
 	if (pushed && offset + n == w->length)

@@ -71,9 +71,6 @@ struct request {
 	uint64_t compare_add, swap; /* atomics */
 	uint64_t word;              /* ATOMIC WRITE, as it lies in memory */
 	uint64_t flush;             /* FLUSH: flush_operand() */
-	/* READ: so many bytes from raddr on will be asked for next, and what is there; or NULL */
-	uint64_t ahead;
-	struct there *there;
 	bool again; /* READ: it was answered before; refusing it is no error of the queue pair */
 };
 

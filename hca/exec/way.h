@@ -53,6 +53,16 @@ static inline void payload_of_bytes(struct payload *p, void *bytes, uint64_t len
 	sgl_add(&p->l, (uintptr_t)bytes, len);
 }
 
+/* The first len bytes of *p, or what is left of it; without a copy of its whole list. */
+static inline void payload_head(const struct payload *p, uint64_t len, struct payload *to)
+{
+	to->held_at = p->held_at + p->l.at; /* its first piece's region */
+	to->way = p->way;
+	to->under = p->under;
+	to->at = p->at;
+	sgl_head(&p->l, len, &to->l);
+}
+
 /* No memory yet; that which will be added is resolved as held->mr[held->n] and on. */
 static inline void payload_begin(struct payload *p, const struct held *held)
 {
