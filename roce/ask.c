@@ -14,6 +14,7 @@
 #include "hca/run/worker.h"
 #include "hca/seg/token.h"
 #include "roce/proto/answers.h"
+#include "roce/proto/req_timer.h"
 
 enum { ACK_UNIT_NS = 4096, WORD = 8, FETH_LEVEL_SHIFT = 4 };
 enum {
@@ -401,7 +402,7 @@ void ask_leave(struct exec *x)
 	ask.f = NULL;
 }
 
-bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
+bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, bool due, uint64_t now)
 {
 	flush_in_error(f, x);
 	if (!f->asks)
@@ -410,6 +411,8 @@ bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now)
 		return false;
 	ask.left = bytes;
 	ask.stopped = ask.busy = false;
+	if (due)
+		rc_req_expire(&f->req, now);
 	rc_req_run(&f->req, now);
 	if (f->req.failing)
 		req_settle(&f->req, now);

@@ -20,10 +20,10 @@ bool ask_enter(struct flow *f, struct exec *x);
 void ask_leave(struct exec *x);
 
 /*
- * Sends what may be sent, up to `bytes`, and does what is due; flushes a queue pair in error.
- * True: there is more to send.
+ * Sends what may be sent, up to `bytes`, and flushes a queue pair in error.  due: does first what
+ * is due by now, by which time all that had come was read.  True: there is more to send.
  */
-bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, uint64_t now);
+bool ask_run(struct flow *f, struct exec *x, uint64_t bytes, bool due, uint64_t now);
 
 /*
  * An acknowledgement or a response, the packet of len bytes.  What it brings for memory that a

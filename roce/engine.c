@@ -20,7 +20,7 @@ enum {
 	ROUNDS = 4,                    /* for what others asked for meanwhile */
 	POLLS_NS = 50 * NSEC_PER_USEC, /* who looked so lately polls */
 	CHECK_NS = 500 * NSEC_PER_USEC,
-	LOOKS = 16, /* of one pass, by the watcher */
+	LOOKS = 16, /* of one pass, by the watcher; in a row, before what is due is seen to */
 };
 
 static struct {
@@ -32,6 +32,7 @@ static struct {
 	_Atomic uint32_t looks;
 	_Atomic uint64_t looked_ns;
 	_Atomic bool looking; /* a thread of the program does, just now */
+	unsigned busy_looks;  /* in a row, that found packets */
 	bool left;            /* flows had no turn in the last pass */
 	uint64_t checked_ns;
 	_Atomic bool broken; /* the program has closed some of our descriptors */
@@ -116,7 +117,7 @@ static bool wants_to_ask(unsigned calls)
 }
 
 /* The requester; *put: it sent something, which has not left yet.  True: there is more. */
-static bool ask(struct flow *f, struct exec *x, uint64_t now, bool *put)
+static bool ask(struct flow *f, struct exec *x, bool due, uint64_t now, bool *put)
 {
 	uint64_t before = f->put;
 	bool more;
@@ -125,7 +126,7 @@ static bool ask(struct flow *f, struct exec *x, uint64_t now, bool *put)
 		f->again_ns = now + NSEC_PER_MSEC / 10;
 		return false;
 	}
-	more = ask_run(f, x, TURN_BYTES, now);
+	more = ask_run(f, x, TURN_BYTES, due, now);
 	*put = f->put != before;
 	return more;
 }
@@ -169,7 +170,7 @@ static void turn(struct flow *f, struct exec *x, uint64_t now)
 	if (calls & FLOW_POSTED)
 		ack_note_post(f, now);
 	if (wants_to_ask(calls))
-		more |= ask(f, x, now, &put);
+		more |= ask(f, x, calls & FLOW_DUE, now, &put);
 	acknowledge(f, x, now, put);
 	ask_leave(x);
 	flow_count_up(f, x);
@@ -235,7 +236,10 @@ static bool look(struct exec *x, uint64_t now, bool watches)
 		ack_idle(now, due_ack);
 	if (faults_next())
 		faults_release(x, now);
-	take_due(now);
+	/* an answer may lie behind what came, but not for ever */
+	engine.busy_looks = came ? engine.busy_looks + 1 : 0;
+	if (engine.busy_looks % LOOKS == 0)
+		take_due(now);
 	return came;
 }
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "roce/proto/answers.h"
 
-enum { DOUBLINGS_MAX = 10 };
+enum { DOUBLINGS_MAX = 10, TIMEOUTS_A_RETRY = 4 };
 
 uint64_t rc_rnr_time(unsigned code)
 {
@@ -24,9 +24,15 @@ static uint64_t patience(const struct rc_requester *q)
 	return q->conf.timeout && wait > q->conf.timeout ? q->conf.timeout : wait;
 }
 
+/* Until nothing was answered for so long no retry is counted. */
+static uint64_t retry_time(const struct rc_requester *q)
+{
+	return TIMEOUTS_A_RETRY * q->conf.timeout;
+}
+
 uint64_t rc_req_deadline(const struct rc_requester *q)
 {
-	uint64_t due = q->asked + patience(q), last = q->progress + q->conf.timeout;
+	uint64_t due = q->asked + patience(q), last = q->progress + retry_time(q);
 
 	if (q->dead)
 		return 0;
@@ -44,7 +50,7 @@ void req_progress(struct rc_requester *q, uint64_t now)
 	q->retries = q->conf.retry_cnt;
 }
 
-/* The queue pair's own timeout is over. */
+/* A retry, if there is one left. */
 static void timed_out(struct rc_requester *q, uint64_t now)
 {
 	q->timeouts++;
@@ -73,7 +79,7 @@ static void probe(struct rc_requester *q, uint64_t now)
 	req_resend_oldest(q, now);
 }
 
-void req_expire(struct rc_requester *q, uint64_t now)
+void rc_req_expire(struct rc_requester *q, uint64_t now)
 {
 	uint64_t deadline = rc_req_deadline(q);
 
@@ -85,7 +91,7 @@ void req_expire(struct rc_requester *q, uint64_t now)
 		q->progress = q->asked = now;
 		return;
 	}
-	if (q->conf.timeout && now - q->progress >= q->conf.timeout)
+	if (q->conf.timeout && now - q->progress >= retry_time(q))
 		timed_out(q, now);
 	else if (q->una != q->next)
 		probe(q, now);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "roce/proto/answers.h"
-#include "roce/proto/req_timer.h"
 
 enum { FILL_MAX = 16 }; /* packets */
 
@@ -258,9 +257,6 @@ static bool send_one(struct rc_requester *q, uint64_t now)
 
 void rc_req_run(struct rc_requester *q, uint64_t now)
 {
-	if (q->dead)
-		return;
-	req_expire(q, now);
 	while (!q->dead && !q->failing && !q->rnr_until && send_one(q, now))
 		;
 }

@@ -106,7 +106,10 @@ int rc_req_start(
 
 void rc_req_end(struct rc_requester *);
 
-/* Sends what may be sent; to be called after a post, an answer, a deadline, or new room. */
+/*
+ * Sends what may be sent; to be called after a post, an answer, a deadline (rc_req_expire()), or
+ * new room.
+ */
 void rc_req_run(struct rc_requester *, uint64_t now);
 
 /* Is the answer to such a request data, or a response without any? */

@@ -175,6 +175,7 @@ static void peer(const uint8_t *data, size_t size, bool unreliable)
 	for (uint64_t now = 1; size > 1; now += 40) {
 		size_t len = data[0] % size;
 
+		rc_req_expire(&q, now);
 		rc_req_run(&q, now);
 		if (roce_parse(data + 1, len, &p) == ROCE_GOOD) {
 			if (roce_is_response(p.op))
