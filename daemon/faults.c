@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "daemon/process.h"
+#include "daemon/qp1.h"
 #include "daemon/session.h"
 #include "roce/fault/rules.h"
 
@@ -18,6 +19,15 @@ static bool is_meant(const struct process *p, const struct session *c, int32_t p
 {
 	return pid == PROTO_FAULT_ALL ||
 	       (pid == PROTO_FAULT_SELF ? p == c->process : p->pid == pid || p->own_pid == pid);
+}
+
+/* Rules of all: weftd's own packets are MADs. */
+static void take(struct server *s, const char *text, const struct fault_rules *rules)
+{
+	strcpy(s->faults, text);
+	s->faults_told = true;
+	if (s->qp1)
+		qp1_set_faults(s->qp1, rules);
 }
 
 int faults_request(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
@@ -41,10 +51,8 @@ int faults_request(struct server *s, struct session *c, struct proto_in *in, str
 	}
 	if (!all && !n)
 		return -ESRCH;
-	if (all) {
-		strcpy(s->faults, rules.n ? text : "");
-		s->faults_told = true;
-	}
+	if (all)
+		take(s, rules.n ? text : "", &rules);
 	r->payload.faulted.processes = n;
 	return 0;
 }
@@ -58,8 +66,7 @@ static bool learn(struct server *s, const struct seg_faults *f, uint32_t word)
 
 	if (!seg_fault_read(f, word, text) || fault_parse(text, strlen(text), &rules, &why))
 		return false;
-	strcpy(s->faults, text);
-	s->faults_told = true;
+	take(s, text, &rules);
 	return true;
 }
 

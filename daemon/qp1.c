@@ -63,6 +63,25 @@ static bool has_network(const struct qp1 *q)
 	return false;
 }
 
+/* ---- faults ---- */
+
+void qp1_set_faults(struct qp1 *q, const struct fault_rules *rules)
+{
+	fault_start(&q->faults, rules);
+}
+
+/* How often the packet goes on; it may have another bit then. */
+static unsigned times_of(struct qp1 *q, enum fault_way way, uint8_t *packet, size_t len)
+{
+	struct fault_how how;
+	enum fault_act act = fault_on(&q->faults, way, packet, len, &how);
+
+	if (act == FAULT_FLIP)
+		packet[how.bit / 8] ^= 1u << how.bit % 8;
+	q->faulted += act != FAULT_PASS && act != FAULT_HOLD;
+	return act == FAULT_LOSE ? 0 : act == FAULT_TWICE ? 2 : 1;
+}
+
 /* ---- what comes ---- */
 
 static bool is_whole_datagram(const struct roce_packet *p)
@@ -102,7 +121,7 @@ static enum qp1_drop judge(const struct qp1 *q, const struct wire_handed *from,
 	return QP1_DROP_COUNT;
 }
 
-static void on_packet(
+static void take(
 	struct server *s, const struct wire_handed *from, const uint8_t *packet, size_t len)
 {
 	struct mad_addr addr = {.qp = 1, .has_grh = true, .qkey = QKEY_QP1};
@@ -122,6 +141,21 @@ static void on_packet(
 	q->received++;
 	mad_receive(q->port, &addr, p.payload);
 	s->deliver(s);
+}
+
+static void on_packet(
+	struct server *s, const struct wire_handed *from, const uint8_t *packet, size_t len)
+{
+	uint8_t changed[PACKET_LEN];
+	unsigned times = 1;
+
+	if (s->qp1->faults.rules.n && len <= sizeof changed) {
+		memcpy(changed, packet, len);
+		packet = changed;
+		times = times_of(s->qp1, FAULT_IN, changed, len);
+	}
+	while (times--)
+		take(s, from, packet, len);
 }
 
 void qp1_start(struct qp1 *q, struct server *s, struct mad_port *port)
@@ -190,6 +224,7 @@ static int send_packet(struct qp1 *q, const struct mad_addr *to, const uint8_t m
 	uint8_t packet[PACKET_LEN];
 	struct wire_out out = {
 		.ipv6 = ipv6, .tos = to->grh.traffic_class, .packet = packet, .len = PACKET_LEN};
+	int ret = 0;
 
 	if (!from || ipv6 == gid_is_ipv4(to->grh.local) || gid_is_multicast(to->grh.remote))
 		return -EHOSTUNREACH;
@@ -200,7 +235,9 @@ static int send_packet(struct qp1 *q, const struct mad_addr *to, const uint8_t m
 	memcpy(out.dst, path.dst, sizeof out.dst);
 	if (gid_is_link_local(path.dst))
 		out.ifindex = from->ifindex;
-	return wire_send(q->server, &out);
+	for (unsigned n = times_of(q, FAULT_OUT, packet, PACKET_LEN); n && !ret; n--)
+		ret = wire_send(q->server, &out);
+	return ret;
 }
 
 int qp1_send(struct qp1 *q, const struct mad_addr *to, const uint8_t mad[MAD_SIZE])
@@ -223,6 +260,7 @@ json_t *qp1_status(const struct qp1 *q)
 	json_object_set_new(o, "sent", json_integer(q->sent));
 	json_object_set_new(o, "received", json_integer(q->received));
 	json_object_set_new(o, "not_sent", json_integer(q->failed));
+	json_object_set_new(o, "faulted", json_integer(q->faulted));
 	for (int i = 0; i < QP1_DROP_COUNT; i++)
 		json_object_set_new(o, drop_names[i], json_integer(q->drops[i]));
 	return o;

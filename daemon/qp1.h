@@ -14,6 +14,7 @@
 
 #include "daemon/server.h"
 #include "mad/mad.h"
+#include "roce/fault/fault.h"
 
 /* Why a packet to QP1 was no MAD for us. */
 enum qp1_drop {
@@ -34,6 +35,8 @@ struct qp1 {
 	uint64_t sent, received;
 	uint64_t failed; /* could not be sent */
 	uint64_t drops[QP1_DROP_COUNT];
+	struct fault_set faults;
+	uint64_t faulted; /* rules did something to so many */
 };
 
 /* weft0's; s->wire is there, and tells it of packets from now on through s->qp1. */
@@ -51,6 +54,12 @@ void qp1_open(struct qp1 *q);
 
 /* Nobody needs that any more. */
 void qp1_close(struct qp1 *q);
+
+/*
+ * Rules of faults for MADs to and from other machines, instead of those before.  What rules hold
+ * back goes on at once: nothing here waits.
+ */
+void qp1_set_faults(struct qp1 *q, const struct fault_rules *rules);
 
 /* What weft status shows of it: an object that the caller owns. */
 json_t *qp1_status(const struct qp1 *q);

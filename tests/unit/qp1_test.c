@@ -248,6 +248,50 @@ static void goes_nowhere(void **state)
 	assert_int_equal(sent.n, n);
 }
 
+static void set_faults(const char *text)
+{
+	struct fault_rules rules;
+	struct fault_error why;
+
+	assert_int_equal(fault_parse(text, strlen(text), &rules, &why), 0);
+	qp1_set_faults(&qp1, &rules);
+}
+
+/* Rules of faults for what leaves and for what comes; those that hold back do nothing here. */
+static void does_faults(void **state)
+{
+	static const struct {
+		const char *rules;
+		unsigned sent, received;
+	} cases[] = {
+		{"drop out", 0, 1},
+		{"duplicate out", 2, 1},
+		{"drop in", 1, 0},
+		{"duplicate in", 1, 2},
+		{"corrupt in", 1, 0},
+		{"delay 1s; drop", 1, 1},
+		{"drop opcode=rc", 1, 1},
+		{"", 1, 1},
+	};
+
+	(void)state;
+	send_one(0);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		unsigned n = sent.n, before = received;
+		uint64_t faulted = qp1.faulted;
+
+		set_faults(cases[i].rules);
+		send_one(0);
+		assert_int_equal(sent.n - n, cases[i].sent);
+		be_far(0);
+		arrive(0, 0, false, PACKET);
+		assert_int_equal(received - before, cases[i].received);
+		assert_int_equal(
+			qp1.faulted - faulted, cases[i].sent != 1 || cases[i].received != 1);
+	}
+	qp1_close(&qp1);
+}
+
 /* Without a network nobody can come. */
 static void opens_for_a_network(void **state)
 {
@@ -273,6 +317,7 @@ int main(void)
 		cmocka_unit_test(there_and_back),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(goes_nowhere),
+		cmocka_unit_test(does_faults),
 		cmocka_unit_test(opens_for_a_network),
 	};
 

@@ -2,7 +2,7 @@
 /*
  * Connections between two hosts, each with its weftd, without a byte of traffic: a request that
  * nobody waits for, one that is refused, one that is accepted and ended, a host that goes; and
- * which queue pair takes datagrams.  By IPv4 and IPv6.
+ * which queue pair takes datagrams.  By IPv4 and IPv6, and with faults.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -295,6 +295,16 @@ static void datagrams(struct world *w, int family)
 	far_does(w, STOP_LISTENING);
 }
 
+/* Rules of weft fault are for the messages of connections, too. */
+static void with_faults(struct world *w)
+{
+	check_case("each message comes twice");
+	host_do("${WEFT_DAEMON%%d} fault set duplicate >/dev/null");
+	connections(w, AF_INET);
+	host_do("${WEFT_DAEMON%%d} status --json | grep -q '\"faulted\": [1-9]'");
+	host_do("${WEFT_DAEMON%%d} fault clear >/dev/null");
+}
+
 int main(void)
 {
 	struct world w = {0};
@@ -304,6 +314,7 @@ int main(void)
 	w.ch = cm_channel();
 	connections(&w, AF_INET);
 	connections(&w, AF_INET6);
+	with_faults(&w);
 	datagrams(&w, AF_INET);
 	datagrams(&w, AF_INET6);
 	far_does(&w, QUIT);
