@@ -77,7 +77,8 @@ static void add_rule(struct argp_state *state, struct fault_options *o, const ch
 	o->args++;
 	if (fault_parse(arg, len, &rules, &why)) {
 		fault_error_text(&why, text, sizeof text);
-		cli_usage(state, "argument %u, %s", o->args, text);
+		cli_usage(state, "argument %u, %s%s", o->args, text,
+			o->args > 1 ? "; a rule is one argument, as 'drop in 1%'" : "");
 	}
 	if (o->len + len + 2 > sizeof o->text)
 		cli_usage(state, "the rules are longer than %d bytes", FAULT_TEXT - 2);

@@ -74,6 +74,8 @@ static void wrong_use(void)
 	check_case("wrong use");
 	CHECK_EQ(weft("fault set drop 'drop; drop often'"), 2);
 	CHECK(says("argument 2, column 12, 'often'"));
+	CHECK_EQ(weft("fault set drop in 10%%"), 2);
+	CHECK(says("a rule is one argument"));
 	CHECK_EQ(weft("fault set"), 2);
 	CHECK_EQ(weft("fault set ';'"), 2);
 	CHECK_EQ(weft("fault list x"), 2);
