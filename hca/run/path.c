@@ -32,6 +32,16 @@ static bool is_zero_gid(const uint8_t *raw)
 	return !memcmp(raw, zero, sizeof zero);
 }
 
+/*
+ * One address of IPv4, one of IPv6: no packet has both.  The kernel looks such a pair up in vain,
+ * but takes any source for a link-local destination, whose MAC address it knows.
+ */
+static bool are_mixed(const uint8_t *sgid, const uint8_t *dgid)
+{
+	return gid_is_ipv4(sgid) != gid_is_ipv4(dgid) && !gid_is_multicast(dgid) &&
+	       !gid_is_link_local(dgid);
+}
+
 /* What is wrong with it, or NULL. */
 static const char *fault_of(const struct ibv_ah_attr *attr, const struct fabric_port *port)
 {
@@ -41,6 +51,9 @@ static const char *fault_of(const struct ibv_ah_attr *attr, const struct fabric_
 		return "there is no GID at sgid_index";
 	if (is_zero_gid(attr->grh.dgid.raw))
 		return "the destination GID is zero";
+	if (are_mixed(port->gid[attr->grh.sgid_index].raw, attr->grh.dgid.raw))
+		return "the GID at sgid_index is of IPv4, the destination GID of IPv6, or the "
+		       "other way round";
 	return NULL;
 }
 

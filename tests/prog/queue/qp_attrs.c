@@ -266,17 +266,40 @@ static void values(void)
 	BAD(RTR, RTS, TO_RTS | IBV_QP_ALT_PATH, alt_pkey_index, port.pkey_tbl_len);
 }
 
+static void put_ipv4(union ibv_gid *gid, uint8_t last)
+{
+	*gid = (union ibv_gid){.raw = {[10] = 0xff, 0xff, 203, 0, 113, last}};
+}
+
 static void foreign_gid(void)
 {
 	struct ibv_qp_attr a = good(INI, RTR);
 
 	check_case("a destination GID of another host");
 	bring_to(INI);
-	memset(a.ah_attr.grh.dgid.raw, 0, 10);
-	memset(a.ah_attr.grh.dgid.raw + 10, 0xff, 2);
-	memcpy(a.ah_attr.grh.dgid.raw + 12, (uint8_t[]){203, 0, 113, 7}, 4);
+	a.ah_attr.grh.sgid_index = 1; /* of IPv4 */
+	put_ipv4(&a.ah_attr.grh.dgid, 7);
 	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EHOSTUNREACH);
 	CHECK_EQ(vp_get_state(&e), INI);
+}
+
+/* No packet has both: refused wherever it leads, as the kernel does, but for link-local ones. */
+static void mixed_gids(void)
+{
+	struct ibv_qp_attr a = good(INI, RTR);
+
+	check_case("GIDs of two kinds of addresses");
+	bring_to(INI);
+	a.ah_attr.grh.sgid_index = 0; /* of IPv6 */
+	put_ipv4(&a.ah_attr.grh.dgid, 7);
+	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EINVAL);
+	CHECK(!ibv_create_ah(e.pd, &a.ah_attr));
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(ibv_query_gid(e.ctx, 1, 1, &a.ah_attr.grh.dgid), 0);
+	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EINVAL);
+	a.ah_attr.grh.sgid_index = 1;
+	CHECK_EQ(ibv_query_gid(e.ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
+	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), 0);
 }
 
 /* ---- query ---- */
@@ -405,6 +428,7 @@ int main(void)
 	no_state_bit();
 	values();
 	foreign_gid();
+	mixed_gids();
 	query();
 	create_limits();
 	vp_free(&e);
