@@ -9,6 +9,7 @@
 #include "cli/check.h"
 #include "cli/check_peers.h"
 #include "cli/check_system.h"
+#include "cli/check_variables.h"
 #include "cli/check_weft.h"
 #include "cli/check_wire.h"
 #include "cli/common/say.h"
@@ -29,6 +30,7 @@ static const struct check_kind kinds[] = {
 	{"open files", check_nofile},
 	{"memory locks", check_memlock},
 	{"other rdma", check_other_rdma},
+	{"variables", check_variables},
 	{"runtime dir", check_runtime_dir},
 	{"weftd", check_weftd_file},
 	{"fabric", check_weftd_runs},

@@ -75,7 +75,7 @@ done
 
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
-same 'all checks are there' 19 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+same 'all checks are there' 20 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
 WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
@@ -94,6 +94,12 @@ if [ -e "$P/libpeer_plugin_first.so" ]; then # where there is a libibverbs.so.1
 	WEFT_PEER_CLIENTS=$BUILD/lib/libibumad.so.3 rc 'doctor finds one that is no client' 1 "$WEFT" doctor
 	ok 'it says so' grep -q '^FAIL  peer clients *.*umad.so.3: it registers no peer client' "$T/out"
 fi
+WEFT_SHAER=never rc 'doctor knows all variables' 0 "$WEFT" doctor
+ok 'it says so' grep -q '^warn  variables *Weft has no variable WEFT_SHAER;' "$T/out"
+for wrong in WEFT_AUTOSTART=no WEFT_GPU=off WEFT_IDLE_EXIT=soon WEFT_IDLE_EXIT=-1 WEFT_SHARE=al; do
+	rc 'doctor knows their values' 0 env "$wrong" "$WEFT" doctor
+	ok "it says so of $wrong" grep -q "^warn  variables *$wrong is no" "$T/out"
+done
 WEFT_GPU=0 rc 'doctor knows WEFT_GPU' 0 "$WEFT" doctor
 ok 'it says so' grep -q '^warn  gpus *WEFT_GPU=0' "$T/out"
 LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEFT" doctor
