@@ -150,6 +150,7 @@ static ssize_t stream_send(struct rsocket *s, const struct io *io)
 		n = move_now(s, io, done, put_piece);
 		if (n > 0)
 			done += n;
+		s->spoke |= n > 0;
 		if (done == io->total)
 			return done;
 		if (n < 0 && n != -EAGAIN)
@@ -205,6 +206,7 @@ static ssize_t dgram_send(
 			break;
 		}
 		n = dgram_put(s, io->iov, io->n, to, len);
+		s->spoke |= n >= 0;
 		if (n != -EAGAIN || !may_wait(s, io->flags))
 			break;
 		n = rs_wait(s, POLLOUT, deadline);

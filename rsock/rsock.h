@@ -23,6 +23,7 @@
 
 #include "base/lock.h"
 #include "face/credit.h"
+#include "face/look.h"
 #include "face/sleeper.h"
 
 enum rs_state {
@@ -151,6 +152,8 @@ struct rsocket {
 	struct stream st;
 	struct dgram *dg;
 	struct sleeper *sleepers;
+	struct look look; /* of who waits for an answer */
+	bool spoke;       /* the program has sent since it waited for data last */
 };
 
 static inline bool is_dgram(const struct rsocket *s)

@@ -130,7 +130,7 @@ static uint64_t sleep_ns(uint64_t deadline, uint64_t now)
 	return deadline && left < rs_nap_ns() ? left : rs_nap_ns();
 }
 
-static int sleep_once(struct rsocket *s, uint64_t deadline)
+static int sleep_once(struct rsocket *s, bool answered, uint64_t deadline)
 {
 	struct sleeper me = {.fd = sleeper_fd()};
 	struct pollfd fds[3] = {
@@ -145,6 +145,8 @@ static int sleep_once(struct rsocket *s, uint64_t deadline)
 	lock_drop(&s->lock);
 	n = poll_ns(fds, 3, sleep_ns(deadline, since));
 	lock_take(&s->lock);
+	if (answered)
+		look_slept(&s->look, clock_ns() - since);
 	sleeper_leave(&me);
 	sleeper_drain(me.fd);
 	if (n < 0)
@@ -162,12 +164,14 @@ static bool holds(struct rsocket *s, bool (*done)(struct rsocket *s), short even
 }
 
 /*
- * Looks for a moment, and never for longer than that: a receiver that looks takes each message by
- * itself, and slows down a sender that has more to say.
+ * Looks for a moment.  Longer only for what may be an answer, if the last ones came soon: two hosts
+ * that talk in turn would both fall asleep each time.  Who only receives never does, for it would
+ * take each message by itself, and slow down a sender that has more to say.
  */
-static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short events)
+static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short events, bool answered)
 {
-	uint64_t ns = rs_look_ns(), until = clock_ns() + ns;
+	uint64_t usual = rs_look_ns(), ns = answered ? look_begins(&s->look, usual) : usual;
+	uint64_t until = clock_ns() + ns;
 
 	if (!ns)
 		return false;
@@ -177,14 +181,18 @@ static bool look(struct rsocket *s, bool (*done)(struct rsocket *s), short event
 			return true;
 		cpu_relax();
 	}
+	if (answered)
+		look_failed(&s->look);
 	return false;
 }
 
 int rs_wait_for(struct rsocket *s, bool (*done)(struct rsocket *s), short events, uint64_t deadline)
 {
+	bool answered = events & POLLIN && s->spoke;
 	int ret;
 
-	if (look(s, done, events))
+	s->spoke &= !answered;
+	if (look(s, done, events, answered))
 		return 0;
 	for (;;) {
 		rs_arm(s, events);
@@ -193,7 +201,7 @@ int rs_wait_for(struct rsocket *s, bool (*done)(struct rsocket *s), short events
 			return -EBADF;
 		if (holds(s, done, events))
 			return 0;
-		ret = sleep_once(s, deadline);
+		ret = sleep_once(s, answered, deadline);
 		if (ret)
 			return ret;
 	}
