@@ -12,7 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/gid.h"
 #include "tests/lib/check.h"
+
+/* Both GIDs of a path are of one family. */
+static uint8_t source_for(const union ibv_gid *dgid)
+{
+	return gid_is_ipv4(dgid->raw) ? VP_GID_INDEX : VP_GID_INDEX_IPV6;
+}
 
 struct vp_opts vp_defaults(void)
 {
@@ -164,7 +171,9 @@ int vp_rtr(struct vp_end *e, const struct vp_addr *peer)
 		.min_rnr_timer = e->opts.min_rnr_timer,
 		.ah_attr = {.is_global = 1,
 			.port_num = 1,
-			.grh = {.dgid = peer->gid, .sgid_index = VP_GID_INDEX, .hop_limit = 64}},
+			.grh = {.dgid = peer->gid,
+				.sgid_index = source_for(&peer->gid),
+				.hop_limit = 64}},
 	};
 
 	int path = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -325,7 +334,7 @@ struct ibv_ah *vp_ah(struct vp_end *e, const union ibv_gid *gid)
 {
 	struct ibv_ah_attr attr = {.is_global = 1,
 		.port_num = 1,
-		.grh = {.dgid = *gid, .sgid_index = VP_GID_INDEX, .hop_limit = 5}};
+		.grh = {.dgid = *gid, .sgid_index = source_for(gid), .hop_limit = 5}};
 
 	return ibv_create_ah(e->pd, &attr);
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { VP_GID_INDEX = 1, VP_DEADLINE_MS = 10000, VP_QKEY = 0x11223344 };
+enum { VP_GID_INDEX_IPV6 = 0, VP_GID_INDEX = 1, VP_DEADLINE_MS = 10000, VP_QKEY = 0x11223344 };
 
 /* What an end is made of; vp_defaults() fills all. */
 struct vp_opts {

@@ -277,7 +277,7 @@ static void foreign_gid(void)
 
 	check_case("a destination GID of another host");
 	bring_to(INI);
-	a.ah_attr.grh.sgid_index = 1; /* of IPv4 */
+	a.ah_attr.grh.sgid_index = VP_GID_INDEX;
 	put_ipv4(&a.ah_attr.grh.dgid, 7);
 	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EHOSTUNREACH);
 	CHECK_EQ(vp_get_state(&e), INI);
@@ -290,15 +290,15 @@ static void mixed_gids(void)
 
 	check_case("GIDs of two kinds of addresses");
 	bring_to(INI);
-	a.ah_attr.grh.sgid_index = 0; /* of IPv6 */
+	a.ah_attr.grh.sgid_index = VP_GID_INDEX_IPV6;
 	put_ipv4(&a.ah_attr.grh.dgid, 7);
 	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EINVAL);
 	CHECK(!ibv_create_ah(e.pd, &a.ah_attr));
 	CHECK_EQ(errno, EINVAL);
-	CHECK_EQ(ibv_query_gid(e.ctx, 1, 1, &a.ah_attr.grh.dgid), 0);
+	CHECK_EQ(ibv_query_gid(e.ctx, 1, VP_GID_INDEX, &a.ah_attr.grh.dgid), 0);
 	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), EINVAL);
-	a.ah_attr.grh.sgid_index = 1;
-	CHECK_EQ(ibv_query_gid(e.ctx, 1, 0, &a.ah_attr.grh.dgid), 0);
+	a.ah_attr.grh.sgid_index = VP_GID_INDEX;
+	CHECK_EQ(ibv_query_gid(e.ctx, 1, VP_GID_INDEX_IPV6, &a.ah_attr.grh.dgid), 0);
 	CHECK_EQ(modify(a, IBV_QP_STATE | TO_RTR), 0);
 }
 

@@ -403,6 +403,7 @@ static void moved_away(struct vp_end *e)
 	attr.ah_attr.grh.hop_limit = 7;
 	CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV), 0);
 	memcpy(attr.ah_attr.grh.dgid.raw, toy_gid, sizeof toy_gid);
+	attr.ah_attr.grh.sgid_index = VP_GID_INDEX_IPV6;
 	CHECK_EQ(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_AV), EINVAL);
 }
 
