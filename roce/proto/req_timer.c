@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "roce/proto/answers.h"
 
-enum { DOUBLINGS_MAX = 10, TIMEOUTS_A_RETRY = 4 };
+enum { DOUBLINGS_MAX = 10 };
 
 uint64_t rc_rnr_time(unsigned code)
 {
@@ -24,15 +24,9 @@ static uint64_t patience(const struct rc_requester *q)
 	return q->conf.timeout && wait > q->conf.timeout ? q->conf.timeout : wait;
 }
 
-/* Until nothing was answered for so long no retry is counted. */
-static uint64_t retry_time(const struct rc_requester *q)
-{
-	return TIMEOUTS_A_RETRY * q->conf.timeout;
-}
-
 uint64_t rc_req_deadline(const struct rc_requester *q)
 {
-	uint64_t due = q->asked + patience(q), last = q->progress + retry_time(q);
+	uint64_t due = q->asked + patience(q), last = q->progress + q->conf.timeout;
 
 	if (q->dead)
 		return 0;
@@ -50,7 +44,7 @@ void req_progress(struct rc_requester *q, uint64_t now)
 	q->retries = q->conf.retry_cnt;
 }
 
-/* A retry, if there is one left. */
+/* The queue pair's own timeout is over: a retry, if there is one left. */
 static void timed_out(struct rc_requester *q, uint64_t now)
 {
 	q->timeouts++;
@@ -91,7 +85,7 @@ void rc_req_expire(struct rc_requester *q, uint64_t now)
 		q->progress = q->asked = now;
 		return;
 	}
-	if (q->conf.timeout && now - q->progress >= retry_time(q))
+	if (q->conf.timeout && now - q->progress >= q->conf.timeout)
 		timed_out(q, now);
 	else if (q->una != q->next)
 		probe(q, now);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a requester does when nothing answers.  First it asks: the oldest packet once more, with a
- * wish for an acknowledgement, again and again at twice the interval, up to the queue pair's
- * timeout; a receiver may just have lost its CPU.  All is sent again, and a retry counted, after
- * four times that timeout, the most that the specification allows (volume 1, 9.7.6.1.3): the other
- * end is a program, which many others may keep from its CPU for as long as an adapter never is.
+ * wish for an acknowledgement, again and again at twice the interval; a receiver may just have lost
+ * its CPU.  All is sent again, and a retry counted, when the queue pair's own timeout is over
+ * (volume 1, 9.7.6.1.3, which allows up to four times that; who asks for a time expects it).
  */
 #pragma once
 
