@@ -76,7 +76,7 @@ struct cm_bind_call {
 /*
  * Find the way to dst, which is no address of this host.  Without a route the call fails, by the
  * kernel's errno; else the answer is an event, ADDR_RESOLVED with src filled in, or ADDR_ERROR:
- * -ETIMEDOUT the next hop did not answer.
+ * -ETIMEDOUT the next hop did not answer; -EHOSTUNREACH it could not be asked for.
  */
 struct cm_resolve_call {
 	uint32_t handle, channel;

@@ -66,36 +66,34 @@ static void answer(struct resolver *r, struct resolve *q, int status)
 	end(r, q);
 }
 
-/* What was learned of its next hop may be the answer. */
-static void settle(struct resolver *r, struct resolve *q, enum route_neighbour n)
-{
-	if (n == NEIGHBOUR_KNOWN)
-		answer(r, q, 0);
-}
-
 /* ---- news ---- */
 
-static void on_neighbour(
-	void *arg, uint32_t ifindex, const uint8_t next_hop[16], enum route_neighbour n)
+static void on_neighbour(void *arg, uint32_t ifindex, const uint8_t next_hop[16], bool known)
 {
 	struct resolver *r = arg;
 
-	for (struct resolve *q = r->list, *next; q; q = next) {
+	for (struct resolve *q = known ? r->list : NULL, *next; q; q = next) {
 		next = q->next;
 		if (q->route.ifindex == ifindex &&
 			memcmp(q->route.next, next_hop, sizeof q->route.next) == 0)
-			settle(r, q, n);
+			answer(r, q, 0);
 	}
+}
+
+/* Answers if its next hop is known now. */
+static void look_at(struct resolver *r, struct resolve *q)
+{
+	bool known;
+
+	if (!route_look_at_neighbour(&q->route, &known) && known)
+		answer(r, q, 0);
 }
 
 static void look_at_all(struct resolver *r)
 {
-	enum route_neighbour n;
-
 	for (struct resolve *q = r->list, *next; q; q = next) {
 		next = q->next;
-		if (!route_look_at_neighbour(&q->route, &n))
-			settle(r, q, n);
+		look_at(r, q);
 	}
 }
 
@@ -183,7 +181,6 @@ static uint32_t interface_of(const struct resolver *r, const struct cm_resolve_c
 /* Its next hop is not known: the kernel is made to ask for it. */
 static void look(struct resolver *r, struct resolve *q, const struct route_want *want)
 {
-	enum route_neighbour n;
 	int ret = route_look_for_neighbour(want, &q->route);
 
 	if (ret) {
@@ -192,8 +189,7 @@ static void look(struct resolver *r, struct resolve *q, const struct route_want 
 		return;
 	}
 	/* News of before the watch began do not come again. */
-	if (!route_look_at_neighbour(&q->route, &n))
-		settle(r, q, n);
+	look_at(r, q);
 }
 
 int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_call *call)
@@ -214,7 +210,7 @@ int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_cal
 		r->unreachable += ret == -EHOSTUNREACH;
 		return ret == -EHOSTUNREACH ? route.refusal : ret;
 	}
-	if (route.neighbour == NEIGHBOUR_KNOWN) {
+	if (route.next_known) {
 		tell(r, owner, call, &route, 0);
 		return 0;
 	}

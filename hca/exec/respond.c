@@ -303,23 +303,22 @@ static bool is_there(const struct payload *p, uint64_t n, bool write)
 }
 
 /*
- * The same of n bytes, of which `left` will follow one another: their memory is looked at, too,
- * while it is about it.
+ * Can n bytes be written there, of which `left` will follow one another?  Their memory is looked
+ * at, too, while it is about it.
  */
-static bool is_there_ahead(
-	struct there *t, const struct payload *p, uint64_t n, uint64_t left, bool write)
+static bool is_there_ahead(struct there *t, const struct payload *p, uint64_t n, uint64_t left)
 {
 	const struct iovec *v = &p->l.v[p->l.at];
 	uint64_t from = (uintptr_t)v->iov_base;
 
 	if (v->iov_len < n || !way_beneath(p)->here)
-		return is_there(p, n, write);
+		return is_there(p, n, true);
 	if (from >= t->from && from + n <= t->to)
 		return true;
 	if (left > LOOK_AHEAD)
 		left = LOOK_AHEAD;
-	if (left <= n || !mapped_populate(from, left, write))
-		return is_there(p, n, write);
+	if (left <= n || !mapped_populate(from, left, true))
+		return is_there(p, n, true);
 	*t = (struct there){.from = from, .to = from + left};
 	return true;
 }
@@ -328,7 +327,7 @@ static bool piece_is_there(const struct work *w, struct respond *r, uint64_t off
 	const struct payload *p, uint64_t n)
 {
 	return is_send(w) ? is_there(p, n, true)
-			  : is_there_ahead(&r->there, p, n, r->rq.length - offset, true);
+			  : is_there_ahead(&r->there, p, n, r->rq.length - offset);
 }
 
 static struct verdict place(

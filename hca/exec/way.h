@@ -53,7 +53,10 @@ static inline void payload_of_bytes(struct payload *p, void *bytes, uint64_t len
 	sgl_add(&p->l, (uintptr_t)bytes, len);
 }
 
-/* The first len bytes of *p, or what is left of it; without a copy of its whole list. */
+/*
+ * The first len bytes of *p, or what is left of it; without a copy of its whole list.  A piece is a
+ * region there: not for way_mapped, which cuts them.
+ */
 static inline void payload_head(const struct payload *p, uint64_t len, struct payload *to)
 {
 	to->held_at = p->held_at + p->l.at; /* its first piece's region */

@@ -238,37 +238,31 @@ static int ask_link(uint32_t ifindex, struct link *l)
 
 /* ---- its next hop ---- */
 
-static enum route_neighbour state_of(const struct nlmsghdr *nlh)
+static bool says_known(const struct nlmsghdr *nlh)
 {
 	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
 
-	if (nlh->nlmsg_type != RTM_NEWNEIGH)
-		return NEIGHBOUR_UNKNOWN;
-	if (ndm->ndm_state & USABLE)
-		return NEIGHBOUR_KNOWN;
-	if (ndm->ndm_state & NUD_FAILED)
-		return NEIGHBOUR_FAILED;
-	return ndm->ndm_state & NUD_INCOMPLETE ? NEIGHBOUR_ASKED : NEIGHBOUR_UNKNOWN;
+	return nlh->nlmsg_type == RTM_NEWNEIGH && ndm->ndm_state & USABLE;
 }
 
 static int on_neighbour(const struct nlmsghdr *nlh, void *data)
 {
-	*(enum route_neighbour *)data = state_of(nlh);
+	*(bool *)data = says_known(nlh);
 	return MNL_CB_STOP;
 }
 
-int route_look_at_neighbour(const struct route *r, enum route_neighbour *out)
+int route_look_at_neighbour(const struct route *r, bool *known)
 {
 	char buf[QUESTION_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct nlmsghdr *nlh = begin(buf, RTM_GETNEIGH);
 	struct ndmsg *ndm = mnl_nlmsg_put_extra_header(nlh, sizeof *ndm);
 	int rc;
 
-	*out = NEIGHBOUR_UNKNOWN;
+	*known = false;
 	ndm->ndm_family = family_of(r->next);
 	ndm->ndm_ifindex = r->ifindex;
 	put_address(nlh, NDA_DST, r->next);
-	rc = rtnl_ask(nlh, on_neighbour, out);
+	rc = rtnl_ask(nlh, on_neighbour, known);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -277,7 +271,7 @@ int route_find(const struct route_want *w, struct route *r)
 	struct link link;
 	int rc;
 
-	*r = (struct route){.neighbour = NEIGHBOUR_KNOWN};
+	*r = (struct route){.next_known = true};
 	memcpy(r->next, w->dst, sizeof r->next);
 	rc = ask_route(w, r);
 	if (rc)
@@ -289,7 +283,7 @@ int route_find(const struct route_want *w, struct route *r)
 		r->mtu = link.mtu;
 	if (r->local || link.flags & (IFF_LOOPBACK | IFF_NOARP) || is_none(r->next))
 		return 0;
-	return route_look_at_neighbour(r, &r->neighbour);
+	return route_look_at_neighbour(r, &r->next_known);
 }
 
 /* ---- news of next hops ---- */
@@ -309,7 +303,7 @@ int route_watch_neighbours(void)
 }
 
 struct news {
-	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour);
+	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], bool known);
 	void *arg;
 };
 
@@ -324,13 +318,12 @@ static int on_news(const struct nlmsghdr *nlh, void *data)
 		return MNL_CB_OK;
 	a = rtnl_attr(nlh, sizeof *ndm, NDA_DST, 4);
 	if (a && get_address(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a), next))
-		n->tell(n->arg, ndm->ndm_ifindex, next, state_of(nlh));
+		n->tell(n->arg, ndm->ndm_ifindex, next, says_known(nlh));
 	return MNL_CB_OK;
 }
 
 bool route_read_neighbours(int fd,
-	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour),
-	void *arg)
+	void (*tell)(void *arg, uint32_t ifindex, const uint8_t next[16], bool known), void *arg)
 {
 	struct news news = {tell, arg};
 	char buf[NEWS_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));

@@ -17,14 +17,6 @@ struct route_want {
 	uint8_t tos;      /* of IPv4 */
 };
 
-/* What the kernel knows of the next hop's address in its link. */
-enum route_neighbour {
-	NEIGHBOUR_UNKNOWN, /* nobody has asked for it lately */
-	NEIGHBOUR_ASKED,   /* it was asked for, and has not answered yet */
-	NEIGHBOUR_FAILED,  /* it was asked for, and did not answer */
-	NEIGHBOUR_KNOWN,   /* packets leave at once; also where a link needs no addresses */
-};
-
 struct route {
 	uint8_t src[16];  /* the wanted one, or what the kernel would take; zero: it knows none */
 	uint8_t next[16]; /* the gateway, or the destination itself; zero: nobody (a group) */
@@ -32,8 +24,8 @@ struct route {
 	uint32_t mtu;     /* bytes of an IP packet: of the route if it has one, else of the link */
 	bool has_gateway; /* next is a gateway */
 	bool local;       /* the destination is an address of this host */
+	bool next_known;  /* packets leave at once; also where a link needs no addresses */
 	int refusal;      /* there is none: the kernel's own negative errno for that, else 0 */
-	enum route_neighbour neighbour;
 };
 
 /*
@@ -42,10 +34,8 @@ struct route {
  */
 int route_find(const struct route_want *, struct route *out);
 
-/*
- * What is known of the next hop, again.  A negative errno: the kernel could not be asked.
- */
-int route_look_at_neighbour(const struct route *, enum route_neighbour *out);
+/* Is the next hop known now?  A negative errno: the kernel could not be asked. */
+int route_look_at_neighbour(const struct route *, bool *known);
 
 /*
  * A socket that becomes readable when something is learned of next hops; an fd or a negative errno.
@@ -57,8 +47,7 @@ int route_watch_neighbours(void);
  * all that matters has to be looked at.
  */
 bool route_read_neighbours(int fd,
-	void (*news)(void *arg, uint32_t ifindex, const uint8_t next[16], enum route_neighbour),
-	void *arg);
+	void (*news)(void *arg, uint32_t ifindex, const uint8_t next[16], bool known), void *arg);
 
 /*
  * Has the kernel look for the next hop, if it does not know it: sends the destination an empty UDP

@@ -53,7 +53,6 @@ static struct world {
 	uint64_t now, run, seed, order;
 	struct trouble trouble;
 	long packets;
-	bool cut; /* nothing arrives any more */
 	struct rc_requester req;
 	struct rc_responder resp;
 	struct flight *flying[FLYING];
@@ -114,7 +113,7 @@ static void put_on_wire(bool to_responder, const struct roce_packet *head, const
 
 	memcpy(bytes + len, payload, head->payload_len);
 	len += head->payload_len + head->pad + ROCE_ICRC_LEN;
-	if (w.packets++ == w.trouble.drop || w.cut || chance(w.trouble.lost))
+	if (w.packets++ == w.trouble.drop || chance(w.trouble.lost))
 		return;
 	fly(to_responder, bytes, len);
 	if (chance(w.trouble.twice))

@@ -85,7 +85,7 @@ static void on_the_link(void **state)
 	assert_int_equal(r.mtu, 1500);
 	assert_false(r.has_gateway);
 	assert_false(r.local);
-	assert_int_equal(r.neighbour, NEIGHBOUR_UNKNOWN);
+	assert_false(r.next_known);
 	assert_int_equal(find("fd77::2", NULL, &r), 0);
 	is_at(r.src, "fd77::1");
 	is_at(r.next, "fd77::2");
@@ -105,11 +105,11 @@ static void behind_gateways(void **state)
 	assert_int_equal(find("fd78::1", NULL, &r), 0);
 	is_at(r.next, "fd77::9");
 	assert_int_equal(r.mtu, 1300);
-	assert_int_equal(r.neighbour, NEIGHBOUR_KNOWN);
+	assert_true(r.next_known);
 	/* a gateway of the other family */
 	assert_int_equal(find("10.12.3.4", NULL, &r), 0);
 	is_at(r.next, "fd77::9");
-	assert_int_equal(r.neighbour, NEIGHBOUR_KNOWN);
+	assert_true(r.next_known);
 }
 
 static void nowhere(void **state)
@@ -135,7 +135,7 @@ static void to_ourselves(void **state)
 		assert_int_equal(find(dsts[i], NULL, &r), 0);
 		assert_true(r.local);
 		is_at(r.src, dsts[i]);
-		assert_int_equal(r.neighbour, NEIGHBOUR_KNOWN);
+		assert_true(r.next_known);
 	}
 }
 
@@ -164,17 +164,17 @@ static void by_an_interface(void **state)
 
 static void neighbours(void **state)
 {
-	enum route_neighbour n;
+	bool known;
 	struct route r;
 
 	(void)state;
 	assert_int_equal(find("10.9.0.20", NULL, &r), 0);
-	assert_int_equal(r.neighbour, NEIGHBOUR_KNOWN);
+	assert_true(r.next_known);
 	assert_int_equal(find("10.9.0.21", NULL, &r), 0);
-	assert_int_equal(r.neighbour, NEIGHBOUR_FAILED);
+	assert_false(r.next_known);
 	assert_int_equal(system("ip neigh replace 10.9.0.21 lladdr 02:00:00:00:00:21 dev v0"), 0);
-	assert_int_equal(route_look_at_neighbour(&r, &n), 0);
-	assert_int_equal(n, NEIGHBOUR_KNOWN);
+	assert_int_equal(route_look_at_neighbour(&r, &known), 0);
+	assert_true(known);
 }
 
 static void to_a_group(void **state)
@@ -185,7 +185,7 @@ static void to_a_group(void **state)
 	assert_int_equal(find("239.1.2.3", NULL, &r), 0);
 	assert_int_equal(r.ifindex, if_nametoindex("v0"));
 	is_at(r.src, "10.9.0.1");
-	assert_int_equal(r.neighbour, NEIGHBOUR_KNOWN);
+	assert_true(r.next_known);
 }
 
 static void leaves_no_descriptor(void **state)

@@ -100,6 +100,12 @@ for wrong in WEFT_AUTOSTART=no WEFT_GPU=off WEFT_IDLE_EXIT=soon WEFT_IDLE_EXIT=-
 	rc 'doctor knows their values' 0 env "$wrong" "$WEFT" doctor
 	ok "it says so of $wrong" grep -q "^warn  variables *$wrong is no" "$T/out"
 done
+# Each variable that some file reads has its line in that table.
+named() { grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@" | sort -u; }
+# shellcheck disable=SC2046 # folders without blanks
+same 'doctor knows what is read' '' "$(named $(find "$SOURCE" -mindepth 1 -maxdepth 1 -type d ! -name '.*' \
+	! -name 'build*' ! -name tests ! -name bench ! -name examples ! -name include) | grep -vxF \
+	"$(named "$SOURCE/cli/check_variables.c")")"
 WEFT_GPU=0 rc 'doctor knows WEFT_GPU' 0 "$WEFT" doctor
 ok 'it says so' grep -q '^warn  gpus *WEFT_GPU=0' "$T/out"
 LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEFT" doctor
