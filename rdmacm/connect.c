@@ -71,12 +71,17 @@ int rdma_listen(struct rdma_cm_id *rdma_id, int backlog)
 
 /* ---- parameters ---- */
 
-/* What the program asks for of the device's limits; 255 means all of it. */
-static int choose_depth(uint8_t wanted, uint8_t max, uint8_t *out)
+/*
+ * What the program asks for, within the device's limits; 255 means what there is at most: all that
+ * the device has, or what the request, which *depth is from, lets the answer have.
+ */
+static int choose_depth(uint8_t wanted, uint8_t max, uint8_t *depth)
 {
-	if (wanted != RDMA_MAX_RESP_RES && wanted > max)
+	if (wanted == RDMA_MAX_RESP_RES)
+		wanted = *depth < max ? *depth : max;
+	if (wanted > max)
 		return -EINVAL;
-	*out = wanted == RDMA_MAX_RESP_RES ? max : wanted;
+	*depth = wanted;
 	return 0;
 }
 
@@ -85,15 +90,12 @@ static int choose_depths(struct ident *id, const struct rdma_conn_param *p)
 	const struct device *dev;
 	int ret = device_get(&dev);
 
-	if (!ret && p)
-		ret = choose_depth(
-			p->responder_resources, dev->max_responder, &id->responder_resources);
-	if (!ret && p)
-		ret = choose_depth(p->initiator_depth, dev->max_initiator, &id->initiator_depth);
-	if (id->responder_resources > dev->max_responder)
-		id->responder_resources = dev->max_responder;
-	if (id->initiator_depth > dev->max_initiator)
-		id->initiator_depth = dev->max_initiator;
+	if (!ret)
+		ret = choose_depth(p ? p->responder_resources : RDMA_MAX_RESP_RES,
+			dev->max_responder, &id->responder_resources);
+	if (!ret)
+		ret = choose_depth(p ? p->initiator_depth : RDMA_MAX_INIT_DEPTH, dev->max_initiator,
+			&id->initiator_depth);
 	return ret;
 }
 
@@ -167,6 +169,8 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 
 	if (id->state != ID_ROUTE_RESOLVED)
 		return -EINVAL;
+	id->responder_resources = RDMA_MAX_RESP_RES;
+	id->initiator_depth = RDMA_MAX_INIT_DEPTH;
 	if (!is_ud(id))
 		ret = choose_depths(id, p);
 	if (!ret)

@@ -80,6 +80,8 @@ static void take_peer(struct ident *id, const struct cm_event *e)
 	id->local_comm = e->local_comm;
 	id->remote_comm = e->remote_comm;
 	id->peer = e->param;
+	id->responder_resources = e->param.responder_resources;
+	id->initiator_depth = e->param.initiator_depth;
 	id->remote_ece =
 		(struct ibv_ece){.vendor_id = e->param.ece_vendor, .options = e->param.ece_options};
 }
@@ -100,8 +102,6 @@ static int on_request(struct ident *listener, struct rdma_cm_event *event, const
 	id->state = ID_REQUESTED;
 	take_peer(id, e);
 	id->retry_count = e->param.retry_count;
-	id->responder_resources = e->param.responder_resources;
-	id->initiator_depth = e->param.initiator_depth;
 	id->id.qp_type = listener->id.qp_type;
 	ret = ident_attach_device(id);
 	ident_show_addresses(id);

@@ -176,7 +176,6 @@ struct ident *ident_new(
 	id->id.context = context;
 	id->id.ps = ps;
 	id->id.qp_type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
-	id->responder_resources = id->initiator_depth = RDMA_MAX_RESP_RES;
 	if (id->id.qp_type == IBV_QPT_UD)
 		id->flags |= CM_F_DATAGRAM;
 	pthread_mutex_init(&id->mutex, NULL);

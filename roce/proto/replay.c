@@ -43,10 +43,16 @@ bool replay_has_room(const struct replay *r)
 	return r->queue.count < r->queue.room;
 }
 
+bool replay_is_full(const struct replay *r)
+{
+	return r->unsent == r->done.room;
+}
+
 void replay_add(struct replay *r, const struct response *response)
 {
 	put(&r->done, response);
 	put(&r->queue, response);
+	r->unsent++;
 }
 
 /* Does the packet ask for (a part of) what that one was? */
@@ -91,6 +97,7 @@ struct response *replay_next(struct replay *r)
 
 void replay_sent(struct replay *r)
 {
+	r->unsent -= !at(&r->queue, 0)->again;
 	r->queue.first = (r->queue.first + 1) % r->queue.room;
 	r->queue.count--;
 }

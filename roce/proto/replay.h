@@ -29,6 +29,7 @@ struct response_ring {
 struct replay {
 	struct response_ring done;  /* the last ones carried out: as many as may be under way */
 	struct response_ring queue; /* to be sent, in order; twice as many */
+	uint32_t unsent;            /* of the queue: those that were not asked for again */
 };
 
 /* -ENOMEM. */
@@ -38,6 +39,9 @@ void replay_end(struct replay *);
 
 /* Is there room in the queue for one more? */
 bool replay_has_room(const struct replay *);
+
+/* Are as many under way as may be?  What was asked for again does not count. */
+bool replay_is_full(const struct replay *);
 
 /* Remembers what was carried out, in place of the oldest, and queues its response. */
 void replay_add(struct replay *, const struct response *);

@@ -148,7 +148,7 @@ static void answered(struct rc_responder *q, const struct roce_packet *p)
 		.length = read ? p->length : 0,
 	};
 
-	if (!q->conf.max_reads) {
+	if (replay_is_full(&q->replay)) { /* more than were granted, which may be none */
 		fatal(q, RESP_INVALID, q->expected);
 		return;
 	}

@@ -9,4 +9,6 @@ for module in virtio_net virtio_console crc32_generic rdma_rxe ib_uverbs rdma_uc
 done
 ip address add "$1/24" dev eth0 && ip address add "$2/64" dev eth0 nodad && ip link set eth0 up &&
 	rdma link add rxe0 type rxe netdev eth0 || exit
+# Programs of this project's find its libraries beside them; here they are to have the system's.
+export LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu
 exec /usr/bin/python3 "$(dirname "$0")/agent.py"

@@ -751,6 +751,39 @@ static void lost_and_gone(void **state)
 	end_world();
 }
 
+/* More READs at a time than were granted: the one too many is refused; those before are answered.
+ */
+static void too_many_reads(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	for (uint32_t granted = 1; granted <= 4; granted++) {
+		struct roce_packet p = {
+			.op = roce_op(0x0c), .opcode = 0x0c, .rkey = RKEY, .length = 2 * MTU};
+
+		begin_world(granted - 1, &none, false);
+		assert_int_equal(w.resp.conf.max_reads, granted);
+		p.psn = w.resp.expected;
+		for (uint32_t i = 0; i < granted; i++, p.psn = roce_psn_add(p.psn, 2))
+			rc_resp_request(&w.resp, &p);
+		p.psn = roce_psn_add(p.psn, -2); /* that one is no other: it came again */
+		rc_resp_request(&w.resp, &p);
+		assert_int_equal(w.fatal, 0);
+		while (rc_resp_run(&w.resp, 1, true) && w.resp.replay.queue.count > granted)
+			;
+		p.psn = roce_psn_add(p.psn, 2);
+		rc_resp_request(&w.resp, &p); /* the first has been answered */
+		assert_int_equal(w.fatal, 0);
+		p.psn = roce_psn_add(p.psn, 2);
+		rc_resp_request(&w.resp, &p);
+		assert_int_equal(w.fatal, 1);
+		assert_int_equal(w.resp.nak, ROCE_NAK_INVALID_REQUEST);
+		assert_int_equal(w.resp.nak_psn, p.psn);
+		end_world();
+	}
+}
+
 /* No adapter asks for more than 2 GiB, and PSNs would come round within it. */
 static void too_long(void **state)
 {
@@ -854,6 +887,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(done_and_gone),
 		cmocka_unit_test(lost_and_gone),
+		cmocka_unit_test(too_many_reads),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(never_a_receive),

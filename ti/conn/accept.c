@@ -115,15 +115,22 @@ static bool is_edited(const struct conn *c, const ti_conn_request_t *req)
 		       memcmp(c->priv_in, c->priv_came, c->priv_in_len) != 0);
 }
 
+/* READs at a time: no more than this side was made for, and the peer asks for. */
+static uint8_t granted(const struct conn *c, uint8_t asked)
+{
+	if (!c->attr.reliable)
+		return 0;
+	return asked < c->rdma_depth ? asked : c->rdma_depth;
+}
+
 static ti_status_t answer(struct conn *c, const ti_conn_request_t *req)
 {
 	bool edited = is_edited(c, req);
-	uint8_t reads = c->peer_reads < c->rdma_depth ? c->peer_reads : c->rdma_depth;
 	struct rdma_conn_param p = {
 		.private_data = edited ? req->private_data : c->priv_out,
 		.private_data_len = edited ? req->private_data_len : c->priv_out_len,
-		.responder_resources = c->attr.reliable ? reads : 0,
-		.initiator_depth = c->attr.reliable ? c->rdma_depth : 0,
+		.responder_resources = granted(c, c->peer_reads),
+		.initiator_depth = granted(c, c->peer_serves),
 		.flow_control = 1,
 		.rnr_retry_count = RNR_FOREVER,
 		.qp_num = c->qp->qp_num,

@@ -130,7 +130,8 @@ static void requested(struct conn *listener, const struct rdma_cm_event *event)
 	}
 	c->id = id;
 	id->context = c;
-	c->peer_reads = event->param.conn.initiator_depth;
+	c->peer_reads = event->param.conn.responder_resources;
+	c->peer_serves = event->param.conn.initiator_depth;
 	keep_private(c, event);
 	conn_set_state(c, CONN_ASKED);
 	conn_set_due(c);

@@ -74,7 +74,8 @@ struct conn {
 	struct ibv_qp *qp;
 	struct ibv_cq *ibcq; /* of sends and receives */
 	uint32_t max_inline, max_msg;
-	uint8_t rdma_depth, peer_reads; /* as asked for; as the peer's request has it */
+	uint8_t rdma_depth;              /* as asked for */
+	uint8_t peer_reads, peer_serves; /* READs at a time, as the peer's request has them */
 
 	/* the end */
 	ti_status_t result; /* why it failed; under lock */
