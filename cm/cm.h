@@ -33,8 +33,11 @@ enum cm_state {
 
 enum {
 	CM_BUCKETS = 1 << 14,
+	CM_PEER_BUCKETS = 1 << 10,
 	CM_BACKLOG_MAX = 1024,
-	CM_IDS_MAX = 1 << 20, /* of all processes */
+	CM_IDS_MAX = 1 << 20,       /* of all processes */
+	CM_HALF_OPEN_MAX = 1 << 14, /* requests of one other host, accepted or not yet */
+	CM_ANSWERS = 256,
 	CM_RETRIES = 15,
 	CM_TIMEOUT = 20,     /* of a message, encoded: 4.096 us << 20 */
 	CM_MRA_TIMEOUT = 24, /* what a consumer gets */
@@ -58,6 +61,13 @@ struct cm_bind {
 	struct cm_addr addr;
 };
 
+/* What ids are found by: cm/tables.h. */
+enum cm_table { CM_BY_HANDLE, CM_BY_COMM, CM_BY_REMOTE, CM_BY_REMOTE_QP, CM_TABLES };
+
+struct cm_link {
+	struct cm_id *next, **link; /* link NULL: it is not in the table */
+};
+
 struct cm_id {
 	struct deadline timewait; /* first member */
 	struct cm *cm;
@@ -76,15 +86,16 @@ struct cm_id {
 	struct cm_addr src, dst;
 	uint32_t local_comm, remote_comm;
 	struct mad_addr addr;
-	uint64_t tid;
+	uint64_t tid;      /* of its request, and of what answers that */
+	uint64_t dreq_tid; /* of the peer's DREQ */
 	uint64_t service_id;
 	uint64_t remote_guid;
 	uint32_t qpn, remote_qpn;
 	uint32_t psn; /* with which the peer starts to send */
 	struct mad_send *pending;
-	uint8_t *answer; /* SIDR_REP to another machine, MAD_SIZE bytes, should it ask again */
-	struct cm_id *by_handle, *by_comm, *by_remote; /* chains */
-	struct cm_id *next, *prev;                     /* all of them */
+	struct cm_peer *half_open; /* a request of another host: where it is counted */
+	struct cm_link in[CM_TABLES];
+	struct cm_id *next, *prev; /* all of them */
 };
 
 struct cm_env {
@@ -106,6 +117,7 @@ enum cm_count {
 	CM_N_WRONG_ADDRESS, /* a request whose IP header names others than its packet */
 	CM_N_NO_LISTENER,
 	CM_N_BACKLOG_FULL,
+	CM_N_TOO_MANY, /* half open, of one host */
 	CM_N_STALE,
 	CM_N_TIMEOUT,
 	CM_N_NO_MEMORY,
@@ -119,6 +131,15 @@ struct cm_recent {
 	uint64_t when;  /* ns, 0: none */
 };
 
+/* What a request of another host was answered with: cm/answers.h. */
+struct cm_answer {
+	uint64_t until; /* ns */
+	uint64_t tid;
+	uint32_t remote_comm;
+	uint8_t gid[16];
+	uint8_t mad[MAD_SIZE];
+};
+
 struct cm {
 	struct cm_env env;
 	struct mad_agent agent;
@@ -126,13 +147,18 @@ struct cm {
 	uint32_t epoch;   /* distinguishes our comm ids from those of an earlier weftd */
 	uint64_t started; /* ns */
 	bool took_over;   /* the earlier one was killed: its listeners are published again */
+	uint64_t salt;    /* of all hashes */
 	uint32_t next_comm;
 	uint32_t next_port;
 	struct deadlines deadlines;
 	struct cm_id *ids;
 	uint32_t n_ids;
-	struct cm_id *by_handle[CM_BUCKETS], *by_comm[CM_BUCKETS], *by_remote[CM_BUCKETS];
+	uint64_t linger_until; /* what ids have left may come for so long; ns, 0: nothing does */
+	struct cm_id *tables[CM_TABLES][CM_BUCKETS];
 	struct cm_bind *binds[CM_BUCKETS];
+	struct cm_peer *peers[CM_PEER_BUCKETS];
+	uint32_t n_peers; /* hosts that have requests half open */
+	struct cm_answer answers[CM_ANSWERS];
 	uint32_t borrower[CM_LOANS]; /* of each block of CM_LOAN ports, 0: nobody */
 	uint32_t next_loan;
 	struct held *held; /* requests that came too early */
@@ -201,6 +227,9 @@ void cm_channel_gone(struct cm *cm, uint32_t owner, uint32_t channel);
 
 /* A process is gone. */
 void cm_owner_gone(struct cm *cm, uint32_t owner);
+
+/* Is there an id, or may a message to one that ended still come? */
+bool cm_any(const struct cm *cm);
 
 /* Sees to what has waited long enough; when that is, 0 never. */
 void cm_run(struct cm *cm);

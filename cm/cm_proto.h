@@ -161,6 +161,15 @@ static inline uint32_t cm_timeout_ms(uint8_t encoded)
 	return encoded > 8 ? 1u << (encoded - 8) : 1;
 }
 
+/* The longest time of waiting after the end, encoded: whatever a peer says. */
+enum { CM_TIMEWAIT_LONGEST = 20 };
+
+/* Milliseconds that an id waits after its end whose path has that ack timeout, encoded. */
+static inline uint32_t cm_timewait_ms(uint8_t ack_timeout)
+{
+	return cm_timeout_ms(ack_timeout < CM_TIMEWAIT_LONGEST ? ack_timeout : CM_TIMEWAIT_LONGEST);
+}
+
 static inline size_t cm_connect_size(const struct cm_connect_call *c)
 {
 	return offsetof(struct cm_connect_call, priv) + c->param.priv_len;

@@ -6,20 +6,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cm/answers.h"
 #include "cm/held.h"
 #include "cm/id.h"
 #include "cm/receive.h"
 #include "cm/sidr.h"
+#include "cm/tables.h"
 
 /* So long after its start weftd may not know connections that exist. */
 #define ADOPT_NS (20 * NSEC_PER_SEC)
 
-/* A backlog that a request has taken up is free again. */
-static void give_back(struct cm_id *id)
-{
-	if (id->owner)
-		cm_taken(id->cm, id->owner, id->handle);
-}
+/* In that time a peer has asked once more, whose answer was lost. */
+#define LINGER_NS (8 * NSEC_PER_SEC)
 
 int cm_reject(struct cm *cm, uint32_t owner, const struct cm_reject_call *call)
 {
@@ -28,23 +26,35 @@ int cm_reject(struct cm *cm, uint32_t owner, const struct cm_reject_call *call)
 
 	if (!id)
 		return -EINVAL;
-	give_back(id);
+	cm_taken(cm, owner, call->handle);
 	if (call->priv_len > CM_REJ_PRIV)
 		return -EINVAL;
 	switch (id->state) {
 	case CM_REQ_RCVD:
 		id_reject(id, CM_ABOUT_REQ, reason, call->priv, call->priv_len);
-		break;
+		id_enter(id, CM_ENDED);
+		return 0;
 	case CM_REP_RCVD:
 		id_reject(id, CM_ABOUT_REP, reason, call->priv, call->priv_len);
-		break;
+		id_timewait(id);
+		return 0;
 	case CM_SIDR_REQ_RCVD:
 		return sidr_answer(id, CM_SIDR_REJECTED, NULL, call->priv, call->priv_len);
 	default:
 		return -EINVAL; /* also where the request has gone, as the kernel's CM answers */
 	}
-	id_timewait(id);
-	return 0;
+}
+
+/* The time of waiting is for what stood, on either side's word, and for stale requests. */
+static void end_rejected(struct cm_id *id, uint16_t reason)
+{
+	bool stood = id->state == CM_REP_RCVD || id->state == CM_ESTABLISHED;
+
+	id_cancel(id);
+	if (stood || reason == CM_REJ_STALE_CONN)
+		id_timewait(id);
+	else
+		id_enter(id, CM_ENDED);
 }
 
 void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
@@ -77,14 +87,10 @@ void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 		cm->counts[CM_N_DUPLICATE]++;
 		return;
 	}
-	id_cancel(id);
-	if (id->state == CM_REQ_SENT)
-		id->state = CM_ENDED;
-	else
-		id_timewait(id);
 	e.param.priv_len = CM_REJ_PRIV;
 	memcpy(e.priv, rej->priv, CM_REJ_PRIV);
 	id_event(id, &e);
+	end_rejected(id, rej->reason);
 }
 
 static void send_dreq(struct cm_id *id, bool repeat)
@@ -100,6 +106,7 @@ static void send_drep(struct cm_id *id)
 {
 	struct cm_msg m = id_msg(id, CM_DREP);
 
+	m.hdr.tid = id->dreq_tid;
 	id_send(id, &m, false);
 }
 
@@ -111,7 +118,7 @@ int cm_disconnect(struct cm *cm, uint32_t owner, uint32_t handle)
 		return -EINVAL;
 	switch (id->state) {
 	case CM_ESTABLISHED:
-		id->state = CM_DREQ_SENT;
+		id_enter(id, CM_DREQ_SENT);
 		send_dreq(id, true);
 		return 0;
 	case CM_DREQ_RCVD:
@@ -135,42 +142,49 @@ static bool is_of_earlier_weftd(struct cm *cm, uint32_t local_comm)
 	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS;
 }
 
-void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+/* From one that is not known: it has ended, as its peer asks for. */
+static void on_stray_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	const struct cm_dreq *dreq = &m->dreq;
-	struct cm_id *id = id_of(cm, from, dreq->remote_comm_id, dreq->local_comm_id);
+	struct cm_msg drep = {.hdr = {.attr = CM_DREP, .tid = m->hdr.tid}};
 
-	if (!id && is_of_earlier_weftd(cm, dreq->remote_comm_id)) {
-		cm->counts[CM_N_UNEXPECTED]++;
-		return;
-	}
-	if (!id || id->state == CM_TIMEWAIT || id->state == CM_ENDED) {
-		struct cm_msg drep = {.hdr = {.attr = CM_DREP, .tid = m->hdr.tid}};
+	cm->counts[CM_N_DUPLICATE]++;
+	drep.drep.local_comm_id = m->dreq.remote_comm_id;
+	drep.drep.remote_comm_id = m->dreq.local_comm_id;
+	cm_post(cm, from, &drep);
+}
 
-		cm->counts[CM_N_DUPLICATE]++;
-		drep.drep.local_comm_id = dreq->remote_comm_id;
-		drep.drep.remote_comm_id = dreq->local_comm_id;
-		cm_post(cm, from, &drep);
-		return;
-	}
+static void peer_disconnects(struct cm_id *id, uint64_t tid)
+{
+	id->dreq_tid = tid;
 	switch (id->state) {
 	case CM_REP_SENT: /* the RTU was lost */
 	case CM_REP_RCVD:
 	case CM_ESTABLISHED:
 		id_cancel(id);
-		id->tid = m->hdr.tid;
-		id->state = CM_DREQ_RCVD;
+		id_enter(id, CM_DREQ_RCVD);
 		id_event_simple(id, CM_EV_DISCONNECTED, 0);
 		break;
 	case CM_DREQ_SENT: /* both at the same time */
-		id->tid = m->hdr.tid;
 		send_drep(id);
 		id_event_simple(id, CM_EV_DISCONNECTED, 0);
 		id_timewait(id);
 		break;
 	default:
-		cm->counts[CM_N_DUPLICATE]++;
+		id->cm->counts[CM_N_DUPLICATE]++;
 	}
+}
+
+void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_dreq *dreq = &m->dreq;
+	struct cm_id *id = id_of(cm, from, dreq->remote_comm_id, dreq->local_comm_id);
+
+	if (!id && is_of_earlier_weftd(cm, dreq->remote_comm_id))
+		cm->counts[CM_N_UNEXPECTED]++;
+	else if (!id || id->state == CM_TIMEWAIT)
+		on_stray_dreq(cm, from, m);
+	else
+		peer_disconnects(id, m->hdr.tid);
 }
 
 void on_drep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
@@ -216,36 +230,33 @@ static void farewell(struct cm_id *id)
 }
 
 /*
- * What an id that was known to a peer on another machine leaves behind: for a while its messages,
- * if they come again, find somebody.  Nothing gets lost between our own.
+ * What an id leaves behind whose peer is on another machine: for a while its messages, if they come
+ * again, find somebody, and its request, if the network repeats it, is none.
  */
-static bool lingers(const struct cm_id *id)
+static void leave_word(struct cm_id *id)
 {
-	const struct cm *cm = id->cm;
+	struct cm *cm = id->cm;
+	struct cm_msg m = id_msg(id, CM_REJ);
 
-	return id->remote_comm && !cm->env.is_local(cm->env.arg, id->addr.grh.remote);
+	if (!id_is_far(id))
+		return;
+	cm->linger_until = cm->env.now(cm->env.arg) + LINGER_NS;
+	if (!(id->handle & CM_HANDLE_PASSIVE) || id->state < CM_ESTABLISHED)
+		return;
+	m.rej.about = CM_ABOUT_REQ;
+	m.rej.reason = CM_REJ_STALE_CONN;
+	answer_keep(id, &m);
 }
 
 int cm_destroy(struct cm *cm, uint32_t owner, uint32_t handle)
 {
-	struct cm_id *id = id_find(cm, owner, handle), *ghost;
+	struct cm_id *id = id_find(cm, owner, handle);
 
 	if (!id)
 		return 0;
-	give_back(id);
+	cm_taken(cm, owner, handle);
 	farewell(id);
-	if (lingers(id)) {
-		ghost = id_new(cm, 0, 0, 0);
-		if (ghost) {
-			ghost->addr = id->addr;
-			ghost->local_ack = id->local_ack > CM_TIMEOUT ? id->local_ack : CM_TIMEOUT;
-			ghost->tid = id->tid;
-			ghost->answer = id->answer;
-			id->answer = NULL;
-			id_set_remote(ghost, id->remote_comm);
-			id_timewait(ghost);
-		}
-	}
+	leave_word(id);
 	id_free(id);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cm/connect.h"
+#include "cm/accept.h"
 #include "cm/held.h"
 #include "cm/ports.h"
 #include "cm/sidr.h"

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cm/answers.h"
 #include "cm/held.h"
+#include "cm/peers.h"
 #include "cm/ports.h"
+#include "cm/tables.h"
 
 static const char *const count_names[CM_N_COUNT] = {
 	[CM_N_SENT] = "sent",
@@ -19,6 +22,7 @@ static const char *const count_names[CM_N_COUNT] = {
 	[CM_N_WRONG_ADDRESS] = "wrong_address",
 	[CM_N_NO_LISTENER] = "no_listener",
 	[CM_N_BACKLOG_FULL] = "backlog_full",
+	[CM_N_TOO_MANY] = "too_many_of_one_host",
 	[CM_N_STALE] = "stale",
 	[CM_N_TIMEOUT] = "timeout",
 	[CM_N_NO_MEMORY] = "no_memory",
@@ -29,52 +33,7 @@ const char *cm_count_name(enum cm_count which)
 	return count_names[which];
 }
 
-static uint32_t mix(uint32_t a, uint32_t b)
-{
-	return ((a * 0x9e3779b1u) ^ (b * 0x85ebca6bu)) >> 18;
-}
-
-_Static_assert(CM_BUCKETS == 1 << (32 - 18), "the shift above");
-
-static uint32_t gid_word(const uint8_t gid[16])
-{
-	uint32_t w[4];
-
-	memcpy(w, gid, sizeof w);
-	return w[0] ^ w[1] ^ w[2] ^ w[3];
-}
-
-struct cm_id *id_find(const struct cm *cm, uint32_t owner, uint32_t handle)
-{
-	struct cm_id *id = cm->by_handle[mix(owner, handle)];
-
-	while (id && (id->owner != owner || id->handle != handle))
-		id = id->by_handle;
-	return id;
-}
-
-struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel)
-{
-	struct cm_id **bucket = &cm->by_handle[mix(owner, handle)];
-	struct cm_id *id = cm->n_ids < CM_IDS_MAX ? calloc(1, sizeof *id) : NULL;
-
-	if (!id) {
-		cm->counts[CM_N_NO_MEMORY]++;
-		return NULL;
-	}
-	id->cm = cm;
-	id->owner = owner;
-	id->handle = handle;
-	id->channel = channel;
-	id->by_handle = *bucket;
-	*bucket = id;
-	id->next = cm->ids;
-	if (id->next)
-		id->next->prev = id;
-	cm->ids = id;
-	cm->n_ids++;
-	return id;
-}
+/* ---- numbers ---- */
 
 uint32_t id_new_comm(struct cm *cm)
 {
@@ -87,94 +46,31 @@ uint32_t id_new_comm(struct cm *cm)
 	return comm;
 }
 
-void id_set_comm(struct cm_id *id, uint32_t comm)
+/* ---- life ---- */
+
+struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel)
 {
-	struct cm_id **bucket = &id->cm->by_comm[mix(comm, 0)];
+	struct cm_id *id = cm->n_ids < CM_IDS_MAX ? calloc(1, sizeof *id) : NULL;
 
-	id->local_comm = comm;
-	id->by_comm = *bucket;
-	*bucket = id;
-}
-
-struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm)
-{
-	struct cm_id *id = cm->by_comm[mix(local_comm, 0)];
-
-	while (id && id->local_comm != local_comm)
-		id = id->by_comm;
-	return id;
-}
-
-void id_clear_remote(struct cm_id *id)
-{
-	uint32_t bucket = mix(id->remote_comm, gid_word(id->addr.grh.remote));
-	struct cm_id **link = &id->cm->by_remote[bucket];
-
-	if (!id->remote_comm)
-		return;
-	while (*link && *link != id)
-		link = &(*link)->by_remote;
-	if (*link)
-		*link = id->by_remote;
-	id->remote_comm = 0;
-}
-
-void id_set_remote(struct cm_id *id, uint32_t remote_comm)
-{
-	struct cm_id **bucket = &id->cm->by_remote[mix(remote_comm, gid_word(id->addr.grh.remote))];
-
-	id_clear_remote(id);
-	id->remote_comm = remote_comm;
-	id->by_remote = *bucket;
-	*bucket = id;
-}
-
-struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint8_t remote_gid[16])
-{
-	struct cm_id *id = cm->by_remote[mix(remote_comm, gid_word(remote_gid))];
-
-	while (id && (id->remote_comm != remote_comm || memcmp(id->addr.grh.remote, remote_gid,
-								sizeof id->addr.grh.remote) != 0))
-		id = id->by_remote;
-	return id;
-}
-
-static bool is_connected(const struct cm_id *id)
-{
-	return id->state == CM_ESTABLISHED || id->state == CM_REP_SENT || id->state == CM_REP_RCVD;
-}
-
-/* Only peers on other machines can lose track of a connection; ours are known to have died. */
-struct cm_id *id_by_remote_qp(
-	const struct cm *cm, uint64_t guid, const uint8_t gid[16], uint32_t qpn)
-{
-	if (cm->env.is_local(cm->env.arg, gid))
+	if (!id) {
+		cm->counts[CM_N_NO_MEMORY]++;
 		return NULL;
-	for (struct cm_id *id = cm->ids; id; id = id->next)
-		if (id->remote_qpn == qpn && id->remote_guid == guid && is_connected(id) &&
-			memcmp(id->addr.grh.remote, gid, sizeof id->addr.grh.remote) == 0)
-			return id;
-	return NULL;
+	}
+	id->cm = cm;
+	id->channel = channel;
+	id_set_handle(id, owner, handle);
+	id->next = cm->ids;
+	if (id->next)
+		id->next->prev = id;
+	cm->ids = id;
+	cm->n_ids++;
+	return id;
 }
 
-static void unchain_handle(struct cm_id *id)
+static void leave_peer(struct cm_id *id)
 {
-	struct cm_id **link = &id->cm->by_handle[mix(id->owner, id->handle)];
-
-	while (*link && *link != id)
-		link = &(*link)->by_handle;
-	if (*link)
-		*link = id->by_handle;
-}
-
-static void unchain_comm(struct cm_id *id)
-{
-	struct cm_id **link = &id->cm->by_comm[mix(id->local_comm, 0)];
-
-	while (*link && *link != id)
-		link = &(*link)->by_comm;
-	if (*link)
-		*link = id->by_comm;
+	peer_let_go(id->cm, id->half_open);
+	id->half_open = NULL;
 }
 
 void id_free(struct cm_id *id)
@@ -185,11 +81,9 @@ void id_free(struct cm_id *id)
 	if (id->state == CM_LISTEN)
 		cm_listener_gone(cm, id);
 	bind_release(id);
+	leave_peer(id);
 	deadline_clear(&cm->deadlines, &id->timewait);
-	unchain_handle(id);
-	if (id->local_comm)
-		unchain_comm(id);
-	id_clear_remote(id);
+	id_leave_tables(id);
 	if (id->prev)
 		id->prev->next = id->next;
 	else
@@ -197,9 +91,40 @@ void id_free(struct cm_id *id)
 	if (id->next)
 		id->next->prev = id->prev;
 	cm->n_ids--;
-	free(id->answer);
 	free(id);
 }
+
+static bool is_half_open(enum cm_state state)
+{
+	return state == CM_REQ_RCVD || state == CM_REP_SENT || state == CM_SIDR_REQ_RCVD;
+}
+
+static bool is_connected(enum cm_state state)
+{
+	return state == CM_ESTABLISHED || state == CM_REP_SENT || state == CM_REP_RCVD;
+}
+
+void id_enter(struct cm_id *id, enum cm_state state)
+{
+	id->state = state;
+	if (!is_half_open(state))
+		leave_peer(id);
+	if (is_connected(state))
+		id_set_remote_qp(id);
+	else
+		id_clear_remote_qp(id);
+	if (state == CM_ENDED)
+		id_clear_remote(id);
+}
+
+bool id_is_far(const struct cm_id *id)
+{
+	const struct cm *cm = id->cm;
+
+	return id->addr.has_grh && !cm->env.is_local(cm->env.arg, id->addr.grh.remote);
+}
+
+/* ---- events ---- */
 
 /*
  * A request that nobody has accepted: the program may not have given it a context yet, and hears
@@ -250,24 +175,30 @@ void id_cancel(struct cm_id *id)
 	id->pending = NULL;
 }
 
-void id_send(struct cm_id *id, struct cm_msg *m, bool repeat)
+void id_repeat(struct cm_id *id, const struct cm_msg *m, uint32_t timeout_ms, uint32_t retries)
 {
 	struct cm *cm = id->cm;
 	uint8_t mad[MAD_SIZE];
 
 	id_cancel(id);
 	id->late = 0;
-	if (!repeat) {
-		cm_post(cm, &id->addr, m);
-		return;
-	}
 	if (cm_msg_pack(m, mad))
 		return;
 	cm->counts[CM_N_SENT]++;
 	/* Without memory to repeat it, once has to do. */
-	if (mad_send(&cm->agent, &id->addr, mad, cm_timeout_ms(CM_TIMEOUT), CM_RETRIES, false, id,
-		    &id->pending))
-		cm_post(cm, &id->addr, m);
+	if (mad_send(&cm->agent, &id->addr, mad, timeout_ms, retries, false, id, &id->pending))
+		(void)mad_post(&cm->agent, &id->addr, mad);
+}
+
+void id_send(struct cm_id *id, struct cm_msg *m, bool repeat)
+{
+	if (repeat) {
+		id_repeat(id, m, cm_timeout_ms(CM_TIMEOUT), CM_RETRIES);
+		return;
+	}
+	id_cancel(id);
+	id->late = 0;
+	cm_post(id->cm, &id->addr, m);
 }
 
 struct cm_msg id_msg(const struct cm_id *id, uint16_t attr)
@@ -294,6 +225,10 @@ void id_reject(struct cm_id *id, uint8_t about, uint16_t reason, const uint8_t *
 	if (len)
 		memcpy(m.rej.priv, priv, len < CM_REJ_PRIV ? len : CM_REJ_PRIV);
 	id_send(id, &m, false);
+	if (!(id->handle & CM_HANDLE_PASSIVE))
+		return;
+	m.rej.about = CM_ABOUT_REQ; /* of whom had no other answer */
+	answer_keep(id, &m);
 }
 
 void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uint32_t local_comm,
@@ -311,16 +246,20 @@ void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uin
 void id_timewait(struct cm_id *id)
 {
 	struct cm *cm = id->cm;
-	uint8_t ack = id->local_ack ? id->local_ack : CM_LIFETIME + 1;
+	uint32_t ms = cm_timewait_ms(id->local_ack ? id->local_ack : CM_LIFETIME + 1);
 
 	id_cancel(id);
-	id->state = CM_TIMEWAIT;
-	/* Twice the life of a packet, and the delay of an acknowledgement. */
+	id_enter(id, CM_TIMEWAIT);
 	(void)deadline_set(&cm->deadlines, &id->timewait,
-		cm->env.now(cm->env.arg) + (uint64_t)cm_timeout_ms(ack + 1) * NSEC_PER_MSEC);
+		cm->env.now(cm->env.arg) + (uint64_t)ms * NSEC_PER_MSEC);
 }
 
 /* ---- of all ids ---- */
+
+bool cm_any(const struct cm *cm)
+{
+	return cm->n_ids || cm->linger_until;
+}
 
 void cm_run(struct cm *cm)
 {
@@ -331,20 +270,19 @@ void cm_run(struct cm *cm)
 	while ((d = deadline_pop(&cm->deadlines, now))) {
 		struct cm_id *id = (struct cm_id *)d;
 
-		if (!id->owner) {
-			id_free(id);
-			continue;
-		}
-		id->state = CM_ENDED;
 		id_event_simple(id, CM_EV_TIMEWAIT_EXIT, 0);
+		id_enter(id, CM_ENDED);
 	}
+	if (now >= cm->linger_until)
+		cm->linger_until = 0;
 }
 
 uint64_t cm_next(const struct cm *cm)
 {
-	uint64_t a = deadline_next(&cm->deadlines), b = deadline_next(&cm->held_until);
+	uint64_t next =
+		deadline_earlier(deadline_next(&cm->deadlines), deadline_next(&cm->held_until));
 
-	return !a || (b && b < a) ? b : a;
+	return deadline_earlier(next, cm->linger_until);
 }
 
 void cm_channel_gone(struct cm *cm, uint32_t owner, uint32_t channel)

@@ -4,6 +4,11 @@
 
 #include "cm/cm.h"
 
+enum {
+	CM_EXTENDED_XRC = 1, /* transport service of a REQ that is for XRC */
+	CM_PSN_MASK = 0xffffff,
+};
+
 /* Values of enum rdma_cm_event_type, which belongs to a layer above. */
 enum cm_event_type {
 	CM_EV_CONNECT_REQUEST = 4,
@@ -18,22 +23,11 @@ enum cm_event_type {
 /* NULL without memory, or when there are CM_IDS_MAX. */
 struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
 void id_free(struct cm_id *id);
-struct cm_id *id_find(const struct cm *cm, uint32_t owner, uint32_t handle);
-/* Gives it a communication id of its own and enters it. */
-void id_set_comm(struct cm_id *id, uint32_t comm);
 uint32_t id_new_comm(struct cm *cm);
-struct cm_id *id_by_comm(const struct cm *cm, uint32_t local_comm);
-/* Enters it under its peer's communication id. */
-void id_set_remote(struct cm_id *id, uint32_t remote_comm);
-/* Takes it out again: before its peer's address changes. */
-void id_clear_remote(struct cm_id *id);
-struct cm_id *id_by_remote(const struct cm *cm, uint32_t remote_comm, const uint8_t remote_gid[16]);
-/*
- * The id that is connected to that QP of the adapter with that GUID and GID, both: clones of one
- * machine may have a GUID in common.  NULL: none, or the GID is ours.
- */
-struct cm_id *id_by_remote_qp(
-	const struct cm *cm, uint64_t guid, const uint8_t gid[16], uint32_t qpn);
+/* It is in that state from now on, and in those tables alone that go with it. */
+void id_enter(struct cm_id *id, enum cm_state state);
+/* Is its peer on another host? */
+bool id_is_far(const struct cm_id *id);
 
 /* Tells the owner.  e: type, status and, where they matter, param and priv are filled in. */
 void id_event(struct cm_id *id, struct cm_event *e);
@@ -41,13 +35,16 @@ void id_event_simple(struct cm_id *id, uint32_t type, int status);
 
 /* Sends m along the path of id; repeat: until it is answered.  It replaces what was pending. */
 void id_send(struct cm_id *id, struct cm_msg *m, bool repeat);
+/* The same, each timeout_ms, 1 + retries times. */
+void id_repeat(struct cm_id *id, const struct cm_msg *m, uint32_t timeout_ms, uint32_t retries);
 void id_cancel(struct cm_id *id);
-/* Stays known for a while after its end. */
+/* Its connection has ended: it stays known for a while. */
 void id_timewait(struct cm_id *id);
 /* Fills in attr, tid and the communication ids of an answer. */
 struct cm_msg id_msg(const struct cm_id *id, uint16_t attr);
 
-/* Sends REJ; about: enum cm_about. */
+/* Sends REJ; about: enum cm_about.  If it answers a request, it does so again if that comes again.
+ */
 void id_reject(struct cm_id *id, uint8_t about, uint16_t reason, const uint8_t *priv, uint8_t len);
 /* Answers a message that no id belongs to. */
 void cm_answer_rej(struct cm *cm, const struct mad_addr *from, uint64_t tid, uint32_t local_comm,

@@ -8,6 +8,7 @@
 
 #include "cm/held.h"
 #include "cm/id.h"
+#include "cm/tables.h"
 
 /* All values of enum rdma_port_space, which belongs to a layer above. */
 enum { PS_IPOIB = 0x0002, PS_TCP = 0x0106, PS_UDP = 0x0111, PS_IB = 0x013f };

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cm/accept.h"
 #include "cm/connect.h"
 #include "cm/disconnect.h"
 #include "cm/held.h"
 #include "cm/id.h"
 #include "cm/ports.h"
 #include "cm/sidr.h"
+#include "cm/tables.h"
 #include "mad/agents.h"
 
 static void (*const handlers[CM_ATTR_END])(
@@ -92,8 +94,8 @@ static void on_done(struct mad_agent *a, struct mad_send *s, int status, const u
 			CM_REJ_TIMEOUT, NULL, 0);
 		/* fallthrough */
 	case CM_SIDR_REQ_SENT:
-		id->state = CM_ENDED;
 		id_event_simple(id, CM_EV_UNREACHABLE, status);
+		id_enter(id, CM_ENDED);
 		break;
 	case CM_DREQ_SENT:
 		id_event_simple(id, CM_EV_DISCONNECTED, status);
@@ -116,6 +118,7 @@ int cm_init(struct cm *cm, struct mad_port *port)
 		.arg = cm,
 	};
 	cm->started = cm->env.now(cm->env.arg);
+	cm->salt = (uint64_t)cm->env.random(cm->env.arg) << 32 | cm->env.random(cm->env.arg);
 	return mad_register(port, &cm->agent);
 }
 
@@ -158,12 +161,12 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_publish_call *call
 	id->addr = mad_addr_of_gids(call->src.gid, call->dst.gid);
 	id->qpn = id->remote_qpn = call->remote_qpn;
 	id->tid = mad_tid(&cm->agent, call->local_comm);
-	id->state = call->state;
 	id->taken = 1;
 	if (call->local_comm)
 		id_set_comm(id, call->local_comm);
 	if (call->remote_comm)
 		id_set_remote(id, call->remote_comm);
+	id_enter(id, call->state);
 	if (call->src.port && !(call->handle & CM_HANDLE_PASSIVE))
 		ret = bind_take(id, call->ps, &call->src, call->flags);
 	/* A connection goes on without its port. */

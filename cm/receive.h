@@ -6,6 +6,6 @@
 
 void on_lap(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
 
-/* The id that m names as the receiver's own, if m comes from its peer. */
+/* The id of ours with that number, if its peer has the other one, and the message is from there. */
 struct cm_id *id_of(
 	struct cm *cm, const struct mad_addr *from, uint32_t local_comm, uint32_t remote_comm);

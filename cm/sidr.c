@@ -3,12 +3,14 @@
 #include "cm/sidr.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cm/accept.h"
+#include "cm/answers.h"
 #include "cm/connect.h"
 #include "cm/held.h"
 #include "cm/id.h"
+#include "cm/tables.h"
 
 enum { PKEY_DEFAULT = 0xffff };
 
@@ -24,7 +26,7 @@ int sidr_connect(struct cm_id *id, const struct cm_connect_call *call)
 	req->service_id = id->service_id;
 	cm_fill_ip_hdr(id, req->priv);
 	memcpy(req->priv + CM_IP_HDR_SIZE, call->priv, call->param.priv_len);
-	id->state = CM_SIDR_REQ_SENT;
+	id_enter(id, CM_SIDR_REQ_SENT);
 	id_send(id, &m, true);
 	return 0;
 }
@@ -39,21 +41,14 @@ static void refuse(struct cm *cm, const struct mad_addr *to, const struct cm_msg
 	cm_post(cm, to, &rep);
 }
 
-/* One that was answered: the answer got lost. */
-static void on_duplicate(const struct cm_id *id)
-{
-	id->cm->counts[CM_N_DUPLICATE]++;
-	if (id->answer)
-		(void)mad_post(&id->cm->agent, &id->addr, id->answer);
-}
-
 void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	const struct cm_id *id = id_by_remote(cm, m->sidr_req.request_id, from->grh.remote);
+	uint32_t request = m->sidr_req.request_id;
+	const struct cm_id *id = id_by_remote(cm, request, from->grh.remote);
 
-	if (id)
-		on_duplicate(id);
-	else
+	if (id) /* it is still to be answered */
+		cm->counts[CM_N_DUPLICATE]++;
+	else if (!answer_again(cm, from, request, m->hdr.tid))
 		sidr_request(cm, from, m, true);
 }
 
@@ -71,33 +66,19 @@ void sidr_request(struct cm *cm, const struct mad_addr *from, const struct cm_ms
 	if (!id && hold && reason == CM_REJ_INVALID_SERVICE_ID && cm_hold(cm, from, m))
 		return;
 	if (!id) {
-		refuse(cm, from, m, CM_SIDR_UNSUPPORTED);
+		if (reason)
+			refuse(cm, from, m, CM_SIDR_UNSUPPORTED);
 		return;
 	}
 	id_set_remote(id, req->request_id);
 	id->tid = m->hdr.tid;
-	id->state = CM_SIDR_REQ_RCVD;
+	id_enter(id, CM_SIDR_REQ_RCVD);
 	e.listen_handle = id->listen_handle;
 	e.src = id->src;
 	e.dst = id->dst;
 	e.param.priv_len = CM_SIDR_REQ_PRIV - CM_IP_HDR_SIZE;
 	memcpy(e.priv, req->priv + CM_IP_HDR_SIZE, e.param.priv_len);
 	id_event(id, &e);
-}
-
-/* Between ids of this machine nothing gets lost; without memory the peer's next try is a new one.
- */
-static void keep_answer(struct cm_id *id, const struct cm_msg *m)
-{
-	struct cm *cm = id->cm;
-
-	if (cm->env.is_local(cm->env.arg, id->addr.grh.remote))
-		return;
-	id->answer = malloc(MAD_SIZE);
-	if (!id->answer)
-		id_clear_remote(id);
-	else if (cm_msg_pack(m, id->answer))
-		memset(id->answer, 0, MAD_SIZE);
 }
 
 int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, const uint8_t *priv,
@@ -117,9 +98,9 @@ int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, co
 	rep->service_id = id->service_id;
 	if (len)
 		memcpy(rep->priv, priv, len);
-	keep_answer(id, &m);
 	id_send(id, &m, false);
-	id->state = CM_ENDED;
+	answer_keep(id, &m);
+	id_enter(id, CM_ENDED);
 	return 0;
 }
 
@@ -134,7 +115,7 @@ void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg
 		return;
 	}
 	id_cancel(id);
-	id->state = CM_ENDED;
+	id_enter(id, CM_ENDED);
 	if (rep->status != CM_SIDR_OK) {
 		e.type = CM_EV_UNREACHABLE;
 		e.status = rep->status;

@@ -93,7 +93,7 @@ uint64_t cm_requests_next(const struct cm_requests *k)
 
 bool cm_requests_any(const struct cm_requests *k)
 {
-	return k->cm.n_ids || k->resolver.n;
+	return cm_any(&k->cm) || k->resolver.n;
 }
 
 void cm_requests_owner_gone(struct cm_requests *k, uint32_t owner)

@@ -67,7 +67,7 @@ static bool ends_quietly(const struct ident *id)
 		return false;
 	return (id->loan || id->handle & CM_HANDLE_PASSIVE) &&
 	       clock_ns() - id->left_at <
-		       (uint64_t)cm_timeout_ms(id->peer.ack_timeout) * NSEC_PER_MSEC;
+		       (uint64_t)cm_timewait_ms(id->peer.ack_timeout) * NSEC_PER_MSEC / 2;
 }
 
 int rdma_destroy_id(struct rdma_cm_id *rdma_id)

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "cm/cm.h"
 #include "mad/dispatch.h"
 
@@ -54,7 +55,8 @@ static struct {
 	int sent;        /* messages so far */
 	int lose, times; /* the number of the first one that is lost, and how many */
 	bool moved;      /* a side has another address since: what goes to the old one is lost */
-	int last_attr;
+	bool crowded;    /* events are counted, and the last one alone is kept */
+	uint32_t randoms;
 } world;
 
 static inline uint64_t now(void *arg)
@@ -66,7 +68,7 @@ static inline uint64_t now(void *arg)
 static inline uint32_t random_word(void *arg)
 {
 	(void)arg;
-	return 12345;
+	return hash_mix(++world.randoms);
 }
 
 static inline bool is_local(void *arg, const uint8_t gid[16])
@@ -102,6 +104,8 @@ static inline void on_event(
 
 	assert_int_equal(owner, OWNER);
 	assert_int_equal(channel, 1);
+	if (world.crowded)
+		s->n_events = 0;
 	assert_true(s->n_events < EVENTS);
 	memcpy(&s->events[s->n_events++], e, len);
 }
@@ -119,6 +123,16 @@ static inline void fly(void)
 		mad_receive(&f->to->port, &from, f->mad);
 		free(f);
 	}
+}
+
+/* A message of anybody's, that says to be from that address. */
+static inline void throw_at(struct side *s, const uint8_t gid[16], const struct cm_msg *m)
+{
+	struct mad_addr from = mad_addr_of_gids(s->gid, gid);
+	uint8_t mad[MAD_SIZE];
+
+	assert_int_equal(cm_msg_pack(m, mad), 0);
+	mad_receive(&s->port, &from, mad);
 }
 
 static inline void wait_ms(uint64_t ms)

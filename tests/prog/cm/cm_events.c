@@ -149,6 +149,38 @@ static void life(bool qp)
 	CHECK(!cm_readable(ach, 20) && !cm_readable(pch, 0));
 }
 
+/* The time of waiting is the path's ack timeout, on both sides, as its client set it. */
+static void time_wait(void)
+{
+	struct rdma_conn_param p = {.retry_count = 7, .rnr_retry_count = 7, .qp_num = 77};
+	struct rdma_cm_id *listener, *id, *passive;
+	struct rdma_cm_event *e;
+	uint8_t timeout = 8; /* 1 ms */
+	uint16_t port;
+
+	check_case("the time of waiting");
+	listener = cm_listener(pch, 0, &port);
+	id = cm_resolved(ach, cm_addr4(port), false);
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+	CHECK_EQ(rdma_connect(id, &p), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	CHECK_EQ(rdma_accept(passive, &p), 0);
+	cm_expect(ach, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	CHECK_EQ(rdma_establish(id), 0);
+	cm_expect(pch, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK_EQ(rdma_disconnect(id), 0);
+	cm_expect(pch, RDMA_CM_EVENT_DISCONNECTED);
+	CHECK_EQ(rdma_disconnect(passive), 0);
+	cm_expect(ach, RDMA_CM_EVENT_DISCONNECTED);
+	CHECK_EQ(cm_expect(ach, RDMA_CM_EVENT_TIMEWAIT_EXIT), 0);
+	CHECK_EQ(cm_expect(pch, RDMA_CM_EVENT_TIMEWAIT_EXIT), 0);
+	cm_end(id);
+	cm_end(passive);
+	cm_end(listener);
+}
+
 static void private_data(void)
 {
 	struct rdma_conn_param p = {.retry_count = 7, .rnr_retry_count = 7};
@@ -642,6 +674,7 @@ int main(void)
 	inherited();
 	life(true);
 	life(false);
+	time_wait();
 	private_data();
 	given_up();
 	unreachable();
