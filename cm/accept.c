@@ -12,20 +12,28 @@
 #include "cm/ports.h"
 #include "cm/receive.h"
 #include "cm/sidr.h"
+#include "cm/suspect.h"
 #include "cm/tables.h"
 
-/* With less backlog than that, each request taken is to be told at once. */
-enum { ACK_BELOW = 8 };
-
-/* A reason not to refuse: who asks shall ask again. */
-enum { NO_ANSWER = 0 };
+enum {
+	ACK_BELOW = 8,    /* with less backlog, each request taken is to be told at once */
+	HANDLE_BITS = 24, /* above them the low bits of the epoch */
+	HANDLE_MASK = (1 << HANDLE_BITS) - 1,
+	NO_ANSWER = 0, /* a reason not to refuse: who asks shall ask again */
+};
 
 /* ---- requests ---- */
 
-/* Ids of the request are made by weftd, in the half of the numbers that owners do not use. */
-static uint32_t passive_handle(uint32_t comm)
+/* Ids of requests are made by weftd, in the half of the numbers that owners do not use. */
+static uint32_t passive_handle(struct cm *cm, uint32_t owner)
 {
-	return CM_HANDLE_PASSIVE | comm;
+	uint32_t handle;
+
+	do {
+		cm->next_handle = (cm->next_handle + 1) & HANDLE_MASK;
+		handle = CM_HANDLE_PASSIVE | cm->epoch << HANDLE_BITS | cm->next_handle;
+	} while (id_find(cm, owner, handle));
+	return handle;
 }
 
 static uint16_t ps_of(uint64_t service_id)
@@ -76,7 +84,7 @@ static struct cm_id *willing_listener(struct cm *cm, uint64_t service_id, const 
 static struct cm_id *new_of_listener(struct cm_id *listener, const struct mad_addr *from)
 {
 	struct cm *cm = listener->cm;
-	uint32_t comm = id_new_comm(cm);
+	uint32_t owner = listener->owner;
 	struct cm_peer *peer;
 	struct cm_id *id;
 	int ret = peer_admit(cm, from->grh.remote, &peer);
@@ -85,12 +93,11 @@ static struct cm_id *new_of_listener(struct cm_id *listener, const struct mad_ad
 		cm->counts[ret == -EBUSY ? CM_N_TOO_MANY : CM_N_NO_MEMORY]++;
 		return NULL;
 	}
-	id = id_new(cm, listener->owner, passive_handle(comm), listener->channel);
+	id = id_new(cm, owner, passive_handle(cm, owner), listener->channel);
 	if (!id) {
 		peer_let_go(cm, peer);
 		return NULL;
 	}
-	id_set_comm(id, comm);
 	id->half_open = peer;
 	listener->backlog--;
 	id->listen_handle = listener->handle;
@@ -118,6 +125,7 @@ struct cm_id *cm_new_request(struct cm *cm, const struct mad_addr *from, uint64_
 	id = new_of_listener(listener, from);
 	if (!id)
 		return NULL;
+	id_set_comm(id, id_new_comm(cm));
 	id->flags = flags;
 	id->src = dst;
 	id->dst = src;
@@ -183,14 +191,29 @@ static void req_event(struct cm_id *id, const struct cm_msg *m)
 	id_event(id, &e);
 }
 
+/* Is it the request that the id is of?  Its sender repeats it byte by byte. */
+static bool is_request_of(const struct cm_id *id, const struct cm_msg *m)
+{
+	return id->tid == m->hdr.tid && id->remote_guid == m->req.ca_guid &&
+	       id->remote_qpn == m->req.qpn && id->handle & CM_HANDLE_PASSIVE;
+}
+
 void on_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
-	struct cm_id *id = id_by_remote(cm, m->req.local_comm_id, from->grh.remote);
+	uint32_t comm = m->req.local_comm_id;
+	struct cm_id *id = id_by_remote(cm, comm, from->grh.remote);
 
-	if (id)
+	if (!id) {
+		if (!answer_again(cm, from, comm, m->hdr.tid))
+			cm_request(cm, from, m, true);
+		return;
+	}
+	if (is_request_of(id, m)) {
 		on_duplicate_req(id, from, m);
-	else if (!answer_again(cm, from, m->req.local_comm_id, m->hdr.tid))
-		cm_request(cm, from, m, true);
+		return;
+	}
+	cm->counts[CM_N_UNEXPECTED]++;
+	suspect(id);
 }
 
 static bool known_transport(const struct cm_req *req)
@@ -199,8 +222,8 @@ static bool known_transport(const struct cm_req *req)
 	       (req->transport == CM_XRC && req->extended_transport == CM_EXTENDED_XRC);
 }
 
-/* From a queue pair to which an id is connected: its peer was started anew, and does not know of
- * it. */
+/* One that comes from a queue pair to which an id is connected already.  The peer is asked whether
+ * it knows of that. */
 static bool is_stale(struct cm *cm, const struct mad_addr *from, const struct cm_req *req)
 {
 	struct cm_id *id = id_by_remote_qp(cm, req->ca_guid, from->grh.remote, req->qpn);
@@ -208,8 +231,7 @@ static bool is_stale(struct cm *cm, const struct mad_addr *from, const struct cm
 	if (!id)
 		return false;
 	cm->counts[CM_N_STALE]++;
-	id_event_simple(id, CM_EV_DISCONNECTED, 0);
-	id_timewait(id);
+	suspect(id);
 	return true;
 }
 
@@ -317,10 +339,13 @@ void on_rtu(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
 	struct cm_id *id = id_of(cm, from, m->rtu.remote_comm_id, m->rtu.local_comm_id);
 
-	if (id && id->state == CM_REP_SENT)
+	if (id && id->state == CM_REP_SENT) {
 		established(id);
-	else
-		cm->counts[id ? CM_N_DUPLICATE : CM_N_UNEXPECTED]++;
+		return;
+	}
+	cm->counts[id ? CM_N_DUPLICATE : CM_N_UNEXPECTED]++;
+	if (id)
+		suspect_cleared(id);
 }
 
 int cm_notify(struct cm *cm, uint32_t owner, uint32_t handle)

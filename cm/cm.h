@@ -38,9 +38,10 @@ enum {
 	CM_IDS_MAX = 1 << 20,       /* of all processes */
 	CM_HALF_OPEN_MAX = 1 << 14, /* requests of one other host, accepted or not yet */
 	CM_ANSWERS = 256,
+	CM_EPOCH_BITS = 4, /* of communication ids */
 	CM_RETRIES = 15,
 	CM_TIMEOUT = 20,     /* of a message, encoded: 4.096 us << 20 */
-	CM_MRA_TIMEOUT = 24, /* what a consumer gets */
+	CM_MRA_TIMEOUT = 24, /* what a consumer gets, and a peer's at most */
 	CM_LIFETIME = 18,    /* of a packet, encoded */
 	CM_ACK_DELAY = 15,
 	CM_RECENT = 32,
@@ -148,7 +149,7 @@ struct cm {
 	uint64_t started; /* ns */
 	bool took_over;   /* the earlier one was killed: its listeners are published again */
 	uint64_t salt;    /* of all hashes */
-	uint32_t next_comm;
+	uint32_t next_handle;
 	uint32_t next_port;
 	struct deadlines deadlines;
 	struct cm_id *ids;

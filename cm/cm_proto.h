@@ -126,10 +126,12 @@ struct cm_publish_call {
 	uint32_t flags;
 	int32_t backlog;
 	uint32_t local_comm, remote_comm;
-	uint32_t remote_qpn;
+	uint32_t qpn, remote_qpn;
 	uint16_t ps;
 	uint8_t state; /* enum cm_state */
 	uint8_t pad;
+	uint32_t pad2;
+	uint64_t remote_guid;
 	struct cm_addr src, dst;
 };
 
@@ -150,6 +152,7 @@ struct cm_event {
 	uint16_t ps;
 	uint16_t datagram;
 	uint32_t join;           /* MULTICAST_*: the number of the join, else 0 */
+	uint64_t remote_guid;    /* of the peer's adapter, where there is a connection */
 	struct cm_addr src, dst; /* CONNECT_REQUEST: ours and theirs */
 	struct cm_params param;
 	uint8_t priv[CM_PRIV_MAX]; /* up to param.priv_len */

@@ -9,6 +9,7 @@
 #include "cm/ports.h"
 #include "cm/receive.h"
 #include "cm/sidr.h"
+#include "cm/suspect.h"
 #include "cm/tables.h"
 
 enum {
@@ -85,7 +86,7 @@ static int start(struct cm_id *id, const struct cm_connect_call *call)
 	id->addr = mad_addr_of_gids(src.gid, call->dst.gid);
 	if (!id->local_comm)
 		id_set_comm(id, id_new_comm(cm));
-	id->tid = mad_tid(&cm->agent, id->local_comm);
+	id->tid = id_new_tid(cm);
 	id->service_id = cm_service_id(call->ps, call->dst.port);
 	id->qpn = call->param.qpn;
 	id->psn = cm->env.random(cm->env.arg) & CM_PSN_MASK;
@@ -150,6 +151,15 @@ static void on_duplicate_rep(struct cm_id *id)
 	cm_post(id->cm, &id->addr, &m);
 }
 
+/* To none of ours: whose it is need not wait until its tries are over. */
+static void on_stray_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	cm->counts[CM_N_UNEXPECTED]++;
+	if (!is_of_earlier_weftd(cm, m->rep.remote_comm_id))
+		cm_answer_rej(cm, from, m->hdr.tid, m->rep.remote_comm_id, m->rep.local_comm_id,
+			CM_ABOUT_REP, CM_REJ_INVALID_COMM_ID);
+}
+
 static void rep_event(struct cm_id *id, const struct cm_msg *m)
 {
 	const struct cm_rep *rep = &m->rep;
@@ -178,18 +188,14 @@ static void rep_event(struct cm_id *id, const struct cm_msg *m)
 void on_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
 	const struct cm_rep *rep = &m->rep;
-	struct cm_id *id = id_by_comm(cm, rep->remote_comm_id);
+	struct cm_id *id = id_of_request(cm, from, rep->remote_comm_id, m->hdr.tid, CM_REQ_SENT);
 
-	if (!id || !mad_same_peer(&id->addr, from)) {
-		cm_answer_rej(cm, from, m->hdr.tid, 0, rep->local_comm_id, CM_ABOUT_REP,
-			CM_REJ_INVALID_COMM_ID);
-		return;
-	}
-	if (id->state != CM_REQ_SENT) {
-		if (id->remote_comm == rep->local_comm_id)
+	if (!id) {
+		id = id_of(cm, from, rep->remote_comm_id, rep->local_comm_id);
+		if (id)
 			on_duplicate_rep(id);
 		else
-			cm->counts[CM_N_UNEXPECTED]++;
+			on_stray_rep(cm, from, m);
 		return;
 	}
 	id_cancel(id);
@@ -220,19 +226,25 @@ int cm_ready(struct cm *cm, uint32_t owner, uint32_t handle)
 void on_mra(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
 	const struct cm_mra *mra = &m->mra;
-	struct cm_id *id = id_by_comm(cm, mra->remote_comm_id);
-	bool fits;
+	uint8_t timeout =
+		mra->service_timeout < CM_MRA_TIMEOUT ? mra->service_timeout : CM_MRA_TIMEOUT;
+	struct cm_id *id;
 
-	if (!id || !mad_same_peer(&id->addr, from)) {
+	if (mra->about == CM_ABOUT_REQ)
+		id = id_of_request(cm, from, mra->remote_comm_id, m->hdr.tid, CM_REQ_SENT);
+	else
+		id = id_of(cm, from, mra->remote_comm_id, mra->local_comm_id);
+	if (!id || (mra->about != CM_ABOUT_REQ &&
+			   (mra->about != CM_ABOUT_REP || id->state != CM_REP_SENT))) {
 		cm->counts[CM_N_UNEXPECTED]++;
+		if (id)
+			suspect_cleared(id);
 		return;
 	}
-	fits = (id->state == CM_REQ_SENT && mra->about == CM_ABOUT_REQ) ||
-	       (id->state == CM_REP_SENT && mra->about == CM_ABOUT_REP);
-	if (!fits || id->late || !id->pending) {
+	if (id->late || !id->pending) {
 		cm->counts[CM_N_DUPLICATE]++;
 		return;
 	}
 	id->late = 1;
-	mad_extend(id->pending, cm_timeout_ms(mra->service_timeout) + cm_timeout_ms(CM_TIMEOUT));
+	mad_extend(id->pending, cm_timeout_ms(timeout) + cm_timeout_ms(CM_TIMEOUT));
 }

@@ -11,10 +11,8 @@
 #include "cm/id.h"
 #include "cm/receive.h"
 #include "cm/sidr.h"
+#include "cm/suspect.h"
 #include "cm/tables.h"
-
-/* So long after its start weftd may not know connections that exist. */
-#define ADOPT_NS (20 * NSEC_PER_SEC)
 
 /* In that time a peer has asked once more, whose answer was lost. */
 #define LINGER_NS (8 * NSEC_PER_SEC)
@@ -45,6 +43,44 @@ int cm_reject(struct cm *cm, uint32_t owner, const struct cm_reject_call *call)
 	}
 }
 
+static uint64_t guid_of(const struct cm_rej *rej)
+{
+	uint64_t guid = 0;
+
+	for (int i = 0; i < 8; i++)
+		guid = guid << 8 | rej->ari[i];
+	return guid;
+}
+
+/* A requester that gave up waiting may not know our id yet: by its own number and its adapter. */
+static struct cm_id *given_up(struct cm *cm, const struct mad_addr *from, const struct cm_rej *rej)
+{
+	struct cm_id *id = rej->reason == CM_REJ_TIMEOUT
+				   ? id_by_remote(cm, rej->local_comm_id, from->grh.remote)
+				   : NULL;
+
+	if (!id || id->remote_guid != guid_of(rej) ||
+		(id->state != CM_REQ_RCVD && id->state != CM_REP_SENT))
+		return NULL;
+	return id;
+}
+
+/*
+ * Whose message was rejected: the one about a request may come from whose number is not known yet;
+ * all others name both.
+ */
+static struct cm_id *rejected_id(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_rej *rej = &m->rej;
+	struct cm_id *id = id_of_request(cm, from, rej->remote_comm_id, m->hdr.tid, CM_REQ_SENT);
+
+	if (!id)
+		id = given_up(cm, from, rej);
+	if (!id && rej->about != CM_ABOUT_REQ)
+		id = id_of(cm, from, rej->remote_comm_id, rej->local_comm_id);
+	return id;
+}
+
 /* The time of waiting is for what stood, on either side's word, and for stale requests. */
 static void end_rejected(struct cm_id *id, uint16_t reason)
 {
@@ -60,16 +96,13 @@ static void end_rejected(struct cm_id *id, uint16_t reason)
 void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
 	const struct cm_rej *rej = &m->rej;
-	struct cm_id *id = id_by_comm(cm, rej->remote_comm_id);
+	struct cm_id *id = rejected_id(cm, from, m);
 	struct cm_event e = {.type = CM_EV_REJECTED, .status = rej->reason};
 
-	if (!id)
-		cm_unhold(cm, from, rej->local_comm_id);
-	/* A peer that gave up waiting may not know our id yet. */
-	if (!id && rej->reason == CM_REJ_TIMEOUT)
-		id = id_by_remote(cm, rej->local_comm_id, from->grh.remote);
-	if (!id || !mad_same_peer(&id->addr, from)) {
-		cm->counts[CM_N_UNEXPECTED]++;
+	if (!id) {
+		if (rej->reason != CM_REJ_TIMEOUT ||
+			!cm_unhold(cm, from, rej->local_comm_id, m->hdr.tid))
+			cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}
 	switch (id->state) {
@@ -77,7 +110,10 @@ void on_rej(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
 	case CM_REP_RCVD:
+		break;
 	case CM_ESTABLISHED:
+		if (suspect_gone(id))
+			return;
 		break;
 	case CM_DREQ_SENT:
 		id_event_simple(id, CM_EV_DISCONNECTED, 0);
@@ -97,7 +133,7 @@ static void send_dreq(struct cm_id *id, bool repeat)
 {
 	struct cm_msg m = id_msg(id, CM_DREQ);
 
-	m.hdr.tid = mad_tid(&id->cm->agent, id->local_comm);
+	m.hdr.tid = id_new_tid(id->cm);
 	m.dreq.remote_qpn = id->remote_qpn;
 	id_send(id, &m, repeat);
 }
@@ -132,14 +168,6 @@ int cm_disconnect(struct cm *cm, uint32_t owner, uint32_t handle)
 	default:
 		return -EINVAL;
 	}
-}
-
-/* Its owner may not have published it again yet: the peer tries again. */
-static bool is_of_earlier_weftd(struct cm *cm, uint32_t local_comm)
-{
-	uint64_t age = cm->env.now(cm->env.arg) - cm->started;
-
-	return local_comm >> 24 != (cm->epoch & 0xff) && age < ADOPT_NS;
 }
 
 /* From one that is not known: it has ended, as its peer asks for. */
@@ -179,10 +207,13 @@ void on_dreq(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	const struct cm_dreq *dreq = &m->dreq;
 	struct cm_id *id = id_of(cm, from, dreq->remote_comm_id, dreq->local_comm_id);
 
+	/* Its owner may not have published it again yet: the peer tries again. */
 	if (!id && is_of_earlier_weftd(cm, dreq->remote_comm_id))
 		cm->counts[CM_N_UNEXPECTED]++;
 	else if (!id || id->state == CM_TIMEWAIT)
 		on_stray_dreq(cm, from, m);
+	else if (dreq->remote_qpn != (id->qpn & CM_QPN_MASK))
+		cm->counts[CM_N_UNEXPECTED]++;
 	else
 		peer_disconnects(id, m->hdr.tid);
 }

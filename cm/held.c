@@ -134,15 +134,16 @@ static void drop(struct cm *cm, struct held *h)
 	free(h);
 }
 
-void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm)
+bool cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm, uint64_t tid)
 {
 	for (struct held *h = cm->held; h; h = h->next) {
 		if (h->m.hdr.attr == CM_REQ && h->m.req.local_comm_id == remote_comm &&
-			mad_same_peer(&h->from, from)) {
+			h->m.hdr.tid == tid && mad_same_peer(&h->from, from)) {
 			drop(cm, h);
-			return;
+			return true;
 		}
 	}
+	return false;
 }
 
 void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port)

@@ -7,8 +7,8 @@
 /* Lets a REQ or a SIDR_REQ wait a little for a listener; false: it has no reason to. */
 bool cm_hold(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m);
 
-/* Its sender has given up. */
-void cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm);
+/* The sender of the REQ of that number and transaction id has given up; false: it did not wait. */
+bool cm_unhold(struct cm *cm, const struct mad_addr *from, uint32_t remote_comm, uint64_t tid);
 
 /* A listener is there now. */
 void cm_try_held(struct cm *cm, uint16_t ps, uint16_t port);

@@ -35,15 +35,31 @@ const char *cm_count_name(enum cm_count which)
 
 /* ---- numbers ---- */
 
+enum { EPOCH_MASK = (1 << CM_EPOCH_BITS) - 1 };
+
+/* So long after its start weftd may not know connections that exist. */
+#define ADOPT_NS (20 * NSEC_PER_SEC)
+
 uint32_t id_new_comm(struct cm *cm)
 {
 	uint32_t comm;
 
-	do {
-		cm->next_comm = (cm->next_comm + 1) & 0xffffff;
-		comm = (cm->epoch & 0xff) << 24 | cm->next_comm;
-	} while (!comm || id_by_comm(cm, comm));
+	do
+		comm = (cm->env.random(cm->env.arg) & ~EPOCH_MASK) | (cm->epoch & EPOCH_MASK);
+	while (!comm || id_by_comm(cm, comm));
 	return comm;
+}
+
+bool is_of_earlier_weftd(const struct cm *cm, uint32_t local_comm)
+{
+	uint64_t age = cm->env.now(cm->env.arg) - cm->started;
+
+	return ((local_comm ^ cm->epoch) & EPOCH_MASK) && age < ADOPT_NS;
+}
+
+uint64_t id_new_tid(const struct cm *cm)
+{
+	return mad_tid(&cm->agent, cm->env.random(cm->env.arg));
 }
 
 /* ---- life ---- */
@@ -144,6 +160,7 @@ void id_event(struct cm_id *id, struct cm_event *e)
 	e->handle = id->handle;
 	e->local_comm = id->local_comm;
 	e->remote_comm = id->remote_comm;
+	e->remote_guid = id->remote_guid;
 	e->ps = id->ps;
 	e->datagram = !!(id->flags & CM_F_DATAGRAM);
 	cm->env.event(cm->env.arg, id->owner, id->channel, e, cm_event_size(e));

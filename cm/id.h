@@ -7,6 +7,7 @@
 enum {
 	CM_EXTENDED_XRC = 1, /* transport service of a REQ that is for XRC */
 	CM_PSN_MASK = 0xffffff,
+	CM_QPN_MASK = 0xffffff,
 };
 
 /* Values of enum rdma_cm_event_type, which belongs to a layer above. */
@@ -23,7 +24,12 @@ enum cm_event_type {
 /* NULL without memory, or when there are CM_IDS_MAX. */
 struct cm_id *id_new(struct cm *cm, uint32_t owner, uint32_t handle, uint32_t channel);
 void id_free(struct cm_id *id);
+/* A communication id that nobody can guess; no other id has it. */
 uint32_t id_new_comm(struct cm *cm);
+/* Was it given by an earlier weftd, and may its owner still have to publish it again? */
+bool is_of_earlier_weftd(const struct cm *cm, uint32_t local_comm);
+/* A transaction id that nobody can guess. */
+uint64_t id_new_tid(const struct cm *cm);
 /* It is in that state from now on, and in those tables alone that go with it. */
 void id_enter(struct cm_id *id, enum cm_state state);
 /* Is its peer on another host? */

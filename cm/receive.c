@@ -13,6 +13,7 @@
 #include "cm/id.h"
 #include "cm/ports.h"
 #include "cm/sidr.h"
+#include "cm/suspect.h"
 #include "cm/tables.h"
 #include "mad/agents.h"
 
@@ -28,6 +29,7 @@ static void (*const handlers[CM_ATTR_END])(
 	[CM_SIDR_REQ] = on_sidr_req,
 	[CM_SIDR_REP] = on_sidr_rep,
 	[CM_LAP] = on_lap,
+	[CM_APR] = on_apr,
 };
 
 struct cm_id *id_of(
@@ -35,7 +37,19 @@ struct cm_id *id_of(
 {
 	struct cm_id *id = id_by_comm(cm, local_comm);
 
-	if (!id || id->remote_comm != remote_comm || !mad_same_peer(&id->addr, from))
+	/* 0: none, or none that we know of */
+	if (!id || !remote_comm || id->remote_comm != remote_comm ||
+		!mad_same_peer(&id->addr, from))
+		return NULL;
+	return id;
+}
+
+struct cm_id *id_of_request(struct cm *cm, const struct mad_addr *from, uint32_t local_comm,
+	uint64_t tid, enum cm_state state)
+{
+	struct cm_id *id = id_by_comm(cm, local_comm);
+
+	if (!id || id->state != state || id->tid != tid || !mad_same_peer(&id->addr, from))
 		return NULL;
 	return id;
 }
@@ -47,11 +61,29 @@ void on_lap(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 	struct cm_id *id = id_of(cm, from, lap->remote_comm_id, lap->local_comm_id);
 	struct cm_msg apr = {.hdr = {.attr = CM_APR, .tid = m->hdr.tid}};
 
+	if (!id && is_of_earlier_weftd(cm, lap->remote_comm_id)) {
+		cm->counts[CM_N_UNEXPECTED]++;
+		return;
+	}
 	apr.apr.local_comm_id = lap->remote_comm_id;
 	apr.apr.remote_comm_id = lap->local_comm_id;
 	apr.apr.status =
 		id && id->state == CM_ESTABLISHED ? CM_APR_UNSUPPORTED : CM_APR_INVALID_COMM_ID;
 	cm_post(cm, from, &apr);
+}
+
+/* We have no alternate paths, either: it answers who asked whether the connection is known. */
+void on_apr(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
+{
+	const struct cm_apr *apr = &m->apr;
+	struct cm_id *id = id_of(cm, from, apr->remote_comm_id, apr->local_comm_id);
+
+	if (!id)
+		cm->counts[CM_N_UNEXPECTED]++;
+	else if (apr->status == CM_APR_INVALID_COMM_ID)
+		(void)suspect_gone(id);
+	else
+		suspect_cleared(id);
 }
 
 static void trace(const struct cm_msg *m)
@@ -97,6 +129,7 @@ static void on_done(struct mad_agent *a, struct mad_send *s, int status, const u
 		id_event_simple(id, CM_EV_UNREACHABLE, status);
 		id_enter(id, CM_ENDED);
 		break;
+	case CM_ESTABLISHED: /* it was asked whether it knows of that: cm/suspect.h */
 	case CM_DREQ_SENT:
 		id_event_simple(id, CM_EV_DISCONNECTED, status);
 		id_timewait(id);
@@ -159,8 +192,10 @@ int cm_publish(struct cm *cm, uint32_t owner, const struct cm_publish_call *call
 	id->src = call->src;
 	id->dst = call->dst;
 	id->addr = mad_addr_of_gids(call->src.gid, call->dst.gid);
-	id->qpn = id->remote_qpn = call->remote_qpn;
-	id->tid = mad_tid(&cm->agent, call->local_comm);
+	id->qpn = call->qpn;
+	id->remote_qpn = call->remote_qpn;
+	id->remote_guid = call->remote_guid;
+	id->tid = id_new_tid(cm);
 	id->taken = 1;
 	if (call->local_comm)
 		id_set_comm(id, call->local_comm);

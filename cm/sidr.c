@@ -10,6 +10,7 @@
 #include "cm/connect.h"
 #include "cm/held.h"
 #include "cm/id.h"
+#include "cm/receive.h"
 #include "cm/tables.h"
 
 enum { PKEY_DEFAULT = 0xffff };
@@ -47,7 +48,7 @@ void on_sidr_req(struct cm *cm, const struct mad_addr *from, const struct cm_msg
 	const struct cm_id *id = id_by_remote(cm, request, from->grh.remote);
 
 	if (id) /* it is still to be answered */
-		cm->counts[CM_N_DUPLICATE]++;
+		cm->counts[id->tid == m->hdr.tid ? CM_N_DUPLICATE : CM_N_UNEXPECTED]++;
 	else if (!answer_again(cm, from, request, m->hdr.tid))
 		sidr_request(cm, from, m, true);
 }
@@ -107,10 +108,10 @@ int sidr_answer(struct cm_id *id, uint8_t status, const struct cm_params *qp, co
 void on_sidr_rep(struct cm *cm, const struct mad_addr *from, const struct cm_msg *m)
 {
 	const struct cm_sidr_rep *rep = &m->sidr_rep;
-	struct cm_id *id = id_by_comm(cm, rep->request_id);
+	struct cm_id *id = id_of_request(cm, from, rep->request_id, m->hdr.tid, CM_SIDR_REQ_SENT);
 	struct cm_event e = {.type = CM_EV_ESTABLISHED};
 
-	if (!id || id->state != CM_SIDR_REQ_SENT || !mad_same_peer(&id->addr, from)) {
+	if (!id) {
 		cm->counts[CM_N_UNEXPECTED]++;
 		return;
 	}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/clock.h"
 #include "fabric/page.h"
@@ -45,9 +46,20 @@ json_t *mad_service_drops(const struct mad_service *m)
 	return o;
 }
 
+/* Who guesses a transaction id of ours answers in the place of whom it was sent to. */
+static uint32_t some_tid(void)
+{
+	uint32_t word;
+
+	if (getrandom(&word, sizeof word, GRND_NONBLOCK) == sizeof word)
+		return word;
+	return clock_ns();
+}
+
 void mad_service_start(struct mad_service *m, struct server *s)
 {
 	m->server = s;
+	m->layer.last_hi_tid = some_tid();
 	m->layer.now = mad_service_now;
 	mad_layer_init(&m->layer);
 	m->port = (struct mad_port){.layer = &m->layer, .transmit = transmit, .arg = m};

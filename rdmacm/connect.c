@@ -111,7 +111,7 @@ static int fill_params(struct ident *id, const struct rdma_conn_param *p, struct
 
 	if (ret)
 		return ret;
-	c->qpn = id->id.qp ? id->id.qp->qp_num : (p ? p->qp_num : 0);
+	c->qpn = id->qpn = id->id.qp ? id->id.qp->qp_num : (p ? p->qp_num : 0);
 	c->srq = id->id.qp ? id->id.qp->srq || id->id.srq : (p ? p->srq : 0);
 	c->transport = is_xrc(id) ? CM_XRC : CM_RC;
 	c->responder_resources = id->responder_resources;

@@ -79,6 +79,7 @@ static void take_peer(struct ident *id, const struct cm_event *e)
 {
 	id->local_comm = e->local_comm;
 	id->remote_comm = e->remote_comm;
+	id->peer_guid = e->remote_guid;
 	id->peer = e->param;
 	id->responder_resources = e->param.responder_resources;
 	id->initiator_depth = e->param.initiator_depth;

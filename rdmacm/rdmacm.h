@@ -93,6 +93,8 @@ struct ident {
 	uint32_t scope;     /* interface of a link-local address, 0: none */
 	int32_t resolve_ms; /* how long it may look */
 	uint32_t local_comm, remote_comm;
+	uint32_t qpn;          /* as the peer was told, or will be */
+	uint64_t peer_guid;    /* of its adapter */
 	struct cm_params peer; /* from REQ or REP */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 9,
+	PROTO_VERSION = 10,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,
@@ -150,7 +150,7 @@ enum {
 	PROTO_CM_REJECT = 8,
 	PROTO_CM_REJECT_LEN = 6,
 	PROTO_CM_MIGRATE = 8,
-	PROTO_CM_PUBLISH = 72,
+	PROTO_CM_PUBLISH = 88,
 	PROTO_CM_PRIVATE = 224, /* the most private data */
 };
 

@@ -331,29 +331,6 @@ static int32_t backlog_left(void)
 	return id->backlog;
 }
 
-/* The peer was started anew and connects from a QP that we hold for connected. */
-static void stale(void **state)
-{
-	int32_t left;
-
-	(void)state;
-	begin();
-	listen_at(0);
-	assert_int_equal(connect_to(PORT, ACTIVE), 0);
-	fly();
-	accept_it();
-	fly();
-	assert_int_equal(cm_ready(world.side[0].cm, OWNER, ACTIVE), 0);
-	fly();
-	left = backlog_left();
-	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0); /* the same QP number */
-	fly();
-	event(1, 2, EV_DISCONNECTED);
-	assert_int_equal(event(0, 1, EV_REJECTED)->status, CM_REJ_STALE_CONN);
-	assert_int_equal(backlog_left(), left);
-	end();
-}
-
 static void connect_client(unsigned request)
 {
 	struct cm_accept_call c = accept_call(0);
@@ -387,25 +364,105 @@ static void clones(void **state)
 	end();
 }
 
-/* A client that was started anew is found out although it has the GUID of its server. */
-static void stale_of_our_guid(void **state)
+/*
+ * A client's host was started anew and connects from a QP that we hold for connected, whether its
+ * GUID is another or, by chance, ours: the request is refused, the old connection ends once the
+ * client was asked, or does not answer, and the next request is as any.
+ */
+static void stale(void **state)
 {
-	struct side *client = &world.side[0];
+	struct side *client = &world.side[0], *server = &world.side[1];
 
 	(void)state;
+	for (uint64_t guid = 100; guid < 102; guid++)
+		for (int silent = 0; silent < 2; silent++) {
+			int32_t left;
+
+			begin();
+			lose_side(client);
+			start_side(client, guid);
+			listen_at(0);
+			connect_client(0);
+			left = backlog_left();
+			lose_side(client);
+			start_side(client, guid);
+			assert_int_equal(connect_to(PORT, ACTIVE), 0);
+			world.lose = world.sent; /* the question */
+			world.times = silent ? 1 : 0;
+			fly();
+			assert_int_equal(backlog_left(), left);
+			assert_int_equal(server->cm->counts[CM_N_STALE], 1);
+			if (silent) {
+				world.times = 1000;
+				wait_ms(9000);
+				world.times = 0;
+			}
+			event(1, 2, EV_DISCONNECTED);
+			if (!silent)
+				assert_int_equal(
+					event(0, 0, EV_REJECTED)->status, CM_REJ_STALE_CONN);
+			client->n_events = 0;
+			assert_int_equal(connect_to(PORT, ACTIVE + 1), 0);
+			fly();
+			assert_int_equal(client->n_events, 0);
+			end();
+		}
+}
+
+/* Somebody on the client's host says so: the client knows better, and its connection stands. */
+static void stale_by_hearsay(void **state)
+{
+	(void)state;
 	begin();
-	lose_side(client);
-	start_side(client, 101);
 	listen_at(0);
 	connect_client(0);
-	lose_side(client);
-	start_side(client, 101);
-	client->cm->next_comm = 77;
-	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	assert_int_equal(connect_to(PORT, ACTIVE + 1), 0); /* the same QP number */
+	fly();
+	assert_int_equal(event(0, 1, EV_REJECTED)->status, CM_REJ_STALE_CONN);
+	wait_ms(20000);
+	assert_int_equal(world.side[1].n_events, 2);
+	assert_int_equal(world.side[1].cm->counts[CM_N_STALE], 1);
+	assert_int_equal(cm_disconnect(world.side[0].cm, OWNER, ACTIVE), 0);
 	fly();
 	event(1, 2, EV_DISCONNECTED);
-	assert_int_equal(event(0, 0, EV_REJECTED)->status, CM_REJ_STALE_CONN);
 	end();
+}
+
+/* The same on the side that asked, of a server that asks it from the queue pair of their
+ * connection. */
+static void stale_server(void **state)
+{
+	struct side *client = &world.side[0], *server = &world.side[1];
+
+	(void)state;
+	for (int anew = 0; anew < 2; anew++) {
+		struct cm_bind_call listener;
+		struct cm_connect_call c;
+		uint32_t comm;
+		uint16_t port;
+
+		begin();
+		listen_at(0);
+		connect_client(0);
+		listener = bind_call(0, LISTENER, PORT);
+		assert_int_equal(do_bind(0, &listener), 0);
+		assert_int_equal(do_listen(0, &listener, 0), 0);
+		if (anew) {
+			lose_side(server);
+			start_side(server, 101);
+		}
+		c = connect_call(ACTIVE + 5, PORT);
+		from_to(&c.src, &c.dst, 1);
+		c.dst.port = PORT;
+		assert_int_equal(cm_connect(server->cm, OWNER, &c, &comm, &port), 0);
+		fly();
+		assert_int_equal(client->cm->counts[CM_N_STALE], 1);
+		wait_ms(500);
+		assert_int_equal(client->n_events, 1 + anew);
+		if (anew)
+			event(0, 1, EV_DISCONNECTED);
+		end();
+	}
 }
 
 /* An id that has ended may connect again; nothing of its first peer stays. */
@@ -516,8 +573,9 @@ int main(void)
 		cmocka_unit_test(deaths),
 		cmocka_unit_test(unaccepted),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(stale_by_hearsay),
+		cmocka_unit_test(stale_server),
 		cmocka_unit_test(clones),
-		cmocka_unit_test(stale_of_our_guid),
 		cmocka_unit_test(used_again),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(lent_ports),

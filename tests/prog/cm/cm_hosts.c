@@ -12,6 +12,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 #include "tests/lib/two_hosts.h"
+#include "tests/lib/weftd_from_outside.h"
 
 enum {
 	NEAR = 1,
@@ -26,7 +27,7 @@ enum {
 };
 
 /* What the far host does. */
-enum act { LISTEN, ACCEPT, REFUSE, AWAIT_END, HANG_UP, STOP_LISTENING, QUIT };
+enum act { LISTEN, ACCEPT, REFUSE, AWAIT_END, HANG_UP, STOP_LISTENING, LOSE_WEFTD, QUIT };
 
 struct order {
 	enum act act;
@@ -112,6 +113,16 @@ static void answer(struct far *f, const struct order *o)
 	}
 }
 
+/* The next one knows what the process tells it, as soon as that asks for anything. */
+static void lose_weftd(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+
+	weftd_kill(weftd_pid());
+	CHECK_EQ(rdma_bind_addr(id, cm_addr4(0)), 0);
+	cm_end(id);
+}
+
 static uint16_t carry_out(struct far *f, const struct order *o)
 {
 	switch (o->act) {
@@ -132,6 +143,9 @@ static uint16_t carry_out(struct far *f, const struct order *o)
 		break;
 	case STOP_LISTENING:
 		rdma_destroy_id(f->listener);
+		break;
+	case LOSE_WEFTD:
+		lose_weftd(f->ch);
 		break;
 	case QUIT:
 		break;
@@ -269,6 +283,31 @@ static void connections(struct world *w, int family)
 	rdma_destroy_id(id);
 }
 
+/* Connections stand while either host's weftd is another one, and end as ever. */
+static void weftd_dies(struct world *w)
+{
+	struct rdma_cm_id *id;
+	uint16_t port;
+
+	w->o = (struct order){.family = AF_INET, .ps = RDMA_PS_TCP};
+	port = far_does(w, LISTEN);
+	for (int far = 0; far < 2; far++) {
+		check_case("the %s weftd is killed", far ? "far" : "near");
+		id = connected(w, port);
+		if (far)
+			far_does(w, LOSE_WEFTD);
+		else
+			lose_weftd(w->ch);
+		CHECK(!cm_readable(w->ch, 0));
+		order(w, AWAIT_END);
+		CHECK_EQ(rdma_disconnect(id), 0);
+		cm_expect(w->ch, RDMA_CM_EVENT_DISCONNECTED);
+		(void)done(w);
+		rdma_destroy_id(id);
+	}
+	far_does(w, STOP_LISTENING);
+}
+
 static void datagrams(struct world *w, int family)
 {
 	struct rdma_cm_event *e;
@@ -317,6 +356,7 @@ int main(void)
 	with_faults(&w);
 	datagrams(&w, AF_INET);
 	datagrams(&w, AF_INET6);
+	weftd_dies(&w);
 	far_does(&w, QUIT);
 	rdma_destroy_event_channel(w.ch);
 	T_EQUAL(t_wait(&w.far), 0);
