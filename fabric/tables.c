@@ -12,7 +12,7 @@
 /* SL n to VL n mod 8. */
 #define DEFAULT_SL2VL 0x0123456701234567ull
 
-enum { DEFAULT_PKEY = 0xffff, PKEY_BITS = 0x7fff };
+enum { DEFAULT_PKEY = 0xffff, PKEY_BITS = 0x7fff, PKEY_FULL = 0x8000 };
 
 static uint64_t sl2vl_rows(const struct tables_shape *n)
 {
@@ -194,17 +194,28 @@ void tables_set_pkey(struct tables *t, uint32_t port, unsigned i, uint16_t pkey)
 	tables_store(&own[i], pkey);
 }
 
-int tables_find_pkey(const struct tables *t, uint32_t port, uint16_t pkey)
+/* The first entry with the same 15 bits; at an end not both may be limited.  -1. */
+static int find_pkey(const struct tables *t, uint32_t port, uint16_t pkey, bool at_end)
 {
 	if (!(pkey & PKEY_BITS))
 		return -1;
 	for (unsigned i = 0; i < TABLES_PKEYS; i++) {
 		uint16_t own = tables_pkey(t, port, i);
 
-		if (!((own ^ pkey) & PKEY_BITS) && (own | pkey) & ~PKEY_BITS)
+		if (!((own ^ pkey) & PKEY_BITS) && (!at_end || (own | pkey) & PKEY_FULL))
 			return i;
 	}
 	return -1;
+}
+
+int tables_find_pkey(const struct tables *t, uint32_t port, uint16_t pkey)
+{
+	return find_pkey(t, port, pkey, true);
+}
+
+bool tables_lets_pkey(const struct tables *t, uint32_t port, uint16_t pkey)
+{
+	return find_pkey(t, port, pkey, false) >= 0;
 }
 
 static _Atomic uint64_t *sl2vl_row(const struct tables *t, uint32_t node, uint8_t in, uint8_t out)

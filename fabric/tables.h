@@ -119,6 +119,12 @@ void tables_set_pkey(struct tables *t, uint32_t port, unsigned i, uint16_t pkey)
 int tables_find_pkey(const struct tables *t, uint32_t port, uint16_t pkey);
 
 /*
+ * Whether a switch's port that enforces P_Keys lets a packet with pkey pass: its table has one with
+ * the same 15 bits.  That one of both ends is a full member is asked at the end alone.
+ */
+bool tables_lets_pkey(const struct tables *t, uint32_t port, uint16_t pkey);
+
+/*
  * The VL of each SL, 4 bits each, SL 0 in the highest: the packet comes in at port `in` of the node
  * and leaves by `out`; in adapters `in` does not matter.
  */

@@ -15,7 +15,7 @@ struct step {
 static bool pkey_passes(const struct step *s, uint32_t port, unsigned way)
 {
 	return !s->p->pkey || !(tables_load(&s->t->ports[port].enforce) & way) ||
-	       tables_find_pkey(s->t, port, s->p->pkey) >= 0;
+	       tables_lets_pkey(s->t, port, s->p->pkey);
 }
 
 static int stop(const struct step *s, uint32_t at, enum walk_verdict why)

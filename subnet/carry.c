@@ -67,7 +67,7 @@ static bool pkey_passes(struct subnet *s, uint32_t port, const struct flight *f,
 	uint8_t enforce = tables_load(&hot_at(s, port)->enforce);
 
 	if (!f->gmp || !(enforce & (in ? ENFORCE_IN : ENFORCE_OUT)) ||
-		tables_find_pkey(&s->t, port, f->pkey) >= 0)
+		tables_lets_pkey(&s->t, port, f->pkey))
 		return true;
 	count(s, port, in ? COUNT_RCV_CONSTRAINT : COUNT_XMIT_CONSTRAINT, 1);
 	trap_switch_bad_pkey(s, port, f);

@@ -18,9 +18,9 @@ fi
 # osmtest ends with what it finds in memory that it has not written.
 unset MALLOC_PERTURB_
 export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
-SM='' STANDBY='' LARGE=''
-trap 'for p in $SM $STANDBY $LARGE; do kill -9 $p; done 2>/dev/null
-for f in lab torus two net routed large; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+SM='' STANDBY='' LARGE='' LIMITED=''
+trap 'for p in $SM $STANDBY $LARGE $LIMITED; do kill -9 $p; done 2>/dev/null
+for f in lab torus two net routed large limited; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
 # In $T/out, of node H0 unless it is named.
 node=H0
 on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
@@ -40,6 +40,8 @@ until_ok() {
 # The lines of opensm's log $1 that an administrator would look at.
 errors() { grep ' ERR ' "$T/$1"; }
 up() { grep -q 'SUBNET UP' "$T/$1"; }
+
+printf 'force_log_flush TRUE\n' >"$T/flush.conf"
 
 rc 'a fat tree' 0 "$WEFT" up -F lab ft2:8,4,2
 rc 'a torus' 0 "$WEFT" up -F torus torus:3x3x3,1
@@ -83,10 +85,28 @@ rc 'on it' 0 "$WEFT" run -F routed --node R -- smpquery -D nodeinfo 0
 ok 'on it' grep -q '^NodeType:\.*Router' "$T/out"
 rc 'down' 0 "$WEFT" down -F routed
 
+# ---- limited members behind a switch that enforces P_Keys, as opensm has it do ----
+printf 'Default=0x7fff, ipoib, defmember=limited : ALL, SELF=full ;\n' >"$T/limited.partitions"
+mkdir "$T/limited.cache"
+rc 'hosts on a switch' 0 "$WEFT" up -F limited ib:3
+limited() { timeout 60 "$WEFT" run -F limited --node "$@"; }
+OSM_CACHE_DIR=$T/limited.cache "$WEFT" run -F limited --node H0 -- opensm -F "$T/flush.conf" \
+	-P "$T/limited.partitions" -f "$T/limited" >/dev/null 2>&1 &
+LIMITED=$!
+until_ok 'opensm with limited members: SUBNET UP' up limited
+rc 'the port of one' 0 limited H1 -- smpquery portinfo 4 2
+same 'it enforces, in and out' 2 "$(lines 'PartEnforce.*\.1$')"
+rc 'a limited member asks the SA' 0 limited H1 -- saquery -t 10000 NR
+rc 'and a full one' 0 limited H1 -- perfquery 1 1
+rc 'which asks it' 0 limited H0 -- perfquery 2 1
+rc 'but not another limited one' 255 limited H1 -- perfquery -t 20 3 1
+kill -9 $LIMITED
+LIMITED=''
+rc 'down' 0 "$WEFT" down -F limited
+
 # ---- 702 nodes, in a message of many segments ----
 rc 'a large tree' 0 "$WEFT" up -F large ft2:36,36,18
-printf 'force_log_flush TRUE\n' >"$T/large.conf"
-OSM_CACHE_DIR=$T/large.cache "$WEFT" run -F large --node H0 -- opensm -F "$T/large.conf" -f "$T/large" \
+OSM_CACHE_DIR=$T/large.cache "$WEFT" run -F large --node H0 -- opensm -F "$T/flush.conf" -f "$T/large" \
 	>/dev/null 2>&1 &
 LARGE=$!
 until_ok 'opensm of 702 nodes: SUBNET UP' up large

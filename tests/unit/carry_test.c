@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "fabric/walk.h"
 #include "subnet/link.h"
 #include "subnet_world.h"
 
@@ -370,6 +371,43 @@ static void switches_enforce_pkeys(void **state)
 	assert_int_equal(by_lid(w, LID_H1), 1); /* SMPs have no P_Key */
 }
 
+/* A switch's port asks for the low 15 bits alone: limited or full is a matter of the ends. */
+static void switches_pass_members(void **state)
+{
+	static const struct {
+		uint16_t sent, has;
+		bool passes;
+	} cases[] = {{0x7fff, 0x7fff, true}, {0x7fff, 0xffff, true}, {0xffff, 0x7fff, true},
+		{0xffff, 0xffff, true}, {0x0001, 0x0001, true}, {0x0001, 0x8002, false},
+		{0x8001, 0x7fff, false}};
+	static const struct {
+		uint8_t node, port, enforce;
+	} ways[] = {{S0, 1, ENFORCE_IN}, {S0, 2, ENFORCE_OUT}, {S1, 2, ENFORCE_IN},
+		{S1, 1, ENFORCE_OUT}};
+	struct world *w = *state;
+	uint64_t refused = 0;
+
+	world_up(w);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0] * 4; i++) {
+		uint32_t at = port_of(w->s, ways[i % 4].node, ways[i % 4].port);
+		const struct walk_packet p = {
+			.port = port_of(w->s, H0, 1), .dlid = LID_H1, .pkey = cases[i / 4].sent};
+		struct walk way;
+
+		set_pkeys(w, H0, 1, 0x9999, cases[i / 4].sent);
+		set_pkeys(w, H1, 1, cases[i / 4].sent | 0x8000, 0);
+		set_pkeys(w, ways[i % 4].node, ways[i % 4].port, cases[i / 4].has, 0);
+		tables_store(&hot_at(w->s, at)->enforce, ways[i % 4].enforce);
+		assert_int_equal(gmp(w, LID_H1, 0, 1), 0);
+		walk(&w->s->t, &p, &way); /* data goes as datagrams do */
+		assert_int_equal(way.verdict == WALK_ARRIVES, cases[i / 4].passes);
+		tables_store(&hot_at(w->s, at)->enforce, 0);
+		refused += !cases[i / 4].passes;
+		assert_int_equal(subnet_drops(w->s, SUBNET_DROP_PKEY), refused);
+	}
+	assert_int_equal(port_at(w->s, port_of(w->s, H1, 1))->pkey_violations, 0);
+}
+
 static void lanes(void **state)
 {
 	uint8_t data[SMP_DATA_SIZE] = {0x0f, 0x70}; /* SL 1 to VL 15, SL 2 to VL 7 */
@@ -450,6 +488,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pkeys_match, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(agents_answer_limited_members, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(switches_enforce_pkeys, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(switches_pass_members, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lanes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(armed_ports, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(injected_errors, set_up, tear_down),
