@@ -190,7 +190,6 @@ void node_issm_opened(struct server *s, uint32_t node, unsigned port)
 	if (!s->subnet || subnet_set_sm(s->subnet->subnet, node, port, true))
 		return;
 	sm_issm_opened(s->subnet->sm);
-	s->subnet->shown_epoch = UINT64_MAX; /* the bit is not in the tables */
 }
 
 void node_issm_closed(struct server *s, uint32_t node, unsigned port)
@@ -198,7 +197,6 @@ void node_issm_closed(struct server *s, uint32_t node, unsigned port)
 	if (!s->subnet || subnet_set_sm(s->subnet->subnet, node, port, false))
 		return;
 	sm_issm_closed(s->subnet->sm);
-	s->subnet->shown_epoch = UINT64_MAX;
 }
 
 /* ---- showing ---- */

@@ -77,9 +77,20 @@ void subnet_page_fill(
 	page->n_ports = topo->n_ports < FABRIC_MAX_PORTS ? topo->n_ports : FABRIC_MAX_PORTS;
 	if (topo->kind == TOPO_SWITCH)
 		page->n_ports = 1;
-	snprintf(page->description, sizeof page->description, "%s", topo->description);
 	memset(page->port, 0, sizeof page->port);
 	subnet_page_update(page, s, node);
+}
+
+static bool update_description(struct fabric_page *page, struct subnet *s, uint32_t node)
+{
+	uint8_t data[SMP_DATA_SIZE];
+	char old[sizeof page->description];
+
+	if (!attr_get(s, node, fabric_first_port(page), SMP_NODE_DESC, 0, data))
+		return false;
+	snprintf(old, sizeof old, "%s", page->description);
+	snprintf(page->description, sizeof page->description, "%.*s", SMP_DATA_SIZE, (char *)data);
+	return strcmp(old, page->description) != 0;
 }
 
 static bool update_guids(struct fabric_page *page, struct subnet *s, uint32_t node)
@@ -107,6 +118,7 @@ bool subnet_page_update(struct fabric_page *page, struct subnet *s, uint32_t nod
 	atomic_store_explicit(&page->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	news = update_guids(page, s, node);
+	news |= update_description(page, s, node);
 	for (uint32_t i = 0; i < page->n_ports; i++) {
 		put_port(&port, s, node, fabric_first_port(page) + i);
 		if (!memcmp(&port, &page->port[i], sizeof port))

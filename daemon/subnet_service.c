@@ -15,7 +15,7 @@
 
 enum {
 	OWED_MAX = 4096,
-	SHOW_NS = 10 * NSEC_PER_MSEC, /* a sweep changes tables thousands of times */
+	SHOW_NS = 10 * NSEC_PER_MSEC, /* a sweep sets thousands of things */
 };
 
 /* An answer of the built-in subnet manager: it may not be sent while its request is delivered. */
@@ -106,13 +106,13 @@ static void manage(struct subnet_service *net)
 /* When pages have to be brought up to date; 0: they are. */
 static uint64_t show(struct subnet_service *net)
 {
-	uint64_t epoch = tables_load(&subnet_tables(net->subnet)->head->epoch);
+	uint64_t changes = subnet_changes(net->subnet);
 
-	if (epoch == net->shown_epoch)
+	if (changes == net->shown)
 		return 0;
 	if (!is_due(net->show_at))
 		return net->show_at;
-	net->shown_epoch = epoch;
+	net->shown = changes;
 	net->show_at = clock_ns() + SHOW_NS;
 	node_ports_show(net);
 	return 0;

@@ -34,10 +34,10 @@ struct subnet_service {
 
 	struct owed *owed, **owed_tail; /* answers of the subnet manager, to be sent */
 	unsigned n_owed;
-	bool sm_worked;       /* since LIDs were written */
-	uint64_t shown_epoch; /* of the tables, when pages were brought up to date */
-	uint64_t show_at;     /* when the next time may be */
-	char *print;          /* what the console prints now */
+	bool sm_worked;   /* since LIDs were written */
+	uint64_t shown;   /* subnet_changes(), when pages were brought up to date */
+	uint64_t show_at; /* when the next time may be */
+	char *print;      /* what the console prints now */
 	size_t n_print;
 	uint32_t wait_s; /* its last command said Wait */
 };

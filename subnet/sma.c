@@ -95,6 +95,8 @@ static uint16_t execute(struct sma *c)
 	if (!a || (is_set && !a->set))
 		return SMP_UNSUPPORTED;
 	status = is_set ? a->set(c) : SMP_OK;
+	if (is_set && !status)
+		changed(c->s);
 	return status ? status : get(c, a);
 }
 

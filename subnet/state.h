@@ -117,6 +117,7 @@ struct subnet {
 	struct trap *spare_traps;
 	struct trap_slab *slabs;
 	uint64_t next_tid, random;
+	uint64_t changes; /* of what no table has and subnet_changes() tells of */
 	uint32_t losing; /* ports with an error_percent: where there is none, no hop looks for it */
 	uint64_t drops[SUBNET_DROP_COUNT];
 };
@@ -179,6 +180,12 @@ static inline void count_detail(struct subnet *s, uint32_t port, enum detail whi
 	uint16_t *n = &s->counters[port].detail[which];
 
 	*n += *n < UINT16_MAX;
+}
+
+/* Something that a node's page may show is not as it was, or was set to what it was. */
+static inline void changed(struct subnet *s)
+{
+	s->changes++;
 }
 
 static inline void tell(struct subnet *s, uint32_t port, unsigned events)

@@ -254,6 +254,11 @@ const struct tables *subnet_tables(const struct subnet *s)
 	return &s->t;
 }
 
+uint64_t subnet_changes(const struct subnet *s)
+{
+	return s->changes + tables_load(&s->t.head->epoch); /* neither ever becomes less */
+}
+
 int subnet_set_sm(struct subnet *s, uint32_t node, uint8_t port, bool on)
 {
 	uint32_t at = port_of(s, node, port);
@@ -265,6 +270,7 @@ int subnet_set_sm(struct subnet *s, uint32_t node, uint8_t port, bool on)
 	if (caps == p->cap_mask)
 		return 0;
 	p->cap_mask = caps;
+	changed(s);
 	trap_local_change(s, at, 0);
 	return 0;
 }
@@ -302,8 +308,11 @@ int subnet_set_guid(struct subnet *s, uint32_t node, uint8_t port, uint64_t guid
 		return -EINVAL;
 	if (!port)
 		s->nodes[node].guid = guid;
-	if (at)
+	if (at) {
 		port_at(s, at)->guid = guid;
+		tell(s, at, SUBNET_GID_CHANGE);
+	}
+	changed(s);
 	return 0;
 }
 

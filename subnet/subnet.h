@@ -66,6 +66,12 @@ void subnet_free(struct subnet *s);
 const struct tables *subnet_tables(const struct subnet *s);
 
 /*
+ * Another number than before: what Get tells of ports and nodes may have changed, by whatever way.
+ * More than the epoch of the tables, which forwarding alone looks at: an SM's LID moves this one.
+ */
+uint64_t subnet_changes(const struct subnet *s);
+
+/*
  * A program on queue pair qp of a port sends a MAD.  0, although it may be lost on its way;
  * -EINVAL: no such port or queue pair (of a switch port 0 alone has them), or a class that does not
  * belong on it; -ENODATA: no such P_Key index.

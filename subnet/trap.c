@@ -339,6 +339,7 @@ int subnet_set_system_guid(struct subnet *s, uint32_t node, uint64_t guid)
 	if (node >= s->t.head->n_nodes)
 		return -EINVAL;
 	s->nodes[node].system_guid = guid;
+	changed(s);
 	sw = is_switch(s, node);
 	/* Of an adapter each port tells its own SM. */
 	for (unsigned p = !sw; p <= (sw ? 0u : s->t.nodes[node].n_ports); p++) {

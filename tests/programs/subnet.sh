@@ -18,9 +18,9 @@ fi
 # osmtest ends with what it finds in memory that it has not written.
 unset MALLOC_PERTURB_
 export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
-SM='' STANDBY='' LARGE='' LIMITED=''
-trap 'for p in $SM $STANDBY $LARGE $LIMITED; do kill -9 $p; done 2>/dev/null
-for f in lab torus two net routed large limited; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+SM='' STANDBY='' LARGE='' LIMITED='' PAIR='' WATCH=''
+trap 'for p in $SM $STANDBY $LARGE $LIMITED $PAIR $WATCH; do kill -9 $p; done 2>/dev/null
+for f in lab torus two net routed large limited pair; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
 # In $T/out, of node H0 unless it is named.
 node=H0
 on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
@@ -103,6 +103,47 @@ rc 'but not another limited one' 255 limited H1 -- perfquery -t 20 3 1
 kill -9 $LIMITED
 LIMITED=''
 rc 'down' 0 "$WEFT" down -F limited
+
+# ---- two adapters back to back: an SM that moves changes nothing but what ports say ----
+printf 'Hca 1 "A"\n[1] "B"[1]\n\nHca 1 "B"\n[1] "A"[1]\n' >"$T/pair.net"
+printf 'force_log_flush TRUE\nsubnet_prefix 0xfec0000000000000\nsm_sl 3\nsubnet_timeout 15\n' \
+	>"$T/prefix.conf"
+mkdir "$T/pair.cache"
+rc 'two adapters' 0 "$WEFT" up -F pair "$T/pair.net"
+pair() { timeout 60 "$WEFT" run -F pair --node "$@"; }
+# pair_sm NAME: opensm at B with NAME.conf.
+pair_sm() {
+	OSM_CACHE_DIR=$T/pair.cache "$WEFT" run -F pair --node B -- opensm -F "$T/$1.conf" \
+		-f "$T/pair.$1" >/dev/null 2>&1 &
+	PAIR=$!
+	until_ok "opensm with $1.conf: SUBNET UP" up "pair.$1"
+}
+heard() { grep -q "IBV_EVENT_$1 .*port 1" "$T/events"; }
+"$WEFT" run -F pair --node A -- stdbuf -oL ibv_asyncwatch >"$T/events" 2>&1 &
+WATCH=$!
+until_ok 'ibv_asyncwatch waits' grep -q 'async event FD' "$T/events"
+rc 'the SM before' 0 pair A -- sminfo
+same 'is the built-in one' 'sm lid 1' "$(grep -o 'sm lid [0-9]*' "$T/out")"
+pair_sm flush
+until_ok 'SM_CHANGE comes' heard SM_CHANGE
+rc 'sminfo' 0 pair A -- sminfo
+same 'asks the new one' 'sm lid 2' "$(grep -o 'sm lid [0-9]*' "$T/out")"
+rc 'so does saquery' 0 pair A -- saquery -t 10000 NR
+rc 'ibv_devinfo' 0 pair A -- ibv_devinfo
+same 'says where it is' 2 "$(sed -n 's/.*sm_lid:[^0-9]*//p' "$T/out")"
+kill -9 $PAIR
+pair_sm prefix
+until_ok 'GID_CHANGE comes' heard GID_CHANGE
+as_told() {
+	[ '3 15 fec0:0000:0000:0000:0000:0000:0010:0001' = "$(echo $(pair A -- ibv_devinfo -v |
+		sed -n 's/.*\(sm_sl\|subnet_timeout\|GID\[  0\]\):[^0-9a-f]*//p'))" ]
+}
+until_ok 'ibv_devinfo has what opensm was told' as_told
+rc 'and sysfs' 0 pair A -- cat /sys/class/infiniband/weft0/ports/1/gids/0
+same 'and sysfs' fec0:0000:0000:0000:0000:0000:0010:0001 "$(cat "$T/out")"
+kill -9 $PAIR $WATCH
+PAIR='' WATCH=''
+rc 'down' 0 "$WEFT" down -F pair
 
 # ---- 702 nodes, in a message of many segments ----
 rc 'a large tree' 0 "$WEFT" up -F large ft2:36,36,18

@@ -20,6 +20,7 @@
 #include "daemon/wire.h"
 #include "fabric/sysfs.h"
 #include "mad/agents.h"
+#include "sm/attr.h"
 #include "wire/smp.h"
 
 enum { VENDOR_CLASS = 0x0a, TURNS = 1000 };
@@ -252,6 +253,143 @@ static void subnet_managers(void **state)
 	assert_int_equal(sm_info_status(), SMP_OK);
 }
 
+/* ---- what a page shows ---- */
+
+/* Lets weftd work until the page says it, and its files, too. */
+static void shows(bool (*says)(const struct fabric_page *page), const char *file, const char *text)
+{
+	char path[256], got[128] = "";
+	struct node *n;
+	FILE *f;
+
+	assert_int_equal(node_get(&server, 1, &n), 0);
+	for (int i = 0; i < TURNS && !says(n->page); i++) {
+		server.deliver(&server);
+		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+	}
+	assert_true(says(n->page));
+	snprintf(path, sizeof path, "%s/lab.tree.1/sys/class/infiniband/weft0/%s", dir, file);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(got, sizeof got, f));
+	fclose(f);
+	assert_string_equal(got, text);
+}
+
+static bool has_sm_lid(const struct fabric_page *page)
+{
+	return page->port[0].sm_lid == 77;
+}
+
+static bool has_sm_sl(const struct fabric_page *page)
+{
+	return page->port[0].sm_sl == 5;
+}
+
+static bool has_timeout(const struct fabric_page *page)
+{
+	return page->port[0].subnet_timeout == 9;
+}
+
+static bool has_prefix(const struct fabric_page *page)
+{
+	return page->port[0].gid[0].raw[7] == 1;
+}
+
+static bool has_guid(const struct fabric_page *page)
+{
+	return page->port[0].n_gids == 2 && page->port[0].gid[1].raw[15] == 0x42;
+}
+
+static bool has_description(const struct fabric_page *page)
+{
+	return !strcmp(page->description, "b of another name");
+}
+
+static bool has_port_guid(const struct fabric_page *page)
+{
+	return page->port[0].gid[0].raw[15] == 0x99;
+}
+
+static bool is_disabled(const struct fabric_page *page)
+{
+	return page->port[0].phys_state == PHYS_DISABLED;
+}
+
+static bool is_polling(const struct fabric_page *page)
+{
+	return page->port[0].phys_state == PHYS_POLLING;
+}
+
+static void set_port(void (*change)(struct port_info *i))
+{
+	struct subnet *s = server.subnet->subnet;
+	uint8_t data[SMP_DATA_SIZE];
+	struct port_info i;
+
+	assert_true(attr_get(s, 1, 1, SMP_PORT_INFO, 1, data));
+	wire_unpack(&port_info_format, data, &i);
+	i.state = i.phys_state = 0;
+	change(&i);
+	wire_pack(&port_info_format, &i, data);
+	assert_true(attr_set(s, 1, 1, SMP_PORT_INFO, 1, data));
+}
+
+static void set_sm_lid(struct port_info *i)
+{
+	i->sm_lid = 77;
+}
+
+static void set_sm_sl(struct port_info *i)
+{
+	i->sm_sl = 5;
+}
+
+static void set_timeout(struct port_info *i)
+{
+	i->subnet_timeout = 9;
+}
+
+static void set_prefix(struct port_info *i)
+{
+	i->gid_prefix |= 1;
+}
+
+static void disable(struct port_info *i)
+{
+	i->phys_state = PHYS_DISABLED;
+}
+
+/* A Set that changes nothing else: no table that forwarding reads. */
+static void sets_are_shown(void **state)
+{
+	uint8_t guids[SMP_DATA_SIZE] = {0}, desc[SMP_DATA_SIZE] = "b of another name";
+	struct subnet *s = server.subnet->subnet;
+
+	(void)state;
+	node_issm_opened(&server, 0, 1); /* the built-in subnet manager keeps away */
+	set_port(set_sm_lid);
+	shows(has_sm_lid, "ports/1/sm_lid", "0x4d\n");
+	set_port(set_sm_sl);
+	shows(has_sm_sl, "ports/1/sm_sl", "5\n");
+	set_port(set_timeout);
+	shows(has_timeout, "ports/1/state", "4: ACTIVE\n");
+	set_port(set_prefix);
+	shows(has_prefix, "ports/1/gids/0", "fe80:0000:0000:0001:0000:0000:0010:0004\n");
+	guids[15] = 0x42;
+	assert_true(attr_set(s, 1, 1, SMP_GUID_INFO, 0, guids));
+	shows(has_guid, "ports/1/gids/1", "fe80:0000:0000:0001:0000:0000:0000:0042\n");
+	assert_true(attr_set(s, 1, 1, SMP_NODE_DESC, 0, desc));
+	shows(has_description, "node_desc", "b of another name\n");
+	assert_int_equal(subnet_set_guid(s, 1, 1, 0x99), 0);
+	shows(has_port_guid, "ports/1/gids/0", "fe80:0000:0000:0001:0000:0000:0000:0099\n");
+	assert_int_equal(subnet_unlink(s, 1, 1), 0);
+	shows(is_polling, "ports/1/phys_state", "2: Polling\n");
+	set_port(disable); /* there is no link that goes */
+	shows(is_disabled, "ports/1/phys_state", "3: Disabled\n");
+	node_issm_closed(&server, 0, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +397,7 @@ int main(void)
 		cmocka_unit_test(directed_routes),
 		cmocka_unit_test(between_programs),
 		cmocka_unit_test(subnet_managers),
+		cmocka_unit_test(sets_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

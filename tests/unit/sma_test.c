@@ -422,6 +422,39 @@ static void new_guids(void **state)
 		assert_int_equal(n.node_guid, cases[i].node_guid);
 		assert_int_equal(n.port_guid, cases[i].port_guid);
 	}
+	assert_int_equal(w->events[H0][1], SUBNET_GID_CHANGE);
+	assert_int_equal(w->events[S0][0], SUBNET_GID_CHANGE);
+	assert_int_equal(w->events[H0][2], 0);
+}
+
+/* One number that says to who shows ports that they may be other ones. */
+static void changes_are_told(void **state)
+{
+	struct world *w = *state;
+	uint64_t before = subnet_changes(w->s);
+	struct port_info i;
+
+	assert_int_equal(world_get_port(w, H0, 1, &i), 0);
+	i.lid = LID_MULTICAST;
+	i.state = i.phys_state = 0;
+	assert_int_equal(world_set_port(w, H0, 1, &i), SMP_INVALID);
+	assert_int_equal(subnet_changes(w->s), before);
+	assert_int_equal(world_get_port(w, H0, 1, &i), 0);
+	i.sm_lid = LID_H1;
+	i.state = i.phys_state = 0;
+	assert_int_equal(world_set_port(w, H0, 1, &i), 0);
+	assert_int_not_equal(subnet_changes(w->s), before);
+	before = subnet_changes(w->s);
+	assert_int_equal(subnet_set_sm(w->s, H0, 1, false), 0); /* it was none */
+	assert_int_equal(subnet_changes(w->s), before);
+	assert_int_equal(subnet_set_sm(w->s, H0, 1, true), 0);
+	assert_int_not_equal(subnet_changes(w->s), before);
+	before = subnet_changes(w->s);
+	assert_int_equal(subnet_set_system_guid(w->s, H0, 0x78), 0);
+	assert_int_not_equal(subnet_changes(w->s), before);
+	before = subnet_changes(w->s);
+	assert_int_equal(subnet_unlink(w->s, H0, 1), 0);
+	assert_int_not_equal(subnet_changes(w->s), before);
 }
 
 static void set_phys(struct world *w, uint32_t node, uint8_t port, uint8_t phys)
@@ -787,6 +820,7 @@ int main(void)
 		T(links),
 		T(cables),
 		T(new_guids),
+		T(changes_are_told),
 		T(disabled_ports),
 		T(negotiation),
 		T(mkeys),
