@@ -7,7 +7,7 @@
 #include "wire/pma.h"
 
 /* Where an attribute has its counters from. */
-enum source { FROM_CLASSIC, FROM_ALL, FROM_DETAIL, FROM_XMIT_SL, FROM_RCV_SL };
+enum source { FROM_COUNTERS, FROM_DETAIL, FROM_XMIT_SL, FROM_RCV_SL };
 
 enum { NONE = 0xff };
 
@@ -55,11 +55,12 @@ static const struct pma_kind {
 	const struct wire_format *format;
 	const uint8_t *map; /* NULL: they follow each other */
 } kinds[] = {
-	{PMA_PORT_COUNTERS, FROM_CLASSIC, COUNT_CLASSIC, 0, &pma_counters_format, NULL},
+	{PMA_PORT_COUNTERS, FROM_COUNTERS, COUNT_CLASSIC, 0, &pma_counters_format, NULL},
 	{PMA_RCV_ERROR_DETAILS, FROM_DETAIL, DETAIL_XMIT, 0, &pma_rcv_errors_format, NULL},
 	{PMA_XMIT_DISCARD_DETAILS, FROM_DETAIL, DETAIL_ALL - DETAIL_XMIT, DETAIL_XMIT,
 		&pma_xmit_discards_format, NULL},
-	{PMA_PORT_COUNTERS_EXT, FROM_ALL, PMA_COUNTERS, 0, &pma_counters_ext_format, ext_counters},
+	{PMA_PORT_COUNTERS_EXT, FROM_COUNTERS, PMA_COUNTERS, 0, &pma_counters_ext_format,
+		ext_counters},
 	{PMA_XMIT_DATA_SL, FROM_XMIT_SL, SMP_SLS, 0, &pma_data_sl_format, NULL},
 	{PMA_RCV_DATA_SL, FROM_RCV_SL, SMP_SLS, 0, &pma_data_sl_format, NULL},
 };
@@ -81,9 +82,7 @@ static unsigned which(const struct pma_kind *k, unsigned i)
 static uint64_t read_one(const struct subnet *s, uint32_t port, enum source from, unsigned i)
 {
 	switch (from) {
-	case FROM_CLASSIC:
-		return s->counters[port].classic[i];
-	case FROM_ALL:
+	case FROM_COUNTERS:
 		return s->counters[port].all[i];
 	case FROM_DETAIL:
 		return s->counters[port].detail[i];
@@ -95,10 +94,7 @@ static uint64_t read_one(const struct subnet *s, uint32_t port, enum source from
 static void write_one(struct subnet *s, uint32_t port, enum source to, unsigned i, uint64_t value)
 {
 	switch (to) {
-	case FROM_CLASSIC:
-		s->counters[port].classic[i] = value;
-		break;
-	case FROM_ALL:
+	case FROM_COUNTERS:
 		s->counters[port].all[i] = value;
 		break;
 	case FROM_DETAIL:

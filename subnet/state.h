@@ -7,8 +7,8 @@
 #include "wire/smp.h"
 
 /*
- * Counters of a port.  The first are those of PortCounters, in the order of their select bits, and
- * stand there with fewer bits; all of them stand in PortCountersExtended.
+ * Counters of a port.  The first are those of PortCounters, in the order of their select bits,
+ * which shows no more of them than its fields hold; PortCountersExtended shows all.
  */
 enum counter {
 	COUNT_SYMBOL_ERROR,
@@ -55,7 +55,6 @@ enum detail {
 
 struct counters {
 	uint64_t all[COUNT_ALL];
-	uint32_t classic[COUNT_CLASSIC]; /* saturate on reading, too: some have 4 bits */
 	uint16_t detail[DETAIL_ALL];
 };
 
@@ -168,11 +167,7 @@ static inline bool is_external(const struct subnet *s, uint32_t port)
 
 static inline void count(struct subnet *s, uint32_t port, enum counter which, uint32_t n)
 {
-	struct counters *c = &s->counters[port];
-
-	c->all[which] += n;
-	if (which < COUNT_CLASSIC)
-		c->classic[which] = c->classic[which] + n < n ? UINT32_MAX : c->classic[which] + n;
+	s->counters[port].all[which] += n;
 }
 
 static inline void count_detail(struct subnet *s, uint32_t port, enum detail which)

@@ -264,6 +264,17 @@ same 'with all its nodes' $NODES "$(lines '^ *[0-9]')"
 rc iblinkinfo 0 on iblinkinfo
 same 'iblinkinfo: ends of links' 48 "$(lines '/ *LinkUp)')"
 rc 'ibqueryerrors' 0 on ibqueryerrors
+rc 'one counter' 0 "$WEFT" topo -F lab --do 'PerformanceSet "S0"[1] PortCounters.SymbolErrorCounter=700'
+rc 'another' 0 "$WEFT" topo -F lab --do 'PerformanceSet "S0"[2] PortCountersExtended.PortRcvErrors=300'
+on ibqueryerrors >"$T/out" 2>&1
+same 'ibqueryerrors: by either attribute' '1 SymbolErrorCounter == 700 2 PortRcvErrors == 300' \
+	"$(echo $(sed -n 's/.*port \([12]\): \[\([^]]* == [0-9]*\).*/\1 \2/p' "$T/out"))"
+rc 'perfquery, of the classic one' 0 on perfquery 17 2
+ok 'has it' grep -q 'PortRcvErrors:\.*300$' "$T/out"
+rc 'perfquery -x' 0 on perfquery -x 17 1
+ok 'has the other' grep -q 'SymbolErrorCounter:\.*700$' "$T/out"
+on ibqueryerrors --clear-errors >"$T/out" 2>&1
+same 'of both nothing is left' '' "$(on perfquery -x 17 255 | grep 'SymbolErr.*[1-9]$\|RcvErrors.*[1-9]$')"
 rc ibidsverify 0 on ibidsverify
 says 'LID start 0x1 end 0x1' ibaddr
 says 'State: Active' ibstat

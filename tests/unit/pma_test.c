@@ -105,7 +105,6 @@ static void packets_count(void **state)
 		assert_int_equal(r->all[COUNT_XMIT_DATA], 72);
 		assert_int_equal(r->all[COUNT_RCV_DATA], 72);
 		assert_int_equal(r->all[COUNT_UNICAST_XMIT], 1);
-		assert_int_equal(r->classic[COUNT_XMIT_PKTS], 1);
 	}
 	c = (struct pma_counters){.port = 2};
 	assert_int_equal(counters(w, LID_S0, MAD_GET, PMA_RCV_DATA_SL, &pma_data_sl_format, &c), 0);
@@ -151,7 +150,6 @@ static void set_selected(void **state)
 	assert_int_equal(c.value[COUNT_XMIT_DATA], 3);
 	assert_int_equal(c.value[COUNT_XMIT_WAIT], 0);
 	assert_int_equal(c.value[COUNT_XMIT_PKTS], 7);
-	assert_int_equal(raw(w, S1, 4)->all[COUNT_XMIT_DATA], 7); /* two sets of counters */
 	c = (struct pma_counters){.port = 4, .select = 1 << 3, .select2 = 1 << 6};
 	assert_int_equal(
 		counters(w, LID_S1, MAD_SET, PMA_PORT_COUNTERS_EXT, &pma_counters_ext_format, &c),
@@ -160,6 +158,40 @@ static void set_selected(void **state)
 	assert_int_equal(c.value[2], 7);
 	assert_int_equal(c.value[16 + 6], 0); /* PortXmitDiscards */
 	assert_int_equal(c.value[16 + 5], 7);
+}
+
+/* What one attribute sets is read by the other: both show the same counters. */
+static void one_set(void **state)
+{
+	/* by select bits of PortCounters and of PortCountersExtended */
+	static const uint8_t pairs[][2] = {{COUNT_SYMBOL_ERROR, 16}, {COUNT_LINK_RECOVERY, 17},
+		{COUNT_LINK_DOWNED, 18}, {COUNT_RCV_ERRORS, 19}, {COUNT_RCV_REMOTE_PHYSICAL, 20},
+		{COUNT_RCV_SWITCH_RELAY, 21}, {COUNT_XMIT_DISCARDS, 22},
+		{COUNT_XMIT_CONSTRAINT, 23}, {COUNT_RCV_CONSTRAINT, 24}, {COUNT_LINK_INTEGRITY, 25},
+		{COUNT_BUFFER_OVERRUN, 26}, {COUNT_VL15_DROPPED, 27}, {COUNT_XMIT_WAIT, 28},
+		{COUNT_XMIT_DATA, 0}, {COUNT_RCV_DATA, 1}, {COUNT_XMIT_PKTS, 2},
+		{COUNT_RCV_PKTS, 3}};
+	static const struct {
+		uint16_t attr;
+		const struct wire_format *format;
+	} ways[] = {{PMA_PORT_COUNTERS, &pma_counters_format},
+		{PMA_PORT_COUNTERS_EXT, &pma_counters_ext_format}};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 2 * sizeof pairs / sizeof pairs[0]; i++) {
+		const unsigned from = i % 2, to = !from, bit = pairs[i / 2][from];
+		struct pma_counters c = {.port = 4};
+
+		c.select = bit < 16 ? 1u << bit : 0;
+		c.select2 = bit < 16 ? 0 : 1u << (bit - 16);
+		c.value[bit] = 1 + i % 9;
+		assert_int_equal(
+			counters(w, LID_S1, MAD_SET, ways[from].attr, ways[from].format, &c), 0);
+		c = (struct pma_counters){.port = 4};
+		assert_int_equal(
+			counters(w, LID_S1, MAD_GET, ways[to].attr, ways[to].format, &c), 0);
+		assert_int_equal(c.value[pairs[i / 2][to]], 1 + i % 9);
+	}
 }
 
 static void all_ports(void **state)
@@ -180,7 +212,7 @@ static void all_ports(void **state)
 	c = (struct pma_counters){.port = PMA_ALL_PORTS, .select = 0xffff};
 	assert_int_equal(
 		counters(w, LID_S1, MAD_SET, PMA_PORT_COUNTERS, &pma_counters_format, &c), 0);
-	assert_int_equal(raw(w, S1, 3)->classic[COUNT_LINK_DOWNED], 0);
+	assert_int_equal(raw(w, S1, 3)->all[COUNT_LINK_DOWNED], 0);
 }
 
 /* Why packets were dropped. */
@@ -260,6 +292,7 @@ int main(void)
 		T(packets_count),
 		T(saturation),
 		T(set_selected),
+		T(one_set),
 		T(all_ports),
 		T(details),
 		T(refusals),
