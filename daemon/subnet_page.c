@@ -8,12 +8,26 @@
 
 #include "sm/attr.h"
 
-/* Speeds of PortInfo's two fields, as ibv_port_attr has them. */
-static uint8_t speed_of(const struct port_info *info)
+static bool is_fdr10(struct subnet *s, uint32_t node, uint8_t number)
 {
-	unsigned ext = info->ext_speed_active;
+	struct ext_port_info ext;
+	uint8_t data[SMP_DATA_SIZE];
 
-	return ext ? ext << 4 : info->speed_active;
+	if (!attr_get(s, node, number, SMP_EXT_PORT_INFO, number, data))
+		return false;
+	wire_unpack(&ext_port_info_format, data, &ext);
+	return ext.speed_active & EXT_PORT_FDR10;
+}
+
+/* One code for the speeds of all the fields. */
+static uint16_t speed_of(
+	struct subnet *s, uint32_t node, uint8_t number, const struct port_info *info)
+{
+	if (info->ext_speed2_active)
+		return info->ext_speed2_active * PORT_SPEED_XDR;
+	if (info->ext_speed_active)
+		return info->ext_speed_active * PORT_SPEED_FDR;
+	return is_fdr10(s, node, number) ? PORT_SPEED_FDR10 : info->speed_active;
 }
 
 static void put_gids(
@@ -59,13 +73,14 @@ static void put_port(struct fabric_port *port, struct subnet *s, uint32_t node, 
 	port->active_mtu = info.neighbor_mtu;
 	port->link_layer = IBV_LINK_LAYER_INFINIBAND;
 	port->active_width = info.width_active;
-	port->active_speed = speed_of(&info);
+	port->active_speed = speed_of(s, node, number, &info);
 	port->lmc = info.lmc;
 	port->lid = info.lid;
 	port->sm_lid = info.sm_lid;
 	port->sm_sl = info.sm_sl;
 	port->subnet_timeout = info.subnet_timeout;
 	port->cap_mask = info.cap_mask;
+	port->cap_mask2 = info.cap_mask2;
 	put_gids(port, s, node, number, info.gid_prefix);
 	put_pkeys(port, t, t->nodes[node].port0 + number);
 }

@@ -16,6 +16,9 @@ enum { FABRIC_MAX_PORTS = 2, FABRIC_MAX_GIDS = 256, FABRIC_MAX_PKEYS = 128 };
 /* The bits of a port's capability mask that are ours: PortInfo:CapabilityMask. */
 enum { PORT_CAP_IS_SM = 1 << 1, PORT_CAP_CM = 1 << 16 };
 
+/* Speeds of one lane, as programs get them: codes of PortInfo's four fields in a row. */
+enum { PORT_SPEED_FDR10 = 8, PORT_SPEED_FDR = 16, PORT_SPEED_NDR = 128, PORT_SPEED_XDR = 256 };
+
 struct fabric_gid {
 	uint8_t raw[16];  /* network order; all zero: no entry */
 	uint32_t ifindex; /* of the interface that has the address */
@@ -30,14 +33,15 @@ struct fabric_port {
 	uint8_t active_mtu;
 	uint8_t link_layer;   /* IBV_LINK_LAYER_ETHERNET or _INFINIBAND */
 	uint8_t active_width; /* as ibv_port_attr */
-	uint8_t active_speed;
-	uint8_t lmc; /* this many low bits of the LID choose a path */
-	uint16_t lid, sm_lid;
+	uint8_t lmc;          /* this many low bits of the LID choose a path */
 	uint8_t sm_sl;
+	uint16_t lid, sm_lid;
 	uint8_t subnet_timeout; /* 4.096 us << this */
-	uint16_t pad;
-	uint32_t cap_mask; /* PORT_CAP_* */
-	uint32_t n_gids;   /* entries in use and gaps below the last one */
+	uint8_t pad;
+	uint16_t active_speed; /* as newer ibv_port_attr.active_speed_ex; PORT_SPEED_* */
+	uint32_t cap_mask;     /* PORT_CAP_* */
+	uint32_t cap_mask2;
+	uint32_t n_gids; /* entries in use and gaps below the last one */
 	uint32_t n_pkeys;
 	struct fabric_gid gid[FABRIC_MAX_GIDS];
 	uint16_t pkey[FABRIC_MAX_PKEYS];
@@ -45,7 +49,7 @@ struct fabric_port {
 
 struct fabric_page {
 	_Atomic uint32_t seq; /* odd while weftd writes; begins anywhere, for each page elsewhere */
-	uint32_t version;     /* 3 */
+	uint32_t version;     /* 4 */
 	char fabric[64];      /* name */
 	char device[64];      /* "weft0" */
 	uint64_t node_guid;   /* network order, as ibv_get_device_guid gives it */

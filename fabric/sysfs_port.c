@@ -20,14 +20,14 @@ static const char *const counters[] = {"VL15_dropped", "excessive_buffer_overrun
 	"unicast_rcv_packets", "unicast_xmit_packets"};
 
 struct link_speed {
-	uint8_t code;       /* as ibv_port_attr.active_speed */
+	uint16_t code;      /* as struct fabric_port has it */
 	unsigned tenths;    /* Gb/s of one lane, times ten */
 	const char *suffix; /* as the kernel names it */
 };
 
 static const struct link_speed link_speeds[] = {{1, 25, ""}, {2, 50, " DDR"}, {4, 100, " QDR"},
 	{8, 100, " FDR10"}, {16, 140, " FDR"}, {32, 250, " EDR"}, {64, 500, " HDR"},
-	{128, 1000, " NDR"}};
+	{128, 1000, " NDR"}, {256, 2000, " XDR"}};
 
 static unsigned lanes(uint8_t width)
 {

@@ -22,7 +22,7 @@ static const char *const widths[] = {
 	[0] = "  -", [1] = " 1x", [2] = " 4x", [4] = " 8x", [8] = "12x", [16] = " 2x"};
 static const char *const speeds[] = {[0] = "    -", [1] = " 2.5G", [2] = " 5.0G", [4] = "10.0G"};
 static const char *const ext_speeds[] = {
-	[0] = "", [1] = " 14G", [2] = " 25G", [4] = " 50G", [8] = "100G"};
+	[0] = "", [1] = " 14G", [2] = " 25G", [4] = " 50G", [8] = "100G", [32] = "200G"};
 
 #define NAMED(names, i) ((i) < sizeof names / sizeof *names && names[i] ? names[i] : "?")
 
@@ -84,6 +84,13 @@ static const char *comment(const struct port *p, char text[COMMENT])
 	return text;
 }
 
+static const char *speed_name(const struct port *p)
+{
+	if (p->ext_speed_active)
+		return NAMED(ext_speeds, p->ext_speed_active);
+	return p->fdr10_active ? "FDR10" : NAMED(speeds, p->speed_active);
+}
+
 static void dump_port(struct console *c, uint32_t port)
 {
 	const struct tables_port *h = hot_at(c->subnet, port);
@@ -96,9 +103,7 @@ static void dump_port(struct console *c, uint32_t port)
 			tables_load(&h->lmc), p->sm_lid);
 	else
 		console_print(c, "\t");
-	console_print(c, " %s %s %s/%s%s\n", NAMED(widths, p->width_active),
-		p->ext_speed_active ? NAMED(ext_speeds, p->ext_speed_active)
-				    : NAMED(speeds, p->speed_active),
+	console_print(c, " %s %s %s/%s%s\n", NAMED(widths, p->width_active), speed_name(p),
 		NAMED(states, tables_load(&h->state)), NAMED(physical, p->phys), comment(p, text));
 }
 

@@ -5,6 +5,8 @@
 
 #include "subnet/trap.h"
 
+enum { SPEED_QDR = 4 };
+
 /* LinkWidth bits, the widest first: 12x, 8x, 4x, 2x, 1x. */
 static const uint8_t widths[] = {8, 4, 2, 16, 1};
 
@@ -67,6 +69,8 @@ static bool negotiate(struct port *a, struct port *b)
 	a->speed_active = b->speed_active = speed;
 	a->ext_speed_active = b->ext_speed_active =
 		fastest(a->ext_speed_enabled & b->ext_speed_enabled);
+	a->fdr10_active = b->fdr10_active =
+		!a->ext_speed_active && speed == SPEED_QDR && a->fdr10_enabled && b->fdr10_enabled;
 	return true;
 }
 

@@ -68,6 +68,7 @@ static const struct sma_attr attrs[] = {
 	{SMP_VL_ARB, sma_get_vl_arb, sma_set_vl_arb},
 	{SMP_LFT, sma_get_lft, sma_set_lft},
 	{SMP_MFT, sma_get_mft, sma_set_mft},
+	{SMP_EXT_PORT_INFO, sma_get_ext_port_info, sma_set_ext_port_info},
 };
 
 static const struct sma_attr *find(uint16_t attr)
@@ -149,8 +150,11 @@ static bool is_ours(const struct smp_hdr *h)
 {
 	if (h->method == MAD_TRAP_REPRESS)
 		return h->attr == SMP_NOTICE;
-	return (h->method == MAD_GET || h->method == MAD_SET) && h->attr != SMP_SM_INFO &&
-	       h->attr < SMP_VENDOR_FIRST;
+	if (h->method != MAD_GET && h->method != MAD_SET)
+		return false;
+	if (h->attr >= SMP_VENDOR_FIRST)
+		return h->attr == SMP_EXT_PORT_INFO; /* others are for who knows their vendor */
+	return h->attr != SMP_SM_INFO;
 }
 
 static struct sma begin(struct subnet *s, uint32_t port, uint8_t *mad)

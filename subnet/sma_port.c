@@ -8,8 +8,8 @@ enum {
 	PORT_BITS = 0xff,
 	ALL_WIDTHS = 0xff,
 	ALL_SPEEDS = 15,
-	NO_EXT_SPEED = 30,
-	ALL_EXT_SPEEDS = 31
+	ALL_EXT_SPEEDS = 31,
+	ALL_EXT_SPEEDS2 = 7,
 };
 
 /* The port that the attribute modifier means; 0: there is none. */
@@ -46,9 +46,12 @@ static void get_link(const struct subnet *s, uint32_t port, struct port_info *i)
 	i->speed_supported = p->speed_supported;
 	i->speed_enabled = p->speed_enabled;
 	i->speed_active = p->speed_active;
-	i->ext_speed_supported = p->ext_speed_supported;
-	i->ext_speed_enabled = p->ext_speed_enabled;
-	i->ext_speed_active = p->ext_speed_active;
+	i->ext_speed_supported = p->ext_speed_supported & EXT_SPEEDS;
+	i->ext_speed_enabled = p->ext_speed_enabled & EXT_SPEEDS;
+	i->ext_speed_active = p->ext_speed_active & EXT_SPEEDS;
+	i->ext_speed2_supported = p->ext_speed_supported >> EXT_SPEEDS2_AT;
+	i->ext_speed2_enabled = p->ext_speed_enabled >> EXT_SPEEDS2_AT;
+	i->ext_speed2_active = p->ext_speed_active >> EXT_SPEEDS2_AT;
 	i->state = tables_load(&h->state);
 	i->phys_state = p->phys;
 	i->down_default = p->down_default;
@@ -127,15 +130,28 @@ static bool choose(uint8_t asked, uint8_t all, uint8_t supported, uint8_t *enabl
 	return true;
 }
 
+/* The same of extended speeds: one less than all means none. */
+static bool choose_ext(uint8_t asked, uint8_t all, uint8_t supported, uint8_t *enabled)
+{
+	if (asked != all - 1)
+		return choose(asked, all, supported, enabled);
+	*enabled = 0;
+	return true;
+}
+
 static bool choose_speeds(const struct port_info *i, struct port *p)
 {
+	uint8_t ext = p->ext_speed_enabled & EXT_SPEEDS;
+	uint8_t ext2 = p->ext_speed_enabled >> EXT_SPEEDS2_AT;
+
 	if (!choose(i->width_enabled, ALL_WIDTHS, p->width_supported, &p->width_enabled) ||
-		!choose(i->speed_enabled, ALL_SPEEDS, p->speed_supported, &p->speed_enabled))
+		!choose(i->speed_enabled, ALL_SPEEDS, p->speed_supported, &p->speed_enabled) ||
+		!choose_ext(i->ext_speed_enabled, ALL_EXT_SPEEDS,
+			p->ext_speed_supported & EXT_SPEEDS, &ext) ||
+		!choose_ext(i->ext_speed2_enabled, ALL_EXT_SPEEDS2,
+			p->ext_speed_supported >> EXT_SPEEDS2_AT, &ext2))
 		return false;
-	if (i->ext_speed_enabled != NO_EXT_SPEED)
-		return choose(i->ext_speed_enabled, ALL_EXT_SPEEDS, p->ext_speed_supported,
-			&p->ext_speed_enabled);
-	p->ext_speed_enabled = 0;
+	p->ext_speed_enabled = ext | ext2 << EXT_SPEEDS2_AT;
 	return true;
 }
 
@@ -308,5 +324,36 @@ uint16_t sma_set_port_info(struct sma *c)
 		set_managed(c, port, &i);
 	if (!is_base_port0(c->s, port))
 		set_link(c->s, port, &i);
+	return SMP_OK;
+}
+
+/* ---- Mellanox's ---- */
+
+uint16_t sma_get_ext_port_info(struct sma *c)
+{
+	uint32_t port = meant(c);
+	const struct port *p = port_at(c->s, port);
+	const struct ext_port_info i = {.speed_supported = p->fdr10_supported ? EXT_PORT_FDR10 : 0,
+		.speed_enabled = p->fdr10_enabled ? EXT_PORT_FDR10 : 0,
+		.speed_active = p->fdr10_active ? EXT_PORT_FDR10 : 0};
+
+	if (!port)
+		return SMP_INVALID;
+	wire_pack(&ext_port_info_format, &i, c->data);
+	return SMP_OK;
+}
+
+/* As with other speeds, the next training is what it counts for. */
+uint16_t sma_set_ext_port_info(struct sma *c)
+{
+	uint32_t port = meant(c);
+	struct port *p = port_at(c->s, port);
+	struct ext_port_info i;
+
+	wire_unpack(&ext_port_info_format, c->data, &i);
+	if (!port || i.speed_enabled & ~EXT_PORT_FDR10 || (i.speed_enabled && !p->fdr10_supported))
+		return SMP_INVALID;
+	if (i.set & EXT_PORT_SET_SPEED)
+		p->fdr10_enabled = i.speed_enabled;
 	return SMP_OK;
 }

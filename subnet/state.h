@@ -70,6 +70,8 @@ struct vl_arb { /* xor the default; low and high priority */
 	uint8_t block[VL_ARB_BLOCKS][SMP_DATA_SIZE];
 };
 
+enum { EXT_SPEEDS = 15, EXT_SPEEDS2_AT = 5 };
+
 struct trap; /* subnet/trap.c */
 
 struct port {
@@ -88,7 +90,9 @@ struct port {
 	uint8_t down_default;
 	uint8_t width_supported, width_enabled, width_active;
 	uint8_t speed_supported, speed_enabled, speed_active;
+	/* PortInfo's first extended speeds and, from bit 5 on, its second ones. */
 	uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active;
+	bool fdr10_supported, fdr10_enabled, fdr10_active;
 	uint8_t mkey_protect, sm_sl, vl_high_limit;
 	uint8_t vl_stall, hoq_life, filter; /* bit 0 in, bit 1 out */
 	uint8_t trap_suppress, subnet_timeout, phys_errors, overrun_errors;

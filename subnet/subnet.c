@@ -10,7 +10,15 @@
 #include "subnet/trap.h"
 
 /* What a port of a topology that says nothing of speeds has: 4x; of a switch's port 0, too. */
-enum { WIDTH_4X = 2, SPEED_SDR = 1, EXT_HDR = 4, EXT_NDR = 8, WIDTH_BIT_2X = 16 };
+enum {
+	WIDTH_4X = 2,
+	SPEED_SDR = 1,
+	ALL_SPEEDS = 7,
+	EXT_HDR = 4,
+	EXT_NDR = 8,
+	EXT_XDR = 32,
+	WIDTH_BIT_2X = 16
+};
 
 enum { SUBNET_TIMEOUT = 18, ERROR_THRESHOLD = 8, PKEY_DEFAULT = 0xffff };
 
@@ -124,14 +132,16 @@ static void set_caps(struct port *p, const struct topo_node *n)
 		      (n->kind == TOPO_SWITCH ? CAP_SWITCH_PKEY_TRAP | CAP_MULTICAST_TOP : 0);
 	p->cap_mask2 = CAP2_SET_NODE_DESC | (ext & EXT_HDR ? CAP2_SPEED_HDR : 0) |
 		       (ext & EXT_NDR ? CAP2_SPEED_NDR : 0) |
+		       (ext & EXT_XDR ? CAP2_EXT_SPEEDS2 | CAP2_SPEED_XDR : 0) |
 		       (all_widths(n) & WIDTH_BIT_2X ? CAP2_WIDTH_2X : 0);
 }
 
 static void set_speeds(struct port *p, const struct topo_port *t)
 {
 	p->width_supported = t->width ? t->width : WIDTH_4X | 1;
-	p->speed_supported = t->speed ? t->speed : SPEED_SDR;
-	p->ext_speed_supported = t->ext_speed;
+	p->speed_supported = t->speed & ALL_SPEEDS ? t->speed & ALL_SPEEDS : SPEED_SDR;
+	p->ext_speed_supported = t->ext_speed & TOPO_EXT_SPEEDS;
+	p->fdr10_supported = t->speed & TOPO_FDR10;
 }
 
 /* What an SM may change of a port, as it is before one does; its link is down. */
@@ -143,6 +153,7 @@ static void set_defaults(struct subnet *s, uint32_t port)
 	p->width_enabled = p->width_supported;
 	p->speed_enabled = p->speed_supported;
 	p->ext_speed_enabled = p->ext_speed_supported;
+	p->fdr10_enabled = p->fdr10_supported;
 	p->phys = p->down_default = PHYS_POLLING;
 	p->phys_errors = p->overrun_errors = ERROR_THRESHOLD;
 	tables_store(&h->mtu, MTU_4096);

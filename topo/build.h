@@ -22,6 +22,12 @@ struct topo_caps {
 	uint8_t width, speed, ext_speed;
 };
 
+/* A port that has FDR10 has QDR, too: PortInfo calls the link so. */
+static inline uint8_t topo_speeds(uint8_t mask)
+{
+	return mask & TOPO_FDR10 ? mask | TOPO_QDR : mask;
+}
+
 struct topo_guids {
 	uint64_t base, next;
 };

@@ -10,7 +10,8 @@
 struct directive {
 	const char *word;
 	int (*take)(struct reader *r, const struct directive *d, struct lex *l);
-	unsigned what; /* of nodes: the kind; of numbers: the greatest */
+	unsigned
+		what; /* of nodes: the kind; of numbers: the greatest, of masks with all its bits */
 	unsigned least;
 	size_t offset; /* of the byte or word in struct reader */
 };
@@ -50,13 +51,15 @@ static int take_number(
 	return 0;
 }
 
-static int take_byte(struct reader *r, const struct directive *d, struct lex *l)
+static int take_mask(struct reader *r, const struct directive *d, struct lex *l)
 {
 	uint64_t v;
 	int rc = take_number(r, d, l, d->what, &v);
 
+	rc = rc ? rc : reader_check_mask(r, d->word, v, d->what);
 	if (!rc)
 		*((uint8_t *)r + d->offset) = v;
+	r->build.caps.speed = topo_speeds(r->build.caps.speed);
 	return rc;
 }
 
@@ -131,9 +134,9 @@ static const struct directive directives[] = {
 	{"vendid", take_u32, 0, 0, OF(vendor)},
 	{"devid", take_u32, 0, 0, OF(device)},
 	{"sysimgguid", take_system_guid, 0, 0, 0},
-	{"width", take_byte, 31, 1, OF(caps.width)},
-	{"speed", take_byte, 7, 1, OF(caps.speed)},
-	{"extspeed", take_byte, 15, 0, OF(caps.ext_speed)},
+	{"width", take_mask, TOPO_WIDTHS, 1, OF(caps.width)},
+	{"speed", take_mask, TOPO_SPEEDS, 1, OF(caps.speed)},
+	{"extspeed", take_mask, TOPO_EXT_SPEEDS, 0, OF(caps.ext_speed)},
 	{"module", take_module, 0, 0, 0},
 	{"include", take_include, 0, 0, 0},
 	{"do", take_command, 0, 0, 0},

@@ -43,6 +43,16 @@ int reader_fail_at(struct reader *r, struct place at, const char *fmt, ...)
 	return -EINVAL;
 }
 
+int reader_check_mask(struct reader *r, const char *what, uint64_t v, unsigned greatest)
+{
+	const uint64_t strange = v & ~(uint64_t)greatest;
+
+	if (!strange)
+		return 0;
+	return reader_fail(
+		r, "'%s' has no bit of %llu", what, (unsigned long long)(strange & -strange));
+}
+
 int reader_name(struct reader *r, struct slice text, uint32_t *name)
 {
 	bool whole = memchr(text.p, '#', text.len) ||

@@ -46,6 +46,10 @@ int reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(pr
 int reader_fail_at(struct reader *r, struct place at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Whether a mask below the greatest has bits of it alone; what: who wants it.  0 or -EINVAL, noted.
+ */
+int reader_check_mask(struct reader *r, const char *what, uint64_t v, unsigned greatest);
+
 /* Takes len bytes of text, the file that r->at names.  0 or -errno, noted. */
 int reader_lines(struct reader *r, const char *text, size_t len);
 

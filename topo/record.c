@@ -17,11 +17,12 @@ static const struct {
 	{"SDR", 1, 0},
 	{"DDR", 3, 0},
 	{"QDR", 7, 0},
-	{"FDR10", 7, 0},
-	{"FDR", 7, 1},
-	{"EDR", 7, 3},
-	{"HDR", 7, 7},
-	{"NDR", 7, 15},
+	{"FDR10", 15, 0},
+	{"FDR", 15, 1},
+	{"EDR", 15, 3},
+	{"HDR", 15, 7},
+	{"NDR", 15, 15},
+	{"XDR", 15, 47},
 };
 
 static const struct {
@@ -68,8 +69,9 @@ static int take_option(struct reader *r, struct slice word, struct topo_port *po
 {
 	static const char keys[] = "wse";
 	const char *key = word.len > 2 && word.p[1] == '=' ? strchr(keys, *word.p) : NULL;
-	const uint8_t most[] = {31, 7, 15}, least[] = {1, 0, 0};
+	const uint8_t most[] = {TOPO_WIDTHS, TOPO_SPEEDS, TOPO_EXT_SPEEDS}, least[] = {1, 0, 0};
 	struct lex l = {word.p, word.p + word.len};
+	const char name[] = {*word.p, '=', '\0'};
 	uint64_t v;
 	int k;
 
@@ -78,12 +80,13 @@ static int take_option(struct reader *r, struct slice word, struct topo_port *po
 	l.p += 2;
 	k = key - keys;
 	if (!lex_number(&l, most[k], &v) || l.p != l.end || v < least[k])
-		return reader_fail(
-			r, "'%c=' wants a number from %d to %d", *key, least[k], most[k]);
+		return reader_fail(r, "'%s' wants a number from %d to %d", name, least[k], most[k]);
+	if (reader_check_mask(r, name, v, most[k]))
+		return -EINVAL;
 	if (k == 0)
 		port->width = v;
-	else if (k == 1)
-		port->speed = v ? v : 4; /* ibnetdiscover -f: faster than QDR alone */
+	else if (k == 1) /* 0, of ibnetdiscover -f: faster than QDR alone */
+		port->speed = v ? topo_speeds(v) : TOPO_QDR;
 	else
 		port->ext_speed = v;
 	return 0;

@@ -15,6 +15,10 @@ enum topo_kind { TOPO_CA = 1, TOPO_SWITCH = 2, TOPO_ROUTER = 3 }; /* NodeInfo's 
 
 enum { TOPO_NONE = UINT32_MAX, TOPO_MAX_PORTS = 254 };
 
+/* Masks of all that a port may do; what each bit is say the members of struct topo_port. */
+enum { TOPO_WIDTHS = 31, TOPO_SPEEDS = 15, TOPO_EXT_SPEEDS = 1 | 2 | 4 | 8 | 32 };
+enum { TOPO_QDR = 4, TOPO_FDR10 = 8 };
+
 struct topo_port {
 	uint64_t guid; /* of an adapter's port; of a switch: its node's, for port 0 */
 	uint32_t peer; /* number of the node at the other end, TOPO_NONE: not wired */
@@ -22,8 +26,8 @@ struct topo_port {
 	uint8_t lmc;
 	uint16_t lid;      /* that the file asks for; 0: none */
 	uint8_t width;     /* LinkWidthSupported, a mask: 1 1x, 2 4x, 4 8x, 8 12x, 16 2x */
-	uint8_t speed;     /* LinkSpeedSupported, a mask: 1 SDR, 2 DDR, 4 QDR */
-	uint8_t ext_speed; /* LinkSpeedExtSupported, a mask: 1 FDR, 2 EDR, 4 HDR, 8 NDR */
+	uint8_t speed;     /* a mask: 1 SDR, 2 DDR, 4 QDR: LinkSpeedSupported; 8 FDR10, with QDR */
+	uint8_t ext_speed; /* a mask: 1 FDR, 2 EDR, 4 HDR, 8 NDR: LinkSpeedExtSupported; 32 XDR */
 };
 
 struct topo_node {

@@ -11,6 +11,9 @@
 /* What programs built before port_cap_flags2 have room for; they call ibv_query_port@1.1. */
 enum { OLD_PORT_ATTR_SIZE = offsetof(struct ibv_port_attr, port_cap_flags2) };
 
+/* Where headers of rdma-core 50 have active_speed_ex, behind all that those of 44 have. */
+enum { NEWER_SPEED = 52 };
+
 int verbs_read_port(uint32_t port_num, struct fabric_port *port)
 {
 	const struct fabric_page *live;
@@ -79,6 +82,12 @@ int verbs_query_rt_values(struct ibv_context *context, struct ibv_values_ex *val
 
 /* ---- port ---- */
 
+/* The kernel's way with speeds that 8 bits do not hold. */
+static uint8_t old_speed(uint16_t speed)
+{
+	return speed < PORT_SPEED_NDR ? speed : PORT_SPEED_NDR;
+}
+
 static void convert_port(const struct fabric_port *port, struct ibv_port_attr *attr)
 {
 	bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
@@ -98,10 +107,11 @@ static void convert_port(const struct fabric_port *port, struct ibv_port_attr *a
 		.sm_sl = port->sm_sl,
 		.subnet_timeout = port->subnet_timeout,
 		.active_width = port->active_width,
-		.active_speed = port->active_speed,
+		.active_speed = old_speed(port->active_speed),
 		.phys_state = port->phys_state,
 		.link_layer = port->link_layer,
 		.flags = ethernet ? IBV_QPF_GRH_REQUIRED : 0,
+		.port_cap_flags2 = port->cap_mask2,
 	};
 }
 
@@ -110,6 +120,7 @@ int verbs_query_port(
 {
 	struct fabric_port port;
 	struct ibv_port_attr full;
+	uint32_t speed;
 	int rc = verbs_read_port(port_num, &port);
 
 	(void)context;
@@ -119,6 +130,9 @@ int verbs_query_port(
 	if (size > sizeof(full))
 		memset((char *)attr + sizeof(full), 0, size - sizeof(full));
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	speed = port.active_speed;
+	if (size >= NEWER_SPEED + sizeof(speed))
+		memcpy((char *)attr + NEWER_SPEED, &speed, sizeof(speed));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #define HDR(member, byte, bit, bits)  WIRE_FIELD(struct smp_hdr, member, byte, bit, bits)
 #define NODE(member, byte, bits)      WIRE_FIELD(struct node_info, member, byte, 0, bits)
 #define PORT(member, byte, bit, bits) WIRE_FIELD(struct port_info, member, byte, bit, bits)
+#define EXT(member, byte)             WIRE_FIELD(struct ext_port_info, member, byte, 0, 8)
 #define SM(member, byte, bit, bits)   WIRE_FIELD(struct sm_info, member, byte, bit, bits)
 #define SW(member, byte, bit, bits)   WIRE_FIELD(struct switch_info, member, byte, bit, bits)
 
@@ -86,11 +87,21 @@ static const struct wire_field port_info_fields[] = {
 	PORT(local_phys_errors, 53, 0, 4),
 	PORT(overrun_errors, 53, 4, 4),
 	PORT(max_credit_hint, 54, 0, 16),
+	PORT(ext_speed2_active, 56, 1, 2),
+	PORT(ext_speed2_supported, 56, 3, 2),
+	PORT(ext_speed2_enabled, 56, 5, 3),
 	PORT(link_round_trip, 57, 0, 24),
 	PORT(cap_mask2, 60, 0, 16),
 	PORT(ext_speed_active, 62, 0, 4),
 	PORT(ext_speed_supported, 62, 4, 4),
 	PORT(ext_speed_enabled, 63, 3, 5),
+};
+
+static const struct wire_field ext_port_info_fields[] = {
+	EXT(set, 3),
+	EXT(speed_supported, 7),
+	EXT(speed_enabled, 11),
+	EXT(speed_active, 15),
 };
 
 static const struct wire_field switch_info_fields[] = {
@@ -126,4 +137,6 @@ const struct wire_format smp_hdr_format = WIRE_FORMAT("SMP", hdr_fields);
 const struct wire_format node_info_format = WIRE_FORMAT("NodeInfo", node_info_fields);
 const struct wire_format port_info_format = WIRE_FORMAT("PortInfo", port_info_fields);
 const struct wire_format switch_info_format = WIRE_FORMAT("SwitchInfo", switch_info_fields);
+const struct wire_format ext_port_info_format =
+	WIRE_FORMAT("ExtendedPortInfo", ext_port_info_fields);
 const struct wire_format sm_info_format = WIRE_FORMAT("SMInfo", sm_info_fields);

@@ -35,6 +35,7 @@ enum smp_attr {
 	SMP_MFT = 0x1b,
 	SMP_SM_INFO = 0x20,
 	SMP_VENDOR_FIRST = 0xff00,
+	SMP_EXT_PORT_INFO = 0xff90, /* Mellanox's: FDR10 */
 };
 
 /* Status of a response, without the direction bit. */
@@ -100,6 +101,8 @@ enum port_cap {
 	CAP2_WIDTH_2X = 1 << 4,
 	CAP2_SPEED_HDR = 1 << 5,
 	CAP2_SPEED_NDR = 1 << 10,
+	CAP2_EXT_SPEEDS2 = 1 << 11,
+	CAP2_SPEED_XDR = 1 << 12,
 };
 
 struct node_info {
@@ -132,6 +135,14 @@ struct port_info {
 	uint32_t link_round_trip;
 	uint16_t cap_mask2;
 	uint8_t ext_speed_active, ext_speed_supported, ext_speed_enabled;
+	uint8_t ext_speed2_active, ext_speed2_supported, ext_speed2_enabled; /* 1 XDR */
+};
+
+/* Masks of FDR10 alone; what of a Set counts says another one. */
+enum { EXT_PORT_FDR10 = 1, EXT_PORT_SET_SPEED = 1 };
+
+struct ext_port_info {
+	uint8_t set, speed_supported, speed_enabled, speed_active;
 };
 
 struct switch_info {
@@ -153,4 +164,4 @@ struct sm_info {
 
 extern const struct wire_format smp_hdr_format; /* of the whole MAD */
 extern const struct wire_format node_info_format, port_info_format, switch_info_format,
-	sm_info_format;
+	sm_info_format, ext_port_info_format;

@@ -39,7 +39,7 @@ static void fill_page(struct fabric_page *page, const char *fabric, uint64_t gui
 {
 	/* Even, and another one than at the same point of an earlier weftd's page. */
 	page->seq = (uint32_t)clock_ns() << 1;
-	page->version = 3;
+	page->version = 4;
 	snprintf(page->fabric, sizeof page->fabric, "%s", fabric);
 	snprintf(page->device, sizeof page->device, "weft0");
 	page->node_guid = guid;

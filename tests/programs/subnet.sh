@@ -20,7 +20,7 @@ unset MALLOC_PERTURB_
 export OSM_CACHE_DIR="$T" OSM_TMP_DIR="$T" WEFT_IDLE_EXIT=1
 SM='' STANDBY='' LARGE='' LIMITED='' PAIR='' WATCH=''
 trap 'for p in $SM $STANDBY $LARGE $LIMITED $PAIR $WATCH; do kill -9 $p; done 2>/dev/null
-for f in lab torus two net routed large limited pair; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
+for f in lab torus two net routed large limited pair speeds; do "$WEFT" down -F $f; done >/dev/null 2>&1; rm -rf "$T"' EXIT
 # In $T/out, of node H0 unless it is named.
 node=H0
 on() { timeout 60 "$WEFT" run -F lab --node "$node" -- "$@"; }
@@ -144,6 +144,86 @@ same 'and sysfs' fec0:0000:0000:0000:0000:0000:0010:0001 "$(cat "$T/out")"
 kill -9 $PAIR $WATCH
 PAIR='' WATCH=''
 rc 'down' 0 "$WEFT" down -F pair
+
+# ---- devices that are asked for Mellanox's ExtendedPortInfo; FDR10, and a router behind XDR ----
+cat >"$T/speeds.net" <<'END'
+vendid=0x2c9
+devid=0xc738
+switchguid=0x2c90000000100(2c90000000100)
+Switch	36 "S-0002c90000000100"		# "SwitchX" enhanced port 0 lid 1 lmc 0
+[1]	"H-0002c90000000200"[1](2c90000000201) 		# "one" lid 2 4xFDR10
+[2]	"H-0002c90000000300"[1](2c90000000301) 		# "two" lid 3 4xFDR
+[3]	"S-b8e924030000b921"[3]		# "Q3400" lid 8 4xQDR
+
+vendid=0x2c9
+devid=0x1003
+caguid=0x2c90000000200
+Ca	2 "H-0002c90000000200"		# "one"
+[1](2c90000000201) 	"S-0002c90000000100"[1]		# lid 2 lmc 0 "SwitchX" lid 1 4xFDR10
+
+vendid=0x2c9
+devid=0x1003
+caguid=0x2c90000000300
+Ca	2 "H-0002c90000000300"		# "two"
+[1](2c90000000301) 	"S-0002c90000000100"[2]		# lid 3 lmc 0 "SwitchX" lid 1 4xFDR
+
+vendid=0x2c9
+devid=0xd2f4
+switchguid=0xb8e924030000b921(b8e924030000b921)
+Switch	152 "S-b8e924030000b921"		# "Q3400" enhanced port 0 lid 8 lmc 0
+[1]	"H-b8e92403009ca838"[1](b8e92403009ca838) 		# "three" lid 21 4xXDR
+[3]	"S-0002c90000000100"[3]		# "SwitchX" lid 1 4xQDR
+[149]	"R-b8e924030000b928"[2](b8e924030000b929) 		# "Q3400/RT" lid 9 1xXDR
+
+vendid=0x2c9
+devid=0x1023
+caguid=0xb8e92403009ca838
+Ca	1 "H-b8e92403009ca838"		# "three"
+[1](b8e92403009ca838) 	"S-b8e924030000b921"[1]		# lid 21 lmc 0 "Q3400" lid 8 4xXDR
+
+vendid=0x2c9
+devid=0xc839
+rtguid=0xb8e924030000b928
+Rt	8 "R-b8e924030000b928"		# "Q3400/RT"
+[2](b8e924030000b929) 	"S-b8e924030000b921"[149]		# lid 9 lmc 0 "Q3400" lid 8 1xXDR
+END
+mkdir "$T/speeds.cache"
+rc 'links of many speeds' 0 "$WEFT" up -F speeds "$T/speeds.net"
+speeds() { OSM_CACHE_DIR=$T/speeds.cache timeout 60 "$WEFT" run -F speeds --node "$@"; }
+rc 'ibnetdiscover' 0 speeds one -- ibnetdiscover
+same 'ibnetdiscover: what it does not like' '' "$(grep 'bad status' "$T/out")"
+# That of Debian 12 knows nothing of XDR: PortInfo's old fields say QDR then.
+same 'ibnetdiscover: speeds' '1xQDR 1xQDR 4xFDR 4xFDR 4xFDR10 4xFDR10 4xQDR 4xQDR 4xQDR 4xQDR' \
+	"$(echo $(grep -o '[0-9]x[A-Z][A-Z0-9]*$' "$T/out" | sort))"
+cp "$T/out" "$T/speeds.discovered"
+rc 'what it prints is a topology' 0 "$WEFT" topo "$T/speeds.discovered"
+rc 'iblinkinfo' 0 speeds one -- iblinkinfo
+same 'iblinkinfo: FDR10' 2 "$(lines '10.0 Gbps (FDR10) Active')"
+for case in 'one 40 (FDR10)' 'two 56' 'three 800'; do
+	rc 'ibstat' 0 speeds "${case%% *}" -- ibstat weft0 1
+	same "ibstat: rate of ${case%% *}" "${case#* }" "$(sed -n 's/^Rate: //p' "$T/out")"
+done
+rc 'its file' 0 speeds three -- cat /sys/class/infiniband/weft0/ports/1/rate
+same 'its file' '800 Gb/sec (4X XDR)' "$(cat "$T/out")"
+rc 'the bytes of PortInfo from LinkSpeedExtActive2 on' 0 speeds one -- smpdump 21 0x15 1
+same 'XDR is all of them' 2900 "$(sed -n 's/^\(....\) \(....\) \(....\) \(....\) \(....\) .*/\5/p' \
+	"$T/out" | sed -n 4p)"
+rc 'a link without its extended speeds' 0 speeds one -- ibportstate 1 2 espeed 30
+rc 'is trained anew' 0 speeds one -- ibportstate 1 2 reset
+rc 'what it has become' 0 speeds one -- smpquery MEPI 1 2
+same 'is FDR10' '0x01 0x01 0x01' "$(echo $(sed -n 's/^LinkSpeed.*\.//p' "$T/out"))"
+for node in one three; do
+	rc "opensm at $node" 0 speeds $node -- opensm -o -f "$T/speeds.$node"
+	ok "opensm at $node: SUBNET UP" up speeds.$node
+	same "opensm at $node: errors" '' "$(errors speeds.$node)"
+done
+printf 'fdr10 2\n' >"$T/no_fdr10.conf"
+rc 'opensm that forbids FDR10' 0 speeds three -- opensm -o -F "$T/no_fdr10.conf" -f "$T/speeds.no_fdr10"
+same 'opensm that forbids FDR10: errors' '' "$(errors speeds.no_fdr10)"
+rc 'has done so' 0 speeds one -- smpquery MEPI 1 1
+same 'has done so' '0x01 0x00 0x01' "$(echo $(sed -n 's/^LinkSpeed.*\.//p' "$T/out"))"
+rc 'down' 0 "$WEFT" down -F speeds
+node=H0
 
 # ---- 702 nodes, in a message of many segments ----
 rc 'a large tree' 0 "$WEFT" up -F large ft2:36,36,18

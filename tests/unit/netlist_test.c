@@ -132,6 +132,54 @@ static void options(void **state)
 	netlist_free(&n);
 }
 
+/* All that ibnetdiscover may print of a link, and the masks that it stands for. */
+static void rates(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t speed, ext_speed;
+	} speeds[] = {{"SDR", 1, 0}, {"DDR", 3, 0}, {"QDR", 7, 0}, {"FDR10", 15, 0}, {"FDR", 15, 1},
+		{"EDR", 15, 3}, {"HDR", 15, 7}, {"NDR", 15, 15}, {"XDR", 15, 47}};
+	static const struct {
+		const char *name;
+		uint8_t mask;
+	} widths[] = {{"1x", 1}, {"2x", 16}, {"4x", 3}, {"8x", 4}, {"12x", 11}};
+
+	(void)state;
+	for (size_t i = 0; i < 5 * sizeof speeds / sizeof speeds[0]; i++) {
+		const char *width = widths[i % 5].name, *speed = speeds[i / 5].name;
+		struct netlist n;
+		char text[256];
+
+		snprintf(text, sizeof text,
+			"Switch 1 \"s\"\n[1] \"a\"[1] # \"a\" lid 1 %s%s s=4 w=2 v=4\n\n"
+			"Ca 1 \"a\"\n[1](77) \"s\"[1] # lid 1 lmc 0 \"s\" lid 2 %s%s\n",
+			width, speed, width, speed);
+		n = read_text(text);
+		assert_int_equal(port(&n, "s", 1)->width, widths[i % 5].mask);
+		assert_int_equal(port(&n, "a", 1)->speed, speeds[i / 5].speed);
+		assert_int_equal(port(&n, "a", 1)->ext_speed, speeds[i / 5].ext_speed);
+		netlist_free(&n);
+	}
+}
+
+/* Masks as such; FDR10 is QDR, too. */
+static void masks(void **state)
+{
+	struct netlist n = read_text("width=16\nspeed=8\nextspeed=32\n"
+				     "Hca 1 \"a\"\n[1] \"b\"[1]\n\n"
+				     "Hca 1 \"b\"\n[1] \"a\"[1] w=31 s=9 e=47\n");
+
+	(void)state;
+	assert_int_equal(port(&n, "a", 1)->width, 16);
+	assert_int_equal(port(&n, "a", 1)->speed, 8 | 4);
+	assert_int_equal(port(&n, "a", 1)->ext_speed, 32);
+	assert_int_equal(port(&n, "b", 1)->width, 31);
+	assert_int_equal(port(&n, "b", 1)->speed, 8 | 4 | 1);
+	assert_int_equal(port(&n, "b", 1)->ext_speed, 47);
+	netlist_free(&n);
+}
+
 /* As ibnetdiscover prints: -g adds the headings, the slots and the external ports. */
 static void discovered(void **state)
 {
@@ -164,7 +212,7 @@ static void discovered(void **state)
 	assert_true(s->enhanced);
 	assert_int_equal(s->ports[0].lid, 3);
 	assert_int_equal(s->ports[6].width, 11);
-	assert_int_equal(s->ports[4].speed, 7);
+	assert_int_equal(s->ports[4].speed, 15);
 	assert_int_equal(s->ports[4].ext_speed, 15);
 	assert_int_equal(s->ports[4].lid, 0);
 	assert_string_equal(n.topo.nodes[1].description, "it's lid 9");
@@ -240,7 +288,11 @@ static void wrong_lines(void **state)
 	refuse("Hca 1 \"a\"\n[1] \"b\"[0]", "net:2: a port's number is 1 to 254");
 	refuse("Hca 1 \"a\"\n[1] \"b\"[999]", "net:2: a port's number is 1 to 254");
 	refuse("Hca 1 \"a\"\n[1] \"b\"[1] w=32", "net:2: 'w=' wants a number from 1 to 31");
-	refuse("Hca 1 \"a\"\n[1] \"b\"[1] e=1x", "net:2: 'e=' wants a number from 0 to 15");
+	refuse("Hca 1 \"a\"\n[1] \"b\"[1] e=1x", "net:2: 'e=' wants a number from 0 to 47");
+	refuse("Hca 1 \"a\"\n[1] \"b\"[1] s=16", "net:2: 's=' wants a number from 0 to 15");
+	refuse("Hca 1 \"a\"\n[1] \"b\"[1] e=18", "net:2: 'e=' has no bit of 16");
+	refuse("extspeed=48\n", "net:1: 'extspeed' wants a number from 0 to 47");
+	refuse("extspeed=31\n", "net:1: 'extspeed' has no bit of 16");
 	refuse("Hca 1 \"a\"\n[1] \"b\"[1] # lid 1 4xZDR",
 		"net:2: '4xZDR' is no width and speed that is known");
 	refuse("Hca 1 \"a\"\n[1] \"b\"[1] # \"x", "net:2: a quote that does not end");
@@ -443,6 +495,8 @@ int main(void)
 		cmocka_unit_test(numbers_and_guids),
 		cmocka_unit_test(directives),
 		cmocka_unit_test(options),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(masks),
 		cmocka_unit_test(discovered),
 		cmocka_unit_test(descriptions),
 		cmocka_unit_test(modules),

@@ -52,6 +52,7 @@ static void fields_do_not_overlap(void **state)
 	check_format(&node_info_format, 64, sizeof(struct node_info));
 	check_format(&port_info_format, 64, sizeof(struct port_info));
 	check_format(&switch_info_format, 64, sizeof(struct switch_info));
+	check_format(&ext_port_info_format, 64, sizeof(struct ext_port_info));
 	check_format(&class_port_info_format, 192, sizeof(struct class_port_info));
 	check_format(&pma_counters_format, 192, sizeof(struct pma_counters));
 	check_format(&pma_counters_ext_format, 192, sizeof(struct pma_counters));
@@ -88,7 +89,10 @@ static void port_info_bytes(void **state)
 		.subnet_timeout = 18,
 		.ext_speed_active = 2,
 		.ext_speed_supported = 3,
-		.ext_speed_enabled = 30};
+		.ext_speed_enabled = 30,
+		.ext_speed2_active = 1,
+		.ext_speed2_supported = 3,
+		.ext_speed2_enabled = 6};
 	uint8_t b[64] = {0};
 
 	(void)state;
@@ -98,7 +102,19 @@ static void port_info_bytes(void **state)
 	assert_memory_equal(b + 28, "\x03\x00\x00\x02\x74\x52\x83\x47\x51\x40", 10);
 	assert_memory_equal(b + 41, "\x05\x00\x34", 3);
 	assert_memory_equal(b + 50, "\x08\x92", 2);
+	assert_memory_equal(b + 56, "\x3e\x00\x00\x00", 4);
 	assert_memory_equal(b + 62, "\x23\x1e", 2);
+}
+
+static void ext_port_info_bytes(void **state)
+{
+	const struct ext_port_info i = {
+		.set = 1, .speed_supported = 2, .speed_enabled = 3, .speed_active = 4};
+	uint8_t b[SMP_DATA_SIZE] = {0};
+
+	(void)state;
+	wire_pack(&ext_port_info_format, &i, b);
+	assert_memory_equal(b, "\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0", 17);
 }
 
 static void switch_info_bytes(void **state)
@@ -219,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_do_not_overlap),
 		cmocka_unit_test(port_info_bytes),
+		cmocka_unit_test(ext_port_info_bytes),
 		cmocka_unit_test(switch_info_bytes),
 		cmocka_unit_test(notices),
 		cmocka_unit_test(directed_steps),

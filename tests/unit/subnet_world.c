@@ -73,6 +73,9 @@ void world_begin(struct world *w)
 				.speed = 1 | 2 | 4};
 	}
 	ports[H0][1].ext_speed = ports[S0][1].ext_speed = 3;
+	ports[S0][2].ext_speed = ports[S1][2].ext_speed = 1 | 32; /* FDR, XDR */
+	ports[S0][2].speed = ports[S1][2].speed = 1 | 2 | 4 | 8;  /* FDR10, too */
+	ports[S1][1].speed = ports[H1][1].speed = 1 | 2 | 4 | 8;
 	wire(nodes, H0, 1, S0, 1);
 	wire(nodes, S0, 2, S1, 2);
 	wire(nodes, S1, 1, H1, 1);

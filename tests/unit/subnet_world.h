@@ -5,7 +5,8 @@
  *   H0 1 ---- 1 S0 2 ---- 2 S1 1 ---- 1 H1
  *   H0 2 ------------------ 3 S1
  *
- * H0 has two ports; switches have four.  Nodes are numbered H0, H1, S0, S1.
+ * H0 has two ports; switches have four.  The link between the switches can do XDR, FDR
+ * and FDR10, H1's FDR10.  Nodes are numbered H0, H1, S0, S1.
  */
 #pragma once
 

@@ -115,13 +115,15 @@ static void first_values(void **state)
 static void rates(void **state)
 {
 	static const struct {
-		uint8_t width, speed;
+		uint8_t width;
+		uint16_t speed;
 		const char *text;
 	} cases[] = {{1, 1, "2.5 Gb/sec (1X)\n"}, {2, 1, "10 Gb/sec (4X)\n"},
 		{2, 4, "40 Gb/sec (4X QDR)\n"}, {2, 16, "56 Gb/sec (4X FDR)\n"},
 		{1, 32, "25 Gb/sec (1X EDR)\n"}, {2, 64, "200 Gb/sec (4X HDR)\n"},
 		{16, 64, "100 Gb/sec (2X HDR)\n"}, {2, 128, "400 Gb/sec (4X NDR)\n"},
-		{8, 2, "60 Gb/sec (12X DDR)\n"}};
+		{8, 2, "60 Gb/sec (12X DDR)\n"}, {2, 8, "40 Gb/sec (4X FDR10)\n"},
+		{2, 256, "800 Gb/sec (4X XDR)\n"}, {1, 256, "200 Gb/sec (1X XDR)\n"}};
 	struct fabric_page changed = page;
 
 	(void)state;

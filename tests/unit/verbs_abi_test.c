@@ -171,6 +171,36 @@ static void test_query_port_sizes(void **state)
 	assert_int_equal(verbs_query_port(f->context, 2, &u.attr, sizeof(u.attr)), EINVAL);
 }
 
+/* 8 bits hold no speed above NDR: newer headers have room for it. */
+static void test_query_port_speeds(void **state)
+{
+	static const struct {
+		uint16_t speed;
+		uint8_t old;
+	} cases[] = {{1, 1}, {8, 8}, {32, 32}, {128, 128}, {256, 128}};
+	struct fixture *f = *state;
+	const uint16_t was = fake_page.port[0].active_speed;
+	struct {
+		struct ibv_port_attr attr;
+		uint32_t speed, more;
+	} newer;
+
+	fake_page.port[0].cap_mask2 = 0x1800;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&newer, 0xaa, sizeof(newer));
+		fake_page.port[0].active_speed = cases[i].speed;
+		assert_int_equal(verbs_query_port(f->context, 1, &newer.attr,
+					 sizeof(newer) - sizeof(newer.more)),
+			0);
+		assert_int_equal(newer.attr.active_speed, cases[i].old);
+		assert_int_equal(newer.attr.port_cap_flags2, 0x1800);
+		assert_int_equal(newer.speed, cases[i].speed);
+		assert_int_equal(newer.more, 0xaaaaaaaa);
+	}
+	fake_page.port[0].active_speed = was;
+	fake_page.port[0].cap_mask2 = 0;
+}
+
 static void test_query_device_ex_sizes(void **state)
 {
 	struct fixture *f = *state;
@@ -485,6 +515,7 @@ int main(void)
 		TEST(test_success_leaves_errno),
 		TEST(test_reg_mr_access),
 		TEST(test_query_port_sizes),
+		TEST(test_query_port_speeds),
 		TEST(test_query_device_ex_sizes),
 		TEST(test_gids),
 		TEST(test_pkeys),
