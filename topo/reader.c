@@ -87,10 +87,13 @@ int reader_keep(char ***list, uint32_t *n, char *text)
 
 int reader_lines(struct reader *r, const char *text, size_t len)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as editors set it in front */
 	const char *end = text + len;
 	int rc = 0;
 
 	r->record = TOPO_NONE;
+	if (len >= sizeof mark - 1 && !memcmp(text, mark, sizeof mark - 1))
+		text += sizeof mark - 1;
 	while (!rc && text < end) {
 		const char *eol = memchr(text, '\n', end - text);
 		struct lex line = {text, eol ? eol : end};

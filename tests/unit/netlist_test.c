@@ -180,6 +180,29 @@ static void masks(void **state)
 	netlist_free(&n);
 }
 
+/* What editors on other systems put into a file. */
+static void foreign_text(void **state)
+{
+	struct netlist n = read_text("\xef\xbb\xbf" PAIR);
+	const char *text = "\xef\xbb\xbf# a cluster\r\n\r\nSwitch 2 \"s\" # the corner\r\n"
+			   "[1] \"a\"\r\n[2] \"a\"[2] # lid 0 4xXDR\r\n\r\n"
+			   "speed=7\r\nHca 2 \"a\"\r\n[1] \"s\"\r\n"
+			   "[2] \"s\"[2] e=32\r\n\r\ndo Unlink \"s\"[1]\r\n";
+
+	(void)state;
+	wired(&n, "leaf", 1, "a", 1);
+	netlist_free(&n);
+	n = read_text(text);
+	wired(&n, "s", 1, "a", 1);
+	assert_string_equal(n.topo.nodes[1].description, "the corner");
+	assert_int_equal(port(&n, "s", 2)->ext_speed, 47);
+	assert_int_equal(port(&n, "a", 2)->ext_speed, 32);
+	assert_string_equal(n.commands[0], "Unlink \"s\"[1]");
+	netlist_free(&n);
+	refuse("\xef\xbb\xbf", "net: no node in it; is it a netlist?");
+	refuse("\xef\xbb\xbfswichguid=1\r\n", "net:1: unknown directive 'swichguid'");
+}
+
 /* As ibnetdiscover prints: -g adds the headings, the slots and the external ports. */
 static void discovered(void **state)
 {
@@ -414,7 +437,7 @@ static void includes(void **state)
 
 	(void)state;
 	write_file("top", "module=\"x\"\ninclude \"part\"\nmodule=\"y\"\ninclude \"part\"\n");
-	write_file("part", "Switch 2 \"s\"\n[1] \"h\"\n\nHca 1 \"h\"\n[1] \"s\"\n");
+	write_file("part", "\xef\xbb\xbfSwitch 2 \"s\"\n[1] \"h\"\n\nHca 1 \"h\"\n[1] \"s\"\n");
 	assert_int_equal(load(&n, "top"), 0);
 	assert_int_equal(n.topo.n_nodes, 4);
 	wired(&n, "y#s", 1, "y#h", 1);
@@ -497,6 +520,7 @@ int main(void)
 		cmocka_unit_test(options),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(masks),
+		cmocka_unit_test(foreign_text),
 		cmocka_unit_test(discovered),
 		cmocka_unit_test(descriptions),
 		cmocka_unit_test(modules),
