@@ -79,6 +79,7 @@ static void put_port(struct fabric_port *port, struct subnet *s, uint32_t node, 
 	port->sm_lid = info.sm_lid;
 	port->sm_sl = info.sm_sl;
 	port->subnet_timeout = info.subnet_timeout;
+	port->vl_cap = info.vl_cap;
 	port->cap_mask = info.cap_mask;
 	port->cap_mask2 = info.cap_mask2;
 	put_gids(port, s, node, number, info.gid_prefix);

@@ -37,9 +37,9 @@ struct fabric_port {
 	uint8_t sm_sl;
 	uint16_t lid, sm_lid;
 	uint8_t subnet_timeout; /* 4.096 us << this */
-	uint8_t pad;
-	uint16_t active_speed; /* as newer ibv_port_attr.active_speed_ex; PORT_SPEED_* */
-	uint32_t cap_mask;     /* PORT_CAP_* */
+	uint8_t vl_cap;         /* PortInfo:VLCap: 1 VL0 alone, 2 to VL1, 3 to VL3, 4 to VL7 */
+	uint16_t active_speed;  /* as newer ibv_port_attr.active_speed_ex; PORT_SPEED_* */
+	uint32_t cap_mask;      /* PORT_CAP_* */
 	uint32_t cap_mask2;
 	uint32_t n_gids; /* entries in use and gaps below the last one */
 	uint32_t n_pkeys;

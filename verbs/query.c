@@ -103,7 +103,7 @@ static void convert_port(const struct fabric_port *port, struct ibv_port_attr *a
 		.lid = port->lid,
 		.sm_lid = port->sm_lid,
 		.lmc = port->lmc,
-		.max_vl_num = 1,
+		.max_vl_num = port->vl_cap,
 		.sm_sl = port->sm_sl,
 		.subnet_timeout = port->subnet_timeout,
 		.active_width = port->active_width,

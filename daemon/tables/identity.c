@@ -30,6 +30,7 @@ static void fill_port(struct fabric_port *port)
 	port->link_layer = IBV_LINK_LAYER_ETHERNET;
 	port->active_width = WIDTH_4X;
 	port->active_speed = SPEED_EDR;
+	port->vl_cap = 1;
 	port->cap_mask = PORT_CAP_CM;
 	port->n_pkeys = 1;
 	port->pkey[0] = DEFAULT_PKEY;

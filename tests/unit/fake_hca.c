@@ -61,6 +61,7 @@ struct fabric_page fake_page = {
 			.link_layer = IBV_LINK_LAYER_ETHERNET,
 			.active_width = 2,
 			.active_speed = 32,
+			.vl_cap = 4,
 			.n_gids = 3,
 			.n_pkeys = 1,
 			.gid =

@@ -154,6 +154,7 @@ static void pages(void **state)
 	assert_int_equal(n->page->n_ports, 2);
 	assert_int_equal(fabric_port(n->page, 2)->state, PORT_ACTIVE);
 	assert_int_equal(fabric_port(n->page, 1)->pkey[0], 0xffff);
+	assert_int_equal(fabric_port(n->page, 1)->vl_cap, 4); /* VL0 to VL7 */
 	assert_int_equal(fabric_port(n->page, 1)->gid[0].raw[0], 0xfe);
 	assert_int_equal(node_get(&server, 2, &n), 0);
 	assert_int_equal(n->page->node_type, FABRIC_SWITCH);

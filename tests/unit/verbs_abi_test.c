@@ -167,6 +167,7 @@ static void test_query_port_sizes(void **state)
 	assert_int_equal(u.bytes[59], 0);
 	assert_int_equal(u.bytes[60], 0xaa);
 	assert_int_equal(u.attr.max_msg_sz, 1u << 31);
+	assert_int_equal(u.attr.max_vl_num, 4);
 	assert_int_equal(u.attr.link_layer, IBV_LINK_LAYER_ETHERNET);
 	assert_int_equal(verbs_query_port(f->context, 2, &u.attr, sizeof(u.attr)), EINVAL);
 }

@@ -128,6 +128,8 @@ if command -v ibv_devinfo >/dev/null; then
 	same 'two InfiniBand ports' 2 "$(grep -c 'link_layer:.*InfiniBand' "$T/out")"
 	same 'with their LIDs' '1 2' "$(sed -n 's/.*port_lid:[^0-9]*//p' "$T/out" | xargs)"
 	same 'and the LID of the subnet manager' '4 4' "$(sed -n 's/.*sm_lid:[^0-9]*//p' "$T/out" | xargs)"
+	rc 'ibv_devinfo -v' 0 "$WEFT" run -F lab --node b -- ibv_devinfo -v
+	same 'eight lanes, by VLCap of PortInfo' '8 (4)' "$(sed -n 's/.*max_vl_num:[^0-9]*//p' "$T/out")"
 	rc 'of a switch' 255 "$WEFT" run -F lab --node leaf -- ibv_devinfo
 	ok 'it finds none' grep -q 'No IB devices found' "$T/err"
 fi
