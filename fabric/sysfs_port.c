@@ -100,9 +100,9 @@ static void put_gid(struct tree *t, const char *dir, const struct fabric_gid *gi
 	char text[GID_STRING];
 
 	if (gid_is_zero(gid)) {
-		tree_put_shared(t, tree_path("%s/gids/%u", dir, i).s);
-		tree_drop(t, type.s);
-		tree_drop(t, ndev.s);
+		tree_put_shared(t, TREE_ZERO_GID, tree_path("%s/gids/%u", dir, i).s);
+		tree_put_shared(t, TREE_UNREADABLE, type.s);
+		tree_put_shared(t, TREE_UNREADABLE, ndev.s);
 		return;
 	}
 	gid_text(gid->raw, text);
@@ -111,24 +111,29 @@ static void put_gid(struct tree *t, const char *dir, const struct fabric_gid *gi
 	if (gid->ifname[0])
 		tree_put(t, ndev.s, "%.16s\n", gid->ifname);
 	else
-		tree_drop(t, ndev.s);
+		tree_put_shared(t, TREE_UNREADABLE, ndev.s);
 }
 
 static void put_tables(struct tree *t, const char *dir, const struct fabric_port *port)
 {
 	uint32_t n_pkeys = port->n_pkeys < FABRIC_MAX_PKEYS ? port->n_pkeys : FABRIC_MAX_PKEYS;
 
-	tree_share(t, "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	for (unsigned i = 0; i < FABRIC_MAX_GIDS; i++)
 		put_gid(t, dir, &port->gid[i], i);
-	for (unsigned i = 0; i < n_pkeys; i++)
-		tree_put(t, tree_path("%s/pkeys/%u", dir, i).s, "0x%04x\n", port->pkey[i]);
+	for (unsigned i = 0; i < n_pkeys; i++) {
+		struct tree_path path = tree_path("%s/pkeys/%u", dir, i);
+
+		if (port->pkey[i])
+			tree_put(t, path.s, "0x%04x\n", port->pkey[i]);
+		else
+			tree_put_shared(t, TREE_NO_PKEY, path.s);
+	}
 }
 
 static void put_counters(struct tree *t, const char *dir)
 {
 	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
-		tree_put_first(t, tree_path("%s/counters/%s", dir, counters[i]).s, "0\n");
+		tree_put_first(t, TREE_ZERO, tree_path("%s/counters/%s", dir, counters[i]).s);
 	tree_put(t, tree_path("%s/hw_counters/lifespan", dir).s, "10\n");
 }
 
@@ -141,6 +146,7 @@ void sysfs_put_port(
 
 	for (size_t i = 0; i < sizeof subdirs / sizeof *subdirs; i++)
 		tree_dir(t, tree_path("%s%s", dir.s, subdirs[i]).s);
+	tree_share(t);
 	put_state(t, dir.s, port);
 	put_rate(t, dir.s, port);
 	put_tables(t, dir.s, port);

@@ -13,7 +13,16 @@
 enum { CONTENT_MAX = 1200 };
 
 static const char scratch[] = ".new";
-static const char shared[] = ".shared";
+
+static const struct {
+	const char *path, *content, *target;
+} shared[] = {
+	[TREE_ZERO_GID] = {".shared", .content = "0000:0000:0000:0000:0000:0000:0000:0000\n"},
+	[TREE_ZERO] = {".zero", .content = "0\n"},
+	[TREE_NO_PKEY] = {".no_pkey", .content = "0x0000\n"},
+	/* Whoever opens it gets a file of the kernel's that has no read. */
+	[TREE_UNREADABLE] = {".unreadable", .target = "/proc/self/ns/mnt"},
+};
 
 static void fail(struct tree *t)
 {
@@ -108,40 +117,6 @@ void tree_put(struct tree *t, const char *path, const char *fmt, ...)
 	replace(t, path, content, len);
 }
 
-void tree_put_first(struct tree *t, const char *path, const char *content)
-{
-	struct stat st;
-
-	if (t->fresh || fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW))
-		replace(t, path, content, strlen(content));
-}
-
-void tree_share(struct tree *t, const char *content)
-{
-	struct stat st;
-
-	replace(t, shared, content, strlen(content));
-	t->shared_ino = fstatat(t->fd, shared, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
-}
-
-void tree_put_shared(struct tree *t, const char *path)
-{
-	struct stat st;
-
-	if (t->fresh && !linkat(t->fd, shared, t->fd, path, 0))
-		return;
-	if (!fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW)) {
-		if (st.st_ino == t->shared_ino)
-			return;
-		unlinkat(t->fd, scratch, 0);
-		if (linkat(t->fd, shared, t->fd, scratch, 0) ||
-			renameat(t->fd, scratch, t->fd, path))
-			fail(t);
-	} else if (linkat(t->fd, shared, t->fd, path, 0)) {
-		fail(t);
-	}
-}
-
 void tree_link(struct tree *t, const char *path, const char *target)
 {
 	char old[sizeof(struct tree_path)];
@@ -155,6 +130,46 @@ void tree_link(struct tree *t, const char *path, const char *target)
 	unlinkat(t->fd, scratch, 0);
 	if (symlinkat(target, t->fd, scratch) || renameat(t->fd, scratch, t->fd, path))
 		fail(t);
+}
+
+void tree_share(struct tree *t)
+{
+	struct stat st;
+
+	for (int i = 0; i < TREE_N_SHARED; i++) {
+		if (shared[i].target)
+			tree_link(t, shared[i].path, shared[i].target);
+		else
+			replace(t, shared[i].path, shared[i].content, strlen(shared[i].content));
+		t->shared[i] =
+			fstatat(t->fd, shared[i].path, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
+	}
+}
+
+void tree_put_shared(struct tree *t, enum tree_shared which, const char *path)
+{
+	const char *from = shared[which].path;
+	struct stat st;
+
+	if (t->fresh && !linkat(t->fd, from, t->fd, path, 0))
+		return;
+	if (!fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (st.st_ino == t->shared[which])
+			return;
+		unlinkat(t->fd, scratch, 0);
+		if (linkat(t->fd, from, t->fd, scratch, 0) || renameat(t->fd, scratch, t->fd, path))
+			fail(t);
+	} else if (linkat(t->fd, from, t->fd, path, 0)) {
+		fail(t);
+	}
+}
+
+void tree_put_first(struct tree *t, enum tree_shared which, const char *path)
+{
+	struct stat st;
+
+	if (t->fresh || fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW))
+		tree_put_shared(t, which, path);
 }
 
 void tree_drop(struct tree *t, const char *path)

@@ -9,10 +9,19 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* What many paths of a tree may be: a hard link costs less than a file. */
+enum tree_shared {
+	TREE_ZERO_GID,
+	TREE_ZERO,
+	TREE_NO_PKEY,
+	TREE_UNREADABLE, /* can be opened, and answers EINVAL when it is read */
+	TREE_N_SHARED
+};
+
 struct tree {
 	int fd;  /* of the directory */
 	int err; /* 0 or the first -errno */
-	ino_t shared_ino;
+	ino_t shared[TREE_N_SHARED];
 	bool fresh; /* made by tree_open(): nothing is there but what was put since */
 };
 
@@ -36,14 +45,14 @@ void tree_dir(struct tree *t, const char *path);
 void tree_put(struct tree *t, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Makes path a read-only file with that content unless there is a file: others fill it later. */
-void tree_put_first(struct tree *t, const char *path, const char *content);
+/* Makes what paths may share; before tree_put_shared(). */
+void tree_share(struct tree *t);
 
-/* Says the content that the files of tree_put_shared() have. */
-void tree_share(struct tree *t, const char *content);
+/* Makes path such a file. */
+void tree_put_shared(struct tree *t, enum tree_shared which, const char *path);
 
-/* Makes path a file with the shared content (a hard link: many cost little). */
-void tree_put_shared(struct tree *t, const char *path);
+/* The same unless there is a file: others fill it later. */
+void tree_put_first(struct tree *t, enum tree_shared which, const char *path);
 
 /* Makes path a symbolic link to target. */
 void tree_link(struct tree *t, const char *path, const char *target);

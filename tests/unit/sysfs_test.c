@@ -2,6 +2,7 @@
 /* The tree of device files: first writing, changes, and what stays untouched. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -47,6 +48,21 @@ static const char *get(const char *rel)
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	return text;
+}
+
+/* Whether a file of the HCA is there and answers EINVAL when it is read. */
+static bool is_invalid(const char *rel)
+{
+	char path[256], text[16];
+	int fd, err;
+
+	snprintf(path, sizeof path, "sys/class/infiniband/weft0/%s", rel);
+	fd = open(at(path), O_RDONLY);
+	if (fd < 0)
+		return false;
+	err = read(fd, text, sizeof text) < 0 ? errno : 0;
+	close(fd);
+	return err == EINVAL;
 }
 
 static ino_t inode(const char *rel)
@@ -105,7 +121,10 @@ static void first_values(void **state)
 	assert_null(get("ports/1/gids/256"));
 	assert_string_equal(get("ports/1/gid_attrs/types/0"), "RoCE v2\n");
 	assert_string_equal(get("ports/1/gid_attrs/ndevs/0"), "lo\n");
-	assert_null(get("ports/1/gid_attrs/types/1"));
+	assert_true(is_invalid("ports/1/gid_attrs/types/1"));
+	assert_true(is_invalid("ports/1/gid_attrs/ndevs/1"));
+	assert_true(is_invalid("ports/1/gid_attrs/types/255"));
+	assert_null(get("ports/1/gid_attrs/types/256"));
 	assert_int_equal(stat(at("dev/infiniband/uverbs0"), &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(stat(at("sys/class/infiniband/weft0/node_type"), &st), 0);
@@ -170,16 +189,39 @@ static void gids_come_and_go(void **state)
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
 	assert_string_equal(get("ports/1/gids/3"), "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
 	assert_string_equal(get("ports/1/gid_attrs/ndevs/3"), "weft-net0\n");
-	assert_null(get("ports/1/gid_attrs/types/0"));
+	assert_true(is_invalid("ports/1/gid_attrs/types/0"));
+	assert_true(is_invalid("ports/1/gid_attrs/ndevs/0"));
 	inode("sys/class/infiniband/weft0/device/net/weft-net0");
 	assert_int_equal(access(at("sys/class/infiniband/weft0/device/net/lo"), F_OK), -1);
 	assert_string_equal(get("ports/1/gids/0"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
 
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
 	assert_string_equal(get("ports/1/gids/3"), "0000:0000:0000:0000:0000:0000:0000:0000\n");
-	assert_null(get("ports/1/gid_attrs/types/3"));
+	assert_true(is_invalid("ports/1/gid_attrs/types/3"));
+	assert_string_equal(get("ports/1/gid_attrs/types/0"), "RoCE v2\n");
+	assert_string_equal(get("ports/1/gid_attrs/ndevs/0"), "lo\n");
 	assert_string_equal(get("ports/1/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0007\n");
 	inode("sys/class/infiniband/weft0/device/net/lo");
+}
+
+static void pkeys_come_and_go(void **state)
+{
+	static const struct {
+		uint16_t pkey;
+		const char *text;
+	} cases[] = {{0, "0x0000\n"}, {0x8001, "0x8001\n"}, {2, "0x0002\n"}, {0, "0x0000\n"}};
+	struct fabric_page changed = page;
+
+	(void)state;
+	changed.port[0].n_pkeys = 3;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		changed.port[0].pkey[1] = cases[i].pkey;
+		assert_int_equal(sysfs_write(AT_FDCWD, tree, &changed), 0);
+		assert_string_equal(get("ports/1/pkeys/1"), cases[i].text);
+		assert_string_equal(get("ports/1/pkeys/2"), "0x0000\n");
+		assert_string_equal(get("ports/1/pkeys/0"), "0xffff\n");
+	}
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
 }
 
 /* What a file of the tree says, NULL: there is none. */
@@ -288,7 +330,7 @@ static void hostile_page(void **state)
 	assert_string_equal(get("ports/1/state"), "255: NOP\n");
 	assert_int_equal(access(at("evil"), F_OK), -1);
 	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
-	assert_null(get("ports/1/gid_attrs/types/255"));
+	assert_true(is_invalid("ports/1/gid_attrs/types/255"));
 }
 
 /* What a writer that was killed left behind does not stop the next. */
@@ -359,6 +401,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(only_changes_are_written),
 		cmocka_unit_test(gids_come_and_go),
+		cmocka_unit_test(pkeys_come_and_go),
 		cmocka_unit_test(fresh_or_not),
 		cmocka_unit_test(mad_files),
 		cmocka_unit_test(two_ports),

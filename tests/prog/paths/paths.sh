@@ -55,6 +55,12 @@ same 'and out' "$(cat /sys/class/net/lo/ifindex)" "$(weft cat /sys/class/infinib
 same 'GID 0' fe80:0000:0000:0000:0000:c0ff:fe00:0001 "$(weft cat $hca/ports/1/gids/0)"
 same 'unused GID' 0000:0000:0000:0000:0000:0000:0000:0000 "$(weft cat $hca/ports/1/gids/255)"
 same 'GID type' 'RoCE v2' "$(weft cat $hca/ports/1/gid_attrs/types/1)"
+for file in types ndevs; do
+	same "$file of an unused GID" "cat: $hca/ports/1/gid_attrs/$file/255: Invalid argument" \
+		"$(weft cat $hca/ports/1/gid_attrs/$file/255 2>&1)"
+	ok 'is a file that may be read' weft test -f $hca/ports/1/gid_attrs/$file/255 -a -r \
+		$hca/ports/1/gid_attrs/$file/255
+done
 same 'ls' weft0 "$(weft ls /sys/class/infiniband)"
 same 'ls -l of a node' 'crw-rw-rw- 231, 192' \
 	"$(weft ls -l /dev/infiniband/uverbs0 | awk '{print $1, $5, $6}')"
