@@ -12,13 +12,19 @@ int bringup_make(struct bringup *b, struct subnet *s, struct lids *lids)
 {
 	*b = (struct bringup){.s = s, .t = subnet_tables(s), .lids = lids, .work = BRINGUP_DONE};
 	b->holder = calloc(TABLES_LIDS, sizeof *b->holder);
-	return route_make(&b->route, s) || !b->holder ? -ENOMEM : 0;
+	b->lmc = calloc(b->t->head->n_ports, sizeof *b->lmc);
+	if (route_make(&b->route, s) || !b->holder || !b->lmc)
+		return -ENOMEM;
+	for (uint32_t port = 1; port < b->t->head->n_ports; port++)
+		b->lmc[port] = tables_load(&b->t->ports[port].lmc);
+	return 0;
 }
 
 void bringup_free(struct bringup *b)
 {
 	route_free(&b->route);
 	free(b->holder);
+	free(b->lmc);
 	*b = (struct bringup){0};
 }
 
@@ -83,23 +89,54 @@ static uint16_t live_lid(const struct bringup *b, uint32_t port)
 	return lid < TABLES_LIDS ? lid : 0;
 }
 
+static unsigned n_lids(const struct bringup *b, uint32_t port)
+{
+	return 1u << b->lmc[port];
+}
+
+/* Whether nobody holds one of the LIDs from that one on that the port would have. */
+static bool is_free(const struct bringup *b, uint32_t port, uint16_t lid)
+{
+	for (unsigned i = 0; i < n_lids(b, port); i++)
+		if (lid + i >= TABLES_LIDS || b->holder[lid + i])
+			return false;
+	return lid;
+}
+
 static void hold(struct bringup *b, uint32_t port, uint16_t lid)
 {
-	if (!lid || b->holder[lid])
+	if (!is_free(b, port, lid))
 		return;
-	b->holder[lid] = port;
-	if (lid > b->top)
-		b->top = lid;
+	for (unsigned i = 0; i < n_lids(b, port); i++)
+		b->holder[lid + i] = port;
+	if (lid + n_lids(b, port) - 1 > b->top)
+		b->top = lid + n_lids(b, port) - 1;
+}
+
+/* The LID that it has is the first of those that it holds. */
+static bool has_its_lid(const struct bringup *b, uint32_t port)
+{
+	uint16_t lid = live_lid(b, port);
+
+	return lid && b->holder[lid] == port && !(lid & (n_lids(b, port) - 1));
 }
 
 uint16_t bringup_lid(const struct bringup *b, uint32_t port)
 {
-	uint16_t lid = live_lid(b, port);
+	uint16_t lid;
 
-	if (!port || (lid && b->holder[lid] == port))
-		return port ? lid : 0;
+	if (!port || has_its_lid(b, port))
+		return port ? live_lid(b, port) : 0;
 	lid = lids_of(b->lids, port_guid(b->s, b->t, port));
 	return b->holder[lid] == port ? lid : 0;
+}
+
+/* Whether LIDs that go with its LMC are known for a port. */
+static bool is_known(const struct bringup *b, uint32_t port, uint64_t guid)
+{
+	uint16_t lid = lids_of(b->lids, guid);
+
+	return lid && lids_lmc(b->lids, lid) == b->lmc[port];
 }
 
 /* Another subnet manager has given it; of two ports with one LID the first keeps it. */
@@ -107,27 +144,28 @@ static void learn(struct bringup *b, uint32_t port, uint64_t guid)
 {
 	uint16_t lid = live_lid(b, port);
 
-	if (lid && !b->holder[lid] && !lids_take(b->lids, guid, lid))
+	if (is_free(b, port, lid) && !lids_take(b->lids, guid, lid, b->lmc[port]))
 		hold(b, port, lid);
 }
 
 static void keep(struct bringup *b, uint32_t port, uint64_t guid)
 {
-	hold(b, port, lids_of(b->lids, guid));
+	if (is_known(b, port, guid))
+		hold(b, port, lids_of(b->lids, guid));
 }
 
 static void ask(struct bringup *b, uint32_t port, uint64_t guid)
 {
 	uint16_t lid = live_lid(b, port);
 
-	if (!lids_of(b->lids, guid) && !lids_claim(b->lids, guid, lid))
+	if (!is_known(b, port, guid) && !lids_claim(b->lids, guid, lid, b->lmc[port]))
 		hold(b, port, lid);
 }
 
 static void give(struct bringup *b, uint32_t port, uint64_t guid)
 {
-	if (!lids_of(b->lids, guid))
-		hold(b, port, lids_give(b->lids, guid));
+	if (!is_known(b, port, guid))
+		hold(b, port, lids_give(b->lids, guid, b->lmc[port]));
 }
 
 /* One port. */
@@ -140,14 +178,10 @@ static enum unit unit_lid(struct bringup *b)
 		[BRINGUP_GIVE] = give,
 	};
 	uint32_t port = b->at++;
-	uint16_t lid;
 
 	if (port >= b->t->head->n_ports)
 		return UNIT_END;
-	if (!needs_lid(b, port))
-		return UNIT_NOTHING;
-	lid = live_lid(b, port);
-	if (lid && b->holder[lid] == port)
+	if (!needs_lid(b, port) || has_its_lid(b, port))
 		return UNIT_NOTHING;
 	ways[b->work](b, port, port_guid(b->s, b->t, port));
 	return UNIT_SOMETHING;
@@ -163,13 +197,18 @@ static bool is_ours(const struct bringup *b, uint32_t port)
 	return !port_number(b->t, port) || tables_load(&b->t->ports[port].peer);
 }
 
-/* An active port with its LID was done in a round before. */
+static uint8_t live_lmc(const struct bringup *b, uint32_t port)
+{
+	return tables_load(&b->t->ports[port].lmc);
+}
+
+/* An active port with its LIDs was done in a round before. */
 static bool is_settled(const struct bringup *b, uint32_t port)
 {
-	const struct tables_port *p = &b->t->ports[port];
-
-	return !b->all && tables_load(&p->state) == PORT_ACTIVE &&
-	       (!port_is_managed(b->t, port) || live_lid(b, port) == bringup_lid(b, port));
+	if (b->all || tables_load(&b->t->ports[port].state) != PORT_ACTIVE)
+		return false;
+	return !port_is_managed(b->t, port) ||
+	       (live_lid(b, port) == bringup_lid(b, port) && live_lmc(b, port) == b->lmc[port]);
 }
 
 static enum unit unit_port(struct bringup *b)
@@ -183,7 +222,7 @@ static enum unit unit_port(struct bringup *b)
 		return UNIT_NOTHING;
 	lid = port_is_managed(b->t, port) ? bringup_lid(b, port) : 0;
 	b->reroute |= lid && live_lid(b, port) != lid;
-	b->acts += port_configure(b->s, b->t, port, lid, bringup_lid(b, b->sm_port));
+	b->acts += port_configure(b->s, b->t, port, lid, b->lmc[port], bringup_lid(b, b->sm_port));
 	return UNIT_SOMETHING;
 }
 

@@ -27,6 +27,7 @@ struct bringup {
 	const struct tables *t;
 	struct lids *lids; /* the owner's */
 	uint32_t *holder;  /* by LID: the port that has it, as struct tables numbers ports */
+	uint8_t *lmc;      /* by port: what it is to have, which is what the topology asks for */
 	struct route route;
 	enum bringup_work work;
 	uint32_t at;      /* the next port, or switch of the graph */
@@ -38,7 +39,10 @@ struct bringup {
 	uint64_t acts;    /* what was done, for SMInfo */
 };
 
-/* lids and s stay; nothing is begun.  -ENOMEM; bringup_free() in any case. */
+/*
+ * lids and s stay; nothing is begun.  LMCs that ports have now are those that they are to have.
+ * -ENOMEM; bringup_free() in any case.
+ */
 int bringup_make(struct bringup *b, struct subnet *s, struct lids *lids);
 void bringup_free(struct bringup *b);
 
@@ -51,5 +55,5 @@ bool bringup_due(const struct bringup *b);
 /* Does one unit. */
 void bringup_unit(struct bringup *b);
 
-/* The LID that a port of struct tables is to have; 0: none. */
+/* The first LID that a port of struct tables is to have; 0: none. */
 uint16_t bringup_lid(const struct bringup *b, uint32_t port);

@@ -81,10 +81,10 @@ static void wish_link(struct subnet *s, const struct tables *t, uint32_t port, s
 	i->oper_vls = lesser(i->vl_cap, other.vl_cap);
 }
 
-static void wish_managed(struct port_info *i, uint16_t lid, uint16_t sm_lid)
+static void wish_managed(struct port_info *i, uint16_t lid, uint8_t lmc, uint16_t sm_lid)
 {
 	i->lid = lid;
-	i->lmc = 0;
+	i->lmc = lmc;
 	i->sm_lid = sm_lid;
 	i->sm_sl = 0;
 	i->mkey = 0;
@@ -93,8 +93,8 @@ static void wish_managed(struct port_info *i, uint16_t lid, uint16_t sm_lid)
 	i->subnet_timeout = SUBNET_TIMEOUT;
 }
 
-static unsigned configure_info(
-	struct subnet *s, const struct tables *t, uint32_t port, uint16_t lid, uint16_t sm_lid)
+static unsigned configure_info(struct subnet *s, const struct tables *t, uint32_t port,
+	uint16_t lid, uint8_t lmc, uint16_t sm_lid)
 {
 	uint8_t old[SMP_DATA_SIZE], new[SMP_DATA_SIZE];
 	struct port_info i;
@@ -104,7 +104,7 @@ static unsigned configure_info(
 	i = unpacked(old);
 	wish_link(s, t, port, &i);
 	if (port_is_managed(t, port))
-		wish_managed(&i, lid, sm_lid);
+		wish_managed(&i, lid, lmc, sm_lid);
 	memcpy(new, old, sizeof new);
 	wire_pack(&port_info_format, &i, new);
 	if (i.state != PORT_INIT && !memcmp(old, new, sizeof new))
@@ -179,10 +179,10 @@ static unsigned configure_sl2vl(struct subnet *s, const struct tables *t, uint32
 	return n;
 }
 
-unsigned port_configure(
-	struct subnet *s, const struct tables *t, uint32_t port, uint16_t lid, uint16_t sm_lid)
+unsigned port_configure(struct subnet *s, const struct tables *t, uint32_t port, uint16_t lid,
+	uint8_t lmc, uint16_t sm_lid)
 {
-	unsigned n = configure_info(s, t, port, lid, sm_lid) + configure_pkeys(s, t, port);
+	unsigned n = configure_info(s, t, port, lid, lmc, sm_lid) + configure_pkeys(s, t, port);
 
 	return n + configure_sl2vl(s, t, port);
 }

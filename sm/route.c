@@ -62,7 +62,7 @@ static void no_place(struct route *r, uint16_t lid)
 {
 	struct route_place *p = &r->places[lid];
 
-	if (p->end && p->sw != GRAPH_NONE)
+	if (p->end && p->first && p->sw != GRAPH_NONE)
 		r->ends[p->sw]--;
 	p->sw = GRAPH_NONE;
 	r->dirty[lid] = true;
@@ -90,7 +90,7 @@ static void put(struct route *r, uint16_t lid, struct route_place place)
 		return;
 	r->places[lid] = place;
 	r->dirty[lid] = true;
-	if (place.end)
+	if (place.end && place.first)
 		r->ends[place.sw]++;
 }
 
@@ -99,11 +99,27 @@ static uint16_t lid_at(const struct route *r, uint32_t port)
 	return tables_load(&r->g.t->ports[port].lid);
 }
 
+static unsigned n_lids_at(const struct route *r, uint32_t port)
+{
+	return 1u << tables_load(&r->g.t->ports[port].lmc);
+}
+
+/* All LIDs of a port. */
+static void put_all(struct route *r, uint32_t port, struct route_place place)
+{
+	uint16_t lid = lid_at(r, port);
+
+	for (unsigned i = 0; lid && i < n_lids_at(r, port); i++) {
+		place.first = !i;
+		put(r, lid + i, place);
+	}
+}
+
 /* A port of a switch, if an adapter or router is at its other end. */
 static void put_end(struct route *r, uint32_t sw, uint8_t port, uint32_t end)
 {
 	if (end && graph_switch(&r->g, end) == GRAPH_NONE)
-		put(r, lid_at(r, end), (struct route_place){sw, port, true});
+		put_all(r, end, (struct route_place){.sw = sw, .port = port, .end = true});
 }
 
 /* One switch, and what is wired to it. */
@@ -115,7 +131,7 @@ static void unit_place(struct route *r)
 		next_block(r, 0);
 		return;
 	}
-	put(r, lid_at(r, r->g.t->nodes[r->g.node[sw]].port0), (struct route_place){sw, 0, false});
+	put_all(r, r->g.t->nodes[r->g.node[sw]].port0, (struct route_place){.sw = sw});
 	for (uint32_t at = r->g.first[sw] + 1; at < r->g.first[sw + 1]; at++)
 		put_end(r, sw, at - r->g.first[sw], r->g.link[at]);
 }
@@ -128,8 +144,8 @@ static void move_end(struct route *r, uint32_t sw, uint8_t port, uint32_t end)
 	if (!end || graph_switch(&r->g, end) != GRAPH_NONE)
 		return;
 	lid = lid_at(r, end);
-	if (lid && lid <= r->top)
-		no_place(r, lid);
+	for (unsigned i = 0; lid && i < n_lids_at(r, end) && lid + i <= r->top; i++)
+		no_place(r, lid + i);
 	put_end(r, sw, port, end);
 }
 

@@ -17,7 +17,8 @@
 struct route_place {
 	uint32_t sw; /* GRAPH_NONE: at no switch */
 	uint8_t port;
-	bool end; /* an adapter's or router's */
+	bool end;   /* an adapter's or router's */
+	bool first; /* of the LIDs of its port */
 };
 
 enum route_work { ROUTE_DONE, ROUTE_PLACE, ROUTE_FORGET, ROUTE_TREES, ROUTE_WRITE };

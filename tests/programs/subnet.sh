@@ -53,11 +53,21 @@ rc 'files of a switch' 0 on ls /sys/class/infiniband_mad /dev/infiniband
 same 'files of a switch' 'umad0 issm0' "$(echo $(grep -o 'umad0\|issm0' "$T/out" | sort -ru))"
 says '^0$' 'cat /sys/class/infiniband_mad/umad0/port'
 says 'sm lid 17 ' sminfo
-printf 'Switch 4 "S"\n[1] "A"[1]\n[2] "A"[2]\n\nHca 2 "A"\n[1] "S"[1]\n[2] "S"[2]\n' >"$T/two"
+printf 'Switch 4 "S"\n[1] "A"[1]\n[2] "A"[2]\n\nHca 2 "A"\n[1] "S"[1] # lid 8 lmc 2\n[2] "S"[2]\n' >"$T/two"
 rc 'an adapter of two ports' 0 "$WEFT" up -F two "$T/two"
 rc 'its files' 0 "$WEFT" run -F two --node A -- ls /sys/class/infiniband_mad
 same 'its files' 'abi_version issm0 issm1 umad0 umad1' "$(echo $(cat "$T/out"))"
 rc 'its second port' 0 "$WEFT" run -F two --node A -- ibaddr -P 2
+rc 'the LIDs of its first' 0 "$WEFT" run -F two --node A -- ibaddr -P 1
+ok 'are four, as the netlist says' grep -q 'LID start 0x8 end 0xb$' "$T/out"
+same 'in a file, too' '2 0x8' "$("$WEFT" run -F two --node A -- sh -c \
+	'cd /sys/class/infiniband/weft0/ports/1 && echo $(cat lid_mask_count lid)')"
+for lid in 8 9 10 11; do
+	rc "from the second to LID $lid of the first" 0 "$WEFT" run -F two --node A -- \
+		smpquery -P 2 nodeinfo $lid
+	ok 'it comes there' grep -q 'LocalPort:\.*1$' "$T/out"
+done
+rc 'which has no more' 255 "$WEFT" run -F two --node A -- smpquery -P 2 -t 20 nodeinfo 12
 rc 'down' 0 "$WEFT" down -F two
 node=H0
 

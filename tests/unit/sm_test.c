@@ -14,6 +14,7 @@
 #include "sm/attr.h"
 #include "sm/sm.h"
 #include "topo/generate.h"
+#include "topo/netlist.h"
 #include "wire/notice.h"
 
 enum { HOPS = 64, TICK_NS = 20000 };
@@ -71,18 +72,14 @@ static void make_sm(struct fabric *f, bool off)
 	assert_int_equal(sm_create(&f->sm, f->s, f->lids, &ops, off), 0);
 }
 
-/* With the LIDs of before, or NULL. */
-static void begin(struct fabric *f, const char *spec, const struct lids *before)
+/* On a topology, with the LIDs of before, or NULL. */
+static void begin_on(struct fabric *f, const struct topo *t, const struct lids *before)
 {
 	const struct subnet_ops ops = {deliver, event, fake_now, f};
-	char error[TOPO_ERROR];
-	struct topo t;
 
 	*f = (struct fabric){.now = NSEC_PER_SEC, .tick = TICK_NS};
-	assert_int_equal(generate(&t, spec, error), 0);
-	assert_int_equal(subnet_create(&f->s, &t, &ops), 0);
-	f->n_hosts = t.n_cas;
-	topo_free(&t);
+	assert_int_equal(subnet_create(&f->s, t, &ops), 0);
+	f->n_hosts = t->n_cas;
 	f->t = subnet_tables(f->s);
 	f->heard = calloc(f->n_hosts, sizeof *f->heard);
 	f->lids = calloc(1, sizeof *f->lids);
@@ -91,6 +88,16 @@ static void begin(struct fabric *f, const char *spec, const struct lids *before)
 	if (before)
 		*f->lids = *before;
 	make_sm(f, false);
+}
+
+static void begin(struct fabric *f, const char *spec, const struct lids *before)
+{
+	char error[TOPO_ERROR];
+	struct topo t;
+
+	assert_int_equal(generate(&t, spec, error), 0);
+	begin_on(f, &t, before);
+	topo_free(&t);
 }
 
 static void end(struct fabric *f)
@@ -172,10 +179,10 @@ static unsigned walk(const struct fabric *f, uint32_t host, uint16_t lid, uint32
 		if (!in || tables_load(&f->t->ports[at].state) != PORT_ACTIVE)
 			return 0;
 		if (n->kind != TABLES_SWITCH)
-			return tables_load(&f->t->ports[in].lid) == lid ? hop : 0;
+			return tables_owns_lid(&f->t->ports[in], lid) ? hop : 0;
 		port = tables_route(f->t, n, lid);
 		if (port == 0)
-			return tables_load(&f->t->ports[n->port0].lid) == lid ? hop : 0;
+			return tables_owns_lid(&f->t->ports[n->port0], lid) ? hop : 0;
 		if (port > n->n_ports)
 			return 0;
 		at = n->port0 + port;
@@ -328,8 +335,8 @@ static void same_lids_after_a_restart(void **state)
 	(void)state;
 	assert_non_null(saved);
 	/* H5 has had 700, and S0 the LID that H0 would get. */
-	assert_int_equal(lids_claim(saved, 0x10000b, 700), 0);
-	assert_int_equal(lids_claim(saved, 0x200000, 1), 0);
+	assert_int_equal(lids_claim(saved, 0x10000b, 700, 0), 0);
+	assert_int_equal(lids_claim(saved, 0x200000, 1, 0), 0);
 	begin(&f, "ft2:8,6,4", saved);
 	settle(&f);
 	assert_int_equal(lid_of(&f, 5), 700);
@@ -357,62 +364,6 @@ static void same_lids_after_a_restart(void **state)
 	end(&f);
 	free(saved);
 	free(text);
-}
-
-static void lids_text(void **state)
-{
-	static const struct {
-		const char *text, *error;
-	} cases[] = {
-		{"# nothing\n\n0x1 0x0005 0x0005\n 0x2 7\n", NULL},
-		{"0x1 0x5 0x5", NULL},
-		{"x\n", "f:1: a line begins with a GUID that is not 0"},
-		{"\n0x0 1\n", "f:2: a line begins with a GUID that is not 0"},
-		{"0x1\n", "f:1: a line begins with a GUID that is not 0"},
-		{"0x1 0xc000\n", "f:1: after the GUID comes a unicast LID, 1 to 0xbfff"},
-		{"0x1 0\n", "f:1: after the GUID comes a unicast LID, 1 to 0xbfff"},
-		{"0x1 5 4\n", "f:1: the last LID is a unicast one, and not below the first"},
-		{"0x1 5 5 5\n", "f:1: after the last LID nothing follows"},
-		{"0x1 5\n0x1 6\n", "f:2: this GUID has another LID already"},
-		{"0x1 5\n0x2 5\n", "f:2: this LID is another GUID's already"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct lids *l = calloc(1, sizeof *l);
-		FILE *in = fmemopen((char *)cases[i].text, strlen(cases[i].text), "r");
-		char error[TOPO_ERROR] = "";
-
-		assert_non_null(l);
-		assert_int_equal(lids_read(l, in, "f", error), cases[i].error ? -EINVAL : 0);
-		if (cases[i].error)
-			assert_string_equal(error, cases[i].error);
-		else
-			assert_int_equal(lids_of(l, 1), 5);
-		fclose(in);
-		free(l);
-	}
-}
-
-/* All LIDs given, some taken away and given again, with chains of one hash. */
-static void lids_run_out(void **state)
-{
-	struct lids *l = calloc(1, sizeof *l);
-
-	(void)state;
-	assert_non_null(l);
-	for (unsigned i = 1; i <= TOPO_UNICAST_LIDS; i++)
-		assert_int_equal(lids_give(l, 1000 + i), i);
-	assert_int_equal(lids_give(l, 5), 0);
-	assert_int_equal(lids_claim(l, 5, 77), -EEXIST);
-	assert_int_equal(lids_take(l, 5, 77), 0);
-	assert_int_equal(lids_of(l, 1077), 0);
-	assert_int_equal(lids_of(l, 1076), 76);
-	assert_int_equal(lids_take(l, 5, 79), 0);
-	assert_int_equal(lids_give(l, 1079), 77);
-	for (unsigned i = 80; i <= TOPO_UNICAST_LIDS; i++)
-		assert_int_equal(lids_of(l, 1000 + i), i);
-	free(l);
 }
 
 static uint8_t route(const struct fabric *f, uint32_t node, uint16_t lid)
@@ -473,6 +424,166 @@ static void a_host_unplugged_and_moved(void **state)
 	assert_int_equal(lid_of(&f, 0), lid);
 	check_ports(&f);
 	check_walks(&f, 1, NULL);
+	end(&f);
+}
+
+/* Two leaves, two spines, three hosts, and LMCs of ports. */
+static const char lmc_net[] = "Switch 4 \"l0\" # \"l0\" enhanced port 0 lid 0 lmc 1\n"
+			      "[1] \"h0\"[1]\n[2] \"h1\"[1]\n[3] \"s0\"[1]\n[4] \"s1\"[1]\n\n"
+			      "Switch 4 \"l1\"\n[1] \"h2\"[1]\n[3] \"s0\"[2]\n[4] \"s1\"[2]\n\n"
+			      "Switch 2 \"s0\"\n[1] \"l0\"[3]\n[2] \"l1\"[3]\n\n"
+			      "Switch 2 \"s1\"\n[1] \"l0\"[4]\n[2] \"l1\"[4]\n\n"
+			      "Hca 1 \"h0\"\n[1] \"l0\"[1] # lid 0 lmc 2\n\n"
+			      "Hca 1 \"h1\"\n[1] \"l0\"[2]\n\n"
+			      "Hca 1 \"h2\"\n[1] \"l1\"[1] # lid 16 lmc 3\n";
+
+enum { L0 = 3, L1, SPINE0, SPINE1 };
+
+static void begin_lmc(struct fabric *f, const struct lids *before)
+{
+	char error[TOPO_ERROR];
+	struct netlist n;
+
+	assert_int_equal(netlist_parse(&n, "net", lmc_net, strlen(lmc_net), error), 0);
+	begin_on(f, &n.topo, before);
+	netlist_free(&n);
+	settle(f);
+}
+
+/* What the netlist asks for, wherever the LIDs are, and each of them reached from all hosts. */
+static void check_lmcs(const struct fabric *f)
+{
+	static const uint8_t lmcs[] = {2, 0, 3, 1, 0, 0, 0};
+	uint8_t taken[64] = {0};
+
+	for (uint32_t node = 0; node < sizeof lmcs; node++) {
+		uint32_t port = port_of(f, node, node >= f->n_hosts ? 0 : 1);
+		uint16_t base = lid_of(f, node);
+
+		assert_int_equal(tables_load(&f->t->ports[port].lmc), lmcs[node]);
+		assert_int_equal(base & ((1 << lmcs[node]) - 1), 0);
+		assert_in_range(base, 1, sizeof taken - 9);
+		for (uint16_t lid = base; lid < base + (1 << lmcs[node]); lid++) {
+			assert_int_equal(taken[lid]++, 0);
+			for (uint32_t from = 0; from < f->n_hosts; from++)
+				if (from != node)
+					assert_true(walk(f, from, lid, NULL));
+		}
+	}
+}
+
+static void lmcs_of_a_netlist(void **state)
+{
+	struct lids *saved = calloc(1, sizeof *saved);
+	char error[TOPO_ERROR], *text;
+	unsigned by_spine[2] = {0};
+	uint16_t lids[7];
+	struct fabric f;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(saved);
+	begin_lmc(&f, NULL);
+	check_lmcs(&f);
+	assert_int_equal(lid_of(&f, 2), 16); /* as it asks for */
+	/* That is what they are for: ways of one port. */
+	for (uint16_t lid = 16; lid < 24; lid++)
+		by_spine[route(&f, L0, lid) - 3]++;
+	assert_int_equal(by_spine[0], 4);
+	assert_int_equal(by_spine[1], 4);
+	for (uint32_t node = 0; node < 7; node++)
+		lids[node] = lid_of(&f, node);
+	assert_int_equal(lids_write(f.lids, file), 0);
+	end(&f);
+	fclose(file);
+	assert_non_null(strstr(text, " 0x0010 0x0017\n"));
+
+	file = fmemopen(text, size, "r");
+	assert_int_equal(lids_read(saved, file, "lab.lids", error), 0);
+	fclose(file);
+	begin_lmc(&f, saved);
+	check_lmcs(&f);
+	for (uint32_t node = 0; node < 7; node++)
+		assert_int_equal(lid_of(&f, node), lids[node]);
+	end(&f);
+	/* What does not go with the netlist's LMC is given anew. */
+	assert_int_equal(lids_claim(saved, 0x100001, 33, 0), 0);
+	begin_lmc(&f, saved);
+	check_lmcs(&f);
+	end(&f);
+	free(saved);
+	free(text);
+}
+
+/* LIDs that another SM gave stay where they go with the LMC. */
+static void lmcs_come_back(void **state)
+{
+	static const struct {
+		uint32_t node;
+		uint16_t lid;
+		bool stays;
+	} given[] = {{0, 33, false}, {1, 40, true}, {2, 24, true}};
+	struct fabric f;
+
+	(void)state;
+	begin_lmc(&f, NULL);
+	sm_issm_opened(f.sm);
+	for (int i = 0; i < 3; i++) {
+		struct port_info info = port_info(&f, given[i].node, 1);
+
+		info.lid = given[i].lid;
+		info.lmc = 0;
+		info.state = PORT_NOP;
+		set_port(&f, given[i].node, 1, info);
+	}
+	sm_issm_closed(f.sm);
+	f.now += NSEC_PER_SEC;
+	settle(&f);
+	check_lmcs(&f);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(lid_of(&f, given[i].node) == given[i].lid, given[i].stays);
+	end(&f);
+}
+
+/* All LIDs of a port go the same new way, and move with it. */
+static void lmcs_and_links(void **state)
+{
+	struct fabric f;
+
+	(void)state;
+	begin_lmc(&f, NULL);
+	assert_int_equal(subnet_unlink(f.s, L0, 3), 0);
+	settle(&f);
+	check_lmcs(&f);
+	assert_int_equal(subnet_relink(f.s, L0, 3), 0);
+	settle(&f);
+	check_lmcs(&f);
+	assert_int_equal(subnet_unlink(f.s, 0, 1), 0);
+	assert_int_equal(subnet_link(f.s, 0, 1, L1, 2), 0);
+	settle(&f);
+	check_lmcs(&f);
+	assert_int_equal(subnet_unlink(f.s, 2, 1), 0);
+	assert_int_equal(subnet_link(f.s, 2, 1, L0, 1), 0);
+	settle(&f);
+	check_lmcs(&f);
+	assert_int_equal(subnet_clear(f.s, 2, 1), 0);
+	assert_int_equal(subnet_relink(f.s, 2, 1), 0);
+	settle(&f);
+	check_lmcs(&f);
+	assert_int_equal(lid_of(&f, 2), 16);
+	/* One of its own LIDs, as the console may give it, and fewer of them. */
+	for (uint16_t lid = 16; lid < 18; lid++) {
+		struct port_info i = port_info(&f, 2, 1);
+
+		i.lid = lid;
+		i.lmc = 0;
+		i.state = PORT_NOP;
+		set_port(&f, 2, 1, i);
+		settle(&f);
+		check_lmcs(&f);
+		assert_int_equal(lid_of(&f, 2), 16);
+	}
 	end(&f);
 }
 
@@ -681,8 +792,9 @@ int main(void)
 		cmocka_unit_test(everybody_reaches_everybody),
 		cmocka_unit_test(what_a_port_gets),
 		cmocka_unit_test(same_lids_after_a_restart),
-		cmocka_unit_test(lids_text),
-		cmocka_unit_test(lids_run_out),
+		cmocka_unit_test(lmcs_of_a_netlist),
+		cmocka_unit_test(lmcs_come_back),
+		cmocka_unit_test(lmcs_and_links),
 		cmocka_unit_test(a_cut_link),
 		cmocka_unit_test(a_host_unplugged_and_moved),
 		cmocka_unit_test(gives_way_and_comes_back),
