@@ -40,6 +40,7 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_RNR_PARKS] = "rnr_parks",
 	[CTR_PEER_PARKS] = "peer_parks",
 	[CTR_PEER_REFUSED] = "peer_refused",
+	[CTR_PEER_BREACHES] = "peer_breaches",
 	[CTR_HELPED] = "helped",
 	[CTR_WORKER] = "worker",
 	[CTR_EVENTS] = "events",

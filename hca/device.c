@@ -29,6 +29,15 @@ int hca_open(const struct fabric_page **page)
 	return 0;
 }
 
+void hca_count_breach(void)
+{
+	const struct rdv_attach *at = proc_at();
+
+	if (at)
+		atomic_fetch_add_explicit(
+			&at->seg->counters[0][CTR_PEER_BREACHES], 1, memory_order_relaxed);
+}
+
 uint64_t hca_clock_ns(void)
 {
 	return clock_ns();

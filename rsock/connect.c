@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "face/allowed.h"
 #include "rsock/stream.h"
 #include "rsock/table.h"
 #include "rsock/wait.h"
@@ -224,12 +226,21 @@ static int as_errno(int status, int otherwise)
 	return n && n <= MAX_ERRNO ? n : otherwise;
 }
 
+/* The greeting of whoever is behind id is none of an rsocket's. */
+static void tell_breach(const struct rsocket *s, const struct rdma_cm_id *id)
+{
+	allowed_breach(id->verbs);
+	log_line(LOG_LVL_INFO, "rsocket %d: the other end is no rsocket of ours", s->fd);
+}
+
 static int on_established(struct rsocket *s, const struct rs_hello *hello, int hello_ret)
 {
 	int ret = 0;
 
 	if (s->state == RS_CONNECTING) {
 		ret = hello_ret ? hello_ret : stream_meet(s, hello);
+		if (ret)
+			tell_breach(s, s->id);
 		s->state = RS_CONNECTED; /* in any case the id is */
 	} else if (s->state == RS_ACCEPTING) {
 		s->state = RS_CONNECTED;
@@ -276,7 +287,8 @@ static void on_request(struct rsocket *s, struct rdma_cm_event *e)
 		s->request = id;
 		return;
 	}
-	rdma_reject(id, NULL, 0); /* no rsocket */
+	tell_breach(s, id);
+	rdma_reject(id, NULL, 0);
 	rdma_destroy_id(id);
 }
 
@@ -322,7 +334,9 @@ static int answer(struct rsocket *n, const struct rs_hello *theirs)
 	int ret;
 
 	ret = stream_meet(n, theirs);
-	if (!ret)
+	if (ret)
+		tell_breach(n, n->id);
+	else
 		ret = stream_open(n, &hello);
 	if (!ret && rdma_migrate_id(n->id, n->cm))
 		ret = -errno;

@@ -17,6 +17,8 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "face/allowed.h"
 #include "rsock/wait.h"
 
 enum {
@@ -49,6 +51,7 @@ struct dest {
 	uint32_t qpn;
 	uint64_t fresh;        /* ns: until then it need not be asked for */
 	struct rdma_cm_id *id; /* asking */
+	bool doubted;          /* ... as another queue pair says that it is this one */
 };
 
 struct dgram {
@@ -66,6 +69,7 @@ struct dgram {
 	uint32_t n_dests, n_asked;
 	struct ibv_wc *ready; /* ring of those that came, n_rx of them */
 	uint64_t came, taken;
+	uint64_t breaches; /* datagrams that were none of the protocol's */
 };
 
 /* ---- set-up ---- */
@@ -409,20 +413,23 @@ static void answered(
 		ibv_destroy_ah(t->ah);
 	t->ah = ah;
 	t->qpn = qpn;
+	t->doubted = false;
 	t->fresh = clock_ns() + FRESH_NS;
 }
 
 /* It cannot be reached: nobody is there, or nobody answers. */
 static void refused(struct rsocket *s, struct dest *t, enum rdma_cm_event_type type, int status)
 {
-	bool answered = type == RDMA_CM_EVENT_REJECTED || status > 0;
+	bool answered = type == RDMA_CM_EVENT_REJECTED || status > 0, doubted = t->doubted;
 
+	t->doubted = false;
 	if (t->ah && !answered) { /* busy, perhaps */
 		forget_asking(s->dg, t);
 		t->fresh = clock_ns() + FRESH_NS;
 		return;
 	}
-	s->err = type == RDMA_CM_EVENT_ADDR_ERROR ? EHOSTUNREACH : ECONNREFUSED;
+	if (!doubted) /* the program did send there */
+		s->err = type == RDMA_CM_EVENT_ADDR_ERROR ? EHOSTUNREACH : ECONNREFUSED;
 	forget(s->dg, t);
 }
 
@@ -489,14 +496,42 @@ void dgram_events(struct rsocket *s)
 
 /* ---- in ---- */
 
+static const struct allowed kind = {
+	.opcode = IBV_WC_RECV,
+	.imm = ALLOWED_NO_IMM,
+	.min_bytes = GRH + sizeof(struct header),
+	.max_bytes = GRH + MAX_PAYLOAD,
+};
+
 /* The header of a datagram, NULL: it is none of ours. */
 static const struct header *header_of(const struct dgram *d, const struct ibv_wc *wc)
 {
 	const struct header *h = (const void *)(d->mem + (size_t)wc->wr_id * BUF + GRH);
 
-	if (wc->byte_len < GRH + sizeof *h || h->version != HEADER_VERSION || !h->port)
+	if (!allowed_fits(&kind, wc) || !(wc->wc_flags & IBV_WC_GRH) ||
+		h->version != HEADER_VERSION || !h->port)
 		return NULL;
 	return h;
+}
+
+/* Is it 1, 10, 100 and so on? */
+static bool is_round(uint64_t n)
+{
+	while (n && n % 10 == 0)
+		n /= 10;
+	return n == 1;
+}
+
+static void tell_breach(struct rsocket *s, const struct ibv_wc *wc, const char *what)
+{
+	uint64_t n = ++s->dg->breaches;
+
+	allowed_breach(s->dg->pd->context);
+	if (is_round(n))
+		log_line(LOG_LVL_INFO,
+			"rsocket %d: a datagram from QP %#x is dropped: %s (the %llu. that is none "
+			"of an rsocket's)",
+			s->fd, wc->src_qp, what, (unsigned long long)n);
 }
 
 /* Who sent it: the address from the GRH. */
@@ -518,8 +553,18 @@ static void sender_of(
 	*port_in(ss) = port;
 }
 
-/* A word from a peer: how to answer it. */
-static void learn(struct rsocket *s, struct ibv_wc *wc, const struct sockaddr_storage *from)
+/*
+ * Another queue pair says that it is a destination we know.  The peer may have made a new one, or
+ * somebody lies: the CM of its host knows.
+ */
+static void doubt(struct rsocket *s, struct dest *t)
+{
+	if (!t->id)
+		t->doubted = ask(s, t) == 0;
+}
+
+/* A word from a peer: how to answer it.  False: whether it is from there is being asked for. */
+static bool learn(struct rsocket *s, struct ibv_wc *wc, const struct sockaddr_storage *from)
 {
 	struct dgram *d = s->dg;
 	struct dest *t = find(d, from);
@@ -528,42 +573,62 @@ static void learn(struct rsocket *s, struct ibv_wc *wc, const struct sockaddr_st
 
 	if (t && t->ah && t->qpn == wc->src_qp) {
 		t->fresh = clock_coarse_ns() + FRESH_NS;
-		return;
+		return true;
+	}
+	if (t && t->ah) {
+		doubt(s, t);
+		return false;
 	}
 	if (!t)
 		t = enter(d, from);
 	ah = t ? ibv_create_ah_from_wc(d->pd, wc, grh, 1) : NULL;
 	if (!ah)
-		return;
+		return true;
 	forget_asking(d, t);
-	if (t->ah)
-		ibv_destroy_ah(t->ah);
 	t->ah = ah;
 	t->qpn = wc->src_qp;
 	t->fresh = clock_coarse_ns() + FRESH_NS;
+	return true;
 }
 
-static bool wanted(struct dgram *d, const struct sockaddr_storage *from)
+/* rconnect() has named somebody else. */
+static bool is_elsewhere(const struct dgram *d, const struct sockaddr_storage *from)
 {
-	return !d->peer_addr.ss_family ||
-	       memcmp(&d->peer_addr, from, sizeof(struct sockaddr_in6)) == 0;
+	return d->peer_addr.ss_family &&
+	       memcmp(&d->peer_addr, from, sizeof(struct sockaddr_in6)) != 0;
+}
+
+/* Is it for the program? */
+static bool take(struct rsocket *s, struct ibv_wc *wc)
+{
+	struct dgram *d = s->dg;
+	const struct header *h = header_of(d, wc);
+	struct sockaddr_storage from;
+
+	if (!h) {
+		tell_breach(s, wc,
+			allowed_fits(&kind, wc) ? "it has no header of an rsocket's"
+						: allowed_not(&kind, 1, wc));
+		return false;
+	}
+	sender_of(d, wc, h->port, &from);
+	if (is_elsewhere(d, &from))
+		return false;
+	if (learn(s, wc, &from) || !d->peer_addr.ss_family)
+		return true;
+	tell_breach(s, wc, "it is not the queue pair of the port that it names");
+	return false;
 }
 
 static void came(struct rsocket *s, struct ibv_wc *wc)
 {
 	struct dgram *d = s->dg;
-	const struct header *h = wc->status ? NULL : header_of(d, wc);
-	struct sockaddr_storage from;
 
-	if (h) {
-		sender_of(d, wc, h->port, &from);
-		if (wanted(d, &from)) {
-			learn(s, wc, &from);
-			d->ready[d->came++ % d->n_rx] = *wc;
-			return;
-		}
-	}
-	if (!wc->status)
+	if (wc->status)
+		return;
+	if (take(s, wc))
+		d->ready[d->came++ % d->n_rx] = *wc;
+	else
 		(void)post_buffer(d, wc->wr_id);
 }
 

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "face/allowed.h"
 #include "face/ring.h"
 #include "rsock/connect.h"
 #include "rsock/iomap.h"
@@ -320,8 +321,6 @@ static int on_control(struct rsocket *s, const struct ibv_wc *wc)
 	struct credit said;
 	uint32_t type;
 
-	if (wc->byte_len < SHORT_CTL || wc->byte_len > sizeof ctl)
-		return -EPROTO;
 	memcpy(&ctl, st->slots + wc->wr_id * RS_SLOT, wc->byte_len);
 	type = be32toh(ctl.type);
 	said.bytes = be64toh(ctl.consumed);
@@ -346,37 +345,59 @@ static int on_data(struct rsocket *s, uint32_t len)
 {
 	struct stream *st = &s->st;
 
-	if (st->fin || len == 0 || len > st->ring_size - stream_unread(s))
+	if (st->fin || len > st->ring_size - stream_unread(s))
 		return -EPROTO;
 	st->rx.came.bytes += len;
 	return 0;
 }
 
+enum kind { KIND_CONTROL, KIND_DATA, KINDS };
+
+static const struct allowed kinds[KINDS] = {
+	[KIND_CONTROL] = {.opcode = IBV_WC_RECV,
+		.imm = ALLOWED_NO_IMM,
+		.min_bytes = SHORT_CTL,
+		.max_bytes = sizeof(struct rs_ctl)},
+	[KIND_DATA] = {.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+		.imm = ALLOWED_LENGTH_IMM,
+		.min_bytes = 1,
+		.max_bytes = RS_MAX_BUF},
+};
+
 static int on_message(struct rsocket *s, const struct ibv_wc *wc)
 {
+	int kind = allowed_kind(kinds, KINDS, wc);
+
 	s->st.rx.came.msgs++;
 	if (s->state == RS_ACCEPTING) /* this is as good as its RTU */
 		s->state = RS_CONNECTED;
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return ntohl(wc->imm_data) == wc->byte_len ? on_data(s, wc->byte_len) : -EPROTO;
-	return on_control(s, wc);
+	if (kind == KIND_DATA)
+		return on_data(s, wc->byte_len);
+	return kind == KIND_CONTROL ? on_control(s, wc) : -EPROTO;
+}
+
+static void tell_breach(struct rsocket *s, const struct ibv_wc *wc)
+{
+	allowed_breach(s->id->verbs);
+	log_line(LOG_LVL_INFO,
+		"rsocket %d: its connection ends, as the peer breaks the protocol: %s", s->fd,
+		allowed_kind(kinds, KINDS, wc) < 0 ? allowed_not(kinds, KINDS, wc)
+						   : "its message makes no sense");
 }
 
 static void take_received(struct rsocket *s)
 {
 	struct ibv_wc wc[BATCH];
 	uint64_t again[BATCH];
-	int n, ret, bad;
+	int n, bad;
 
 	while ((n = ibv_poll_cq(s->recv_cq, BATCH, wc)) > 0) {
 		bad = 0;
 		for (int i = 0; i < n && !bad; i++) {
 			again[i] = wc[i].wr_id;
-			ret = wc[i].status ? -ECONNRESET : on_message(s, &wc[i]);
-			if (ret == -EPROTO)
-				log_line(LOG_LVL_WARN, "rsocket %d: the peer breaks the protocol",
-					s->fd);
-			bad = ret;
+			bad = wc[i].status ? -ECONNRESET : on_message(s, &wc[i]);
+			if (bad == -EPROTO)
+				tell_breach(s, &wc[i]);
 		}
 		if (!bad && s->state != RS_ENDED) {
 			bad = post_slots(s, again, n);

@@ -305,6 +305,9 @@ enum ibv_qp_state hca_qp_state(const struct hca_qp *qp);
 int hca_qp_modify(struct hca_qp *qp, const struct ibv_qp_attr *attr, int mask);
 int hca_qp_query(struct hca_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 
+/* Counts a peer that broke the protocol of a face, once this process is attached. */
+void hca_count_breach(void);
+
 /*
  * What the region or window with that key of qp's peer allows now: enum ibv_access_flags in
  * *access. -EINVAL qp is not connected; -EOPNOTSUPP its peer was not found yet; -ENOENT no such

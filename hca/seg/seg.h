@@ -209,6 +209,7 @@ enum seg_counter {
 	CTR_WIRE_RNR_SENT,     /* NAKs of ours: no receive was posted */
 	CTR_WIRE_MCAST_SENT,   /* packets to groups */
 	CTR_WIRE_MCAST_CAME,
+	CTR_PEER_BREACHES, /* connections that a face ended: its peer broke the protocol */
 	CTR_COUNT,
 	CTR_ROOM = 128
 };

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "face/allowed.h"
 #include "scif.h"
 #include "scif/ep/ep.h"
 #include "scif/link/close.h"
@@ -296,12 +297,29 @@ static struct remains *route_resolved(struct scif_ep *ep)
 	return rdma_connect(ep->id, &param) ? fail(ep, -ECONNREFUSED) : NULL;
 }
 
-static struct remains *established(struct scif_ep *ep, const struct rdma_cm_event *ev)
+/* The private data of whoever is behind id are no hello. */
+static void tell_breach(const struct rdma_cm_id *id)
+{
+	allowed_breach(id->verbs);
+	log_line(LOG_LVL_INFO, "SCIF: the other end of a connection is none of SCIF's");
+}
+
+/* Takes the peer's hello; -EPROTO: it has none. */
+static int meet(struct scif_ep *ep, const struct rdma_cm_event *ev)
 {
 	const struct wire_hello *hello = ev->param.conn.private_data;
+	int ret = -EPROTO;
 
-	if (!ep->link.ready &&
-		(ev->param.conn.private_data_len < sizeof(*hello) || link_meet(ep, ep->id, hello)))
+	if (ev->param.conn.private_data_len >= sizeof(*hello))
+		ret = link_meet(ep, ev->id, hello);
+	if (ret)
+		tell_breach(ev->id);
+	return ret;
+}
+
+static struct remains *established(struct scif_ep *ep, const struct rdma_cm_event *ev)
+{
+	if (!ep->link.ready && meet(ep, ev))
 		return fail(ep, -ECONNREFUSED);
 	free(ep->remains);
 	ep->remains = NULL;
@@ -340,15 +358,12 @@ void cm_tick(void)
 static int request(struct scif_ep *listener, struct rdma_cm_event *ev)
 {
 	const struct wire_hello *hello = ev->param.conn.private_data;
-	struct scif_ep *ep;
+	struct scif_ep *ep = ep_new();
 	int ret;
 
-	if (ev->param.conn.private_data_len < sizeof(*hello))
-		return -EPROTO;
-	ep = ep_new();
 	if (!ep)
 		return -ENOMEM;
-	ret = link_meet(ep, ev->id, hello);
+	ret = meet(ep, ev);
 	lock_take(&listener->lock);
 	if (!ret && (listener->state != EP_LISTENING || listener->waiting >= listener->backlog ||
 			    le16toh(hello->dst_port) != listener->port->id.port ||

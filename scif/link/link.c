@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "face/allowed.h"
 #include "face/ring.h"
 #include "scif/link/fence.h"
 #include "scif/link/parts.h"
@@ -245,6 +246,15 @@ static void broken(struct scif_ep *ep, const char *why)
 		why);
 	ep_reset(ep);
 	rdma_disconnect(ep->id);
+}
+
+/* The same for a peer that says what the protocol has not. */
+static void breach(struct scif_ep *ep, const char *why)
+{
+	if (ep->state == EP_DISCONNECTED)
+		return;
+	allowed_breach(ep->id->verbs);
+	broken(ep, why);
 }
 
 bool link_has_room(const struct scif_ep *ep)
@@ -629,42 +639,78 @@ static int on_bytes(struct scif_ep *ep, const uint8_t *p, uint32_t n)
 	return 0;
 }
 
-static int on_message(struct scif_ep *ep, const struct ibv_wc *wc)
+enum kind { KIND_CTL, KIND_BYTES, KINDS };
+
+static const struct allowed kinds[KINDS] = {
+	[KIND_CTL] = {.opcode = IBV_WC_RECV,
+		.imm = ALLOWED_NO_IMM,
+		.min_bytes = sizeof(struct wire_ctl),
+		.max_bytes = sizeof(struct wire_ctl)},
+	[KIND_BYTES] = {.opcode = IBV_WC_RECV,
+		.imm = ALLOWED_THIS_IMM,
+		.value = WIRE_DATA,
+		.min_bytes = 1,
+		.max_bytes = WIRE_MSG},
+};
+
+/* 0; -EPROTO: *why; another negative errno: it is our own fault. */
+static int on_message(struct scif_ep *ep, const struct ibv_wc *wc, const char **why)
 {
 	uint32_t slot = wc->wr_id & (WIRE_RECVS - 1);
 	struct link *l = &ep->link;
 	const uint8_t *p = l->mem->recvs[slot];
-	int ret = -EPROTO;
+	int ret = -EPROTO, kind = allowed_kind(kinds, KINDS, wc);
 
-	if ((wc->wc_flags & IBV_WC_WITH_IMM) && be32toh(wc->imm_data) == WIRE_DATA)
+	if (kind == KIND_BYTES)
 		ret = on_bytes(ep, p, wc->byte_len);
-	else if (!(wc->wc_flags & IBV_WC_WITH_IMM) && wc->byte_len == sizeof(struct wire_ctl))
+	else if (kind == KIND_CTL)
 		ret = on_ctl(ep, (const struct wire_ctl *)p);
+	if (ret && ret != -ENOMEM) {
+		ret = -EPROTO;
+		*why = kind < 0 ? allowed_not(kinds, KINDS, wc) : "its messages make no sense";
+	}
 	l->spent[l->rx.came.msgs - l->rx.taken.msgs] = slot;
 	l->rx.came.msgs++;
 	return ret || l->rx.came.msgs - l->rx.taken.msgs < WIRE_BATCH ? ret : post_spent(ep);
 }
 
-/* Takes all completions; false if one says that the connection is over. */
-static bool take_completions(struct scif_ep *ep, const char **why)
+/* Why a connection is over. */
+struct over {
+	const char *why; /* NULL: it is not */
+	bool breach;     /* the peer broke the protocol */
+};
+
+static void take_one(struct scif_ep *ep, const struct ibv_wc *wc, struct over *over)
+{
+	int ret;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		over->why = over->why ? over->why : ibv_wc_status_str(wc->status);
+	} else if (!(wc->wr_id >> RECV_ID_BIT)) {
+		ep->link.sq_done = wc->wr_id;
+	} else if (!over->why) {
+		ret = on_message(ep, wc, &over->why);
+		over->breach = ret == -EPROTO;
+		if (ret && !over->why)
+			over->why = "there is no memory for what it asks";
+	}
+}
+
+/* Takes all completions; *over: one says that the connection is. */
+static void take_completions(struct scif_ep *ep, struct over *over)
 {
 	struct ibv_wc wc[POLL_BATCH];
 	int n;
 
 	do {
 		n = ibv_poll_cq(ep->link.cq, POLL_BATCH, wc);
-		for (int i = 0; i < n; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS)
-				*why = ibv_wc_status_str(wc[i].status);
-			else if (!(wc[i].wr_id >> RECV_ID_BIT))
-				ep->link.sq_done = wc[i].wr_id;
-			else if (!*why && on_message(ep, &wc[i]))
-				*why = "its messages make no sense";
-		}
+		for (int i = 0; i < n; i++)
+			take_one(ep, &wc[i], over);
 		if (n > 0)
 			ep_changed(ep);
 	} while (n == POLL_BATCH);
-	return n >= 0 && !*why;
+	if (n < 0)
+		over->why = "its completion queue fails";
 }
 
 bool link_is_live(const struct scif_ep *ep)
@@ -675,15 +721,16 @@ bool link_is_live(const struct scif_ep *ep)
 
 void link_poll(struct scif_ep *ep)
 {
-	const char *why = NULL;
-	bool good;
+	struct over over = {0};
 
 	if (!link_is_live(ep))
 		return;
-	good = take_completions(ep, &why);
+	take_completions(ep, &over);
 	finish_done(ep);
-	if (!good || !look_at_credit(ep)) {
-		broken(ep, why ? why : "it cannot have taken what was not sent");
+	if (!over.why && !look_at_credit(ep))
+		over = (struct over){"it cannot have taken what was not sent", true};
+	if (over.why) {
+		(over.breach ? breach : broken)(ep, over.why);
 		return;
 	}
 	flush_out(ep);

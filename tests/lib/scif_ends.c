@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tests/lib/scif_ends.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,28 @@ scif_epd_t scif_listener(int backlog, uint16_t *port)
 		die("cannot listen");
 	*port = pn;
 	return epd;
+}
+
+uint16_t scif_cm_port(uint16_t port)
+{
+	const char *dir = getenv("WEFT_RUNTIME_DIR");
+	char path[1024];
+	unsigned n = 0;
+	struct dirent *e;
+	DIR *d = opendir(dir);
+	FILE *f;
+
+	while (d && (e = readdir(d)) != NULL) {
+		if (!strstr(e->d_name, ".scif"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/0.%u", dir, e->d_name, port);
+		f = fopen(path, "r");
+		if (!f || fscanf(f, "%u", &n) != 1)
+			die("%s", path);
+		fclose(f);
+	}
+	closedir(d);
+	return n;
 }
 
 scif_epd_t scif_dial(uint16_t node, uint16_t port)

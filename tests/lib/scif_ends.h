@@ -22,6 +22,8 @@ struct scif_pair {
 
 /* A listener on a free port, which is put in *port. */
 int scif_listener(int backlog, uint16_t *port);
+/* The CM's port behind a SCIF port of node 0, which a process listens at. */
+uint16_t scif_cm_port(uint16_t port);
 /* Connects to a port of our own node, waiting. */
 int scif_dial(uint16_t node, uint16_t port);
 struct scif_pair scif_make_pair(void);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/log.h"
+#include "face/allowed.h"
 #include "ti/xfer/atomic.h"
 #include "ti/xfer/break.h"
 #include "ti/xfer/post.h"
@@ -107,16 +109,45 @@ void drain_finish(struct conn *c, struct element *el, ti_status_t status)
 		conn_break(c, TI_CQ_OVERRUN_ERROR);
 }
 
+enum kind { KIND_MESSAGE, KIND_WRITE, KINDS };
+
+/*
+ * What completed a receive.  Of a write with immediate data that are all that it brings: its bytes
+ * are elsewhere, and none of them in the element's buffers.
+ */
+static ti_status_t fill_received(struct conn *c, struct element *el, const struct ibv_wc *wc)
+{
+	const struct allowed kinds[KINDS] = {
+		[KIND_MESSAGE] = {.opcode = IBV_WC_RECV,
+			.imm = ALLOWED_ANY_IMM,
+			.max_bytes = el->bytes},
+		[KIND_WRITE] = {.opcode = IBV_WC_RECV_RDMA_WITH_IMM,
+			.imm = ALLOWED_ANY_IMM,
+			.max_bytes = UINT32_MAX},
+	};
+	int kind = allowed_kind(kinds, KINDS, wc);
+
+	if (kind < 0) {
+		allowed_breach(c->pd->verbs);
+		log_line(LOG_LVL_INFO, "ti: connection %p: %s", (void *)c->m.obj.handle,
+			allowed_not(kinds, KINDS, wc));
+		conn_break(c, TI_ERROR);
+		return TI_ERROR;
+	}
+	if (kind == KIND_MESSAGE)
+		el->e.recv_byte_count = wc->byte_len;
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		memcpy(&el->e.oob_data, &wc->imm_data, sizeof el->e.oob_data);
+		el->e.oob_data_len = sizeof el->e.oob_data;
+	}
+	return TI_SUCCESS;
+}
+
 static void take_received(struct conn *c, struct element *el, const struct ibv_wc *wc)
 {
-	if (wc->status == IBV_WC_SUCCESS) {
-		el->e.recv_byte_count = wc->byte_len;
-		if (wc->wc_flags & IBV_WC_WITH_IMM) {
-			memcpy(&el->e.oob_data, &wc->imm_data, sizeof el->e.oob_data);
-			el->e.oob_data_len = sizeof el->e.oob_data;
-		}
-	}
-	drain_finish(c, el, status_of(wc->status));
+	ti_status_t st = status_of(wc->status);
+
+	drain_finish(c, el, st ? st : fill_received(c, el, wc));
 }
 
 static void take_sent(struct conn *c, struct element *el, const struct ibv_wc *wc)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "rsock/stream.h"
@@ -252,60 +253,213 @@ static void data(int l, uint16_t port)
 	part(&p);
 }
 
+/* ---- operations ---- */
+
+/* Of any opcode, len bytes and that immediate, towards the start of the ring. */
+static void request(struct bad_peer *p, enum ibv_wr_opcode opcode, uint32_t len, uint32_t imm)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)buf, .length = len, .lkey = p->mr->lkey};
+	struct ibv_send_wr wr =
+				   {
+					   .opcode = opcode,
+					   .imm_data = htonl(imm),
+					   .sg_list = &sge,
+					   .num_sge = 1,
+					   .wr.rdma = {.remote_addr = p->ring_addr,
+						   .rkey = p->ring_rkey},
+				   },
+			   *bad;
+
+	if (ibv_post_send(p->id->qp, &wr, &bad))
+		die("ibv_post_send");
+}
+
+/* Data is an RDMA WRITE, control a SEND, and neither the other. */
+static void operations(int l, uint16_t port)
+{
+	static const struct {
+		const char *what;
+		enum ibv_wr_opcode opcode;
+		uint32_t len, imm;
+	} table[] = {
+		{"data in a SEND", IBV_WR_SEND_WITH_IMM, 16, 16},
+		{"a control message with an immediate", IBV_WR_SEND_WITH_IMM, 16, 0},
+		{"a long one with an immediate", IBV_WR_SEND_WITH_IMM, sizeof(struct rs_ctl), 0},
+		{"an empty SEND with an immediate", IBV_WR_SEND_WITH_IMM, 0, 0},
+		{"a SEND as long as a receive", IBV_WR_SEND, RS_SLOT, 0},
+		{"a control message that is written", IBV_WR_RDMA_WRITE_WITH_IMM, 16, 0},
+	};
+	struct rs_ctl credit = ctl_of(RS_CREDIT, 0, 0);
+	struct rs_hello h = good_hello();
+
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		struct bad_peer p = {0};
+
+		check_case("operation: %s", table[i].what);
+		CHECK(meet(&p, l, port, &h, sizeof h));
+		memset(buf, 0, RS_SLOT);
+		memcpy(buf, &credit, sizeof credit);
+		request(&p, table[i].opcode, table[i].len, table[i].imm);
+		expect_reset(&p);
+		part(&p);
+	}
+}
+
 /* ---- datagrams ---- */
 
-static void datagrams(void)
-{
-	struct sockaddr_in addr = rs_addr4(0);
-	socklen_t len = sizeof addr;
-	struct rdma_event_channel *ch = cm_channel();
-	struct rdma_conn_param param = {0};
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_UD,
-		.cap = {.max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
-	};
-	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
-	double until = now_ms() + CM_WAIT_MS;
-	struct rdma_cm_event *e;
+/* A queue pair that sends datagrams to an rsocket. */
+struct bad_sender {
+	struct rdma_event_channel *ch;
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
 	struct ibv_ah *ah;
+	uint32_t qpn;
+};
+
+/* Asks as an rsocket does, while s answers. */
+static void find(struct bad_sender *b, int s, const struct sockaddr_in *addr)
+{
+	struct rdma_conn_param param = {0};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD,
+		.cap = {.max_send_wr = 64, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	double until = now_ms() + CM_WAIT_MS;
+	struct rdma_cm_event *e;
+
+	b->ch = cm_channel();
+	if (rdma_create_id(b->ch, &b->id, NULL, RDMA_PS_UDP) ||
+		rdma_resolve_addr(b->id, NULL, (struct sockaddr *)addr, 1000))
+		die("rdma_resolve_addr");
+	cm_expect(b->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
+	if (rdma_resolve_route(b->id, 1000))
+		die("rdma_resolve_route");
+	cm_expect(b->ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	if (rdma_create_qp(b->id, NULL, &init) || rdma_connect(b->id, &param))
+		die("rdma_connect");
+	while (!cm_readable(b->ch, 0) && now_ms() < until)
+		rs_poll1(s, POLLIN, 20); /* it answers */
+	e = cm_take(b->ch, RDMA_CM_EVENT_ESTABLISHED);
+	b->ah = ibv_create_ah(b->id->pd, &e->param.ud.ah_attr);
+	b->qpn = e->param.ud.qp_num;
+	b->mr = ibv_reg_mr(b->id->pd, buf, sizeof buf, IBV_ACCESS_LOCAL_WRITE);
+	rdma_ack_cm_event(e);
+}
+
+static void lose(struct bad_sender *b)
+{
+	ibv_destroy_ah(b->ah);
+	ibv_dereg_mr(b->mr);
+	cm_end(b->id);
+	rdma_destroy_event_channel(b->ch);
+}
+
+/* n bytes of a datagram, whose header says that it is from that port. */
+static void datagram(struct bad_sender *b, uint16_t port, uint32_t n, bool imm)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)buf, .length = n, .lkey = b->mr->lkey};
+	struct ibv_send_wr wr = {.opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+				   .sg_list = &sge,
+				   .num_sge = 1,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .wr.ud = {.ah = b->ah,
+					   .remote_qpn = b->qpn,
+					   .remote_qkey = RDMA_UDP_QKEY}},
+			   *bad;
+	struct ibv_wc wc;
+
+	buf[0] = 1;
+	memcpy(buf + 2, &(uint16_t){htons(port)}, 2);
+	if (ibv_post_send(b->id->qp, &wr, &bad))
+		die("ibv_post_send");
+	while (ibv_poll_cq(b->id->send_cq, 1, &wc) == 0)
+		sched_yield();
+}
+
+static int bound(struct sockaddr_in *addr)
+{
+	socklen_t len = sizeof *addr;
+	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
+
+	*addr = rs_addr4(0);
+	CHECK_EQ(rbind(s, (struct sockaddr *)addr, sizeof *addr), 0);
+	CHECK_EQ(rgetsockname(s, (struct sockaddr *)addr, &len), 0);
+	return s;
+}
+
+static void datagrams(void)
+{
+	struct bad_sender b;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof addr;
+	int s = bound(&addr);
 	char got[16];
 
 	check_case("datagrams");
-	CHECK_EQ(rbind(s, (struct sockaddr *)&addr, sizeof addr), 0);
-	CHECK_EQ(rgetsockname(s, (struct sockaddr *)&addr, &len), 0);
-	if (rdma_create_id(ch, &id, NULL, RDMA_PS_UDP) ||
-		rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 1000))
-		die("rdma_resolve_addr");
-	cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (rdma_resolve_route(id, 1000))
-		die("rdma_resolve_route");
-	cm_expect(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	if (rdma_create_qp(id, NULL, &init) || rdma_connect(id, &param))
-		die("rdma_connect");
-	while (!cm_readable(ch, 0) && now_ms() < until)
-		rs_poll1(s, POLLIN, 20); /* it answers */
-	e = cm_take(ch, RDMA_CM_EVENT_ESTABLISHED);
-	ah = ibv_create_ah(id->pd, &e->param.ud.ah_attr);
-	mr = ibv_reg_mr(id->pd, buf, sizeof buf, IBV_ACCESS_LOCAL_WRITE);
+	find(&b, s, &addr);
 	memset(buf, 0, 16);
-	for (int i = 0; i < 12; i++) { /* lengths, and a header that is none */
-		CHECK_EQ(rdma_post_ud_send(id, NULL, buf, i, mr, 0, ah, e->param.ud.qp_num), 0);
-	}
-	buf[0] = 1;
-	buf[2] = 7; /* a good one, from port 0x700 */
-	CHECK_EQ(rdma_post_ud_send(id, NULL, buf, 10, mr, 0, ah, e->param.ud.qp_num), 0);
+	for (int i = 0; i < 12; i++) /* lengths, and a header that is none */
+		CHECK_EQ(
+			rdma_post_ud_send(b.id, NULL, buf, i, b.mr, IBV_SEND_SIGNALED, b.ah, b.qpn),
+			0);
+	for (int i = 0; i < 12;)
+		i += ibv_poll_cq(b.id->send_cq, 1, &(struct ibv_wc){0});
+	datagram(&b, 0x700, 10, true); /* with an immediate */
+	datagram(&b, 0x700, 10, false);
 	CHECK_EQ(rrecvfrom(s, got, sizeof got, 0, (struct sockaddr *)&addr, &len), 2);
 	CHECK_EQ(ntohs(addr.sin_port), 0x700);
 	CHECK_EQ(rrecv(s, got, sizeof got, MSG_DONTWAIT), -1);
 	CHECK_EQ(errno, EAGAIN);
-	rdma_ack_cm_event(e);
-	ibv_destroy_ah(ah);
-	ibv_dereg_mr(mr);
-	cm_end(id);
-	rdma_destroy_event_channel(ch);
+	lose(&b);
 	rclose(s);
+}
+
+/* Sends to an rsocket at addr, s, which answers who asks for it in its own calls alone. */
+static void send_to(int from, const char *what, int s, const struct sockaddr_in *addr)
+{
+	ssize_t n = strlen(what), sent;
+
+	rs_nonblock(from, true);
+	while ((sent = rsendto(from, what, n, 0, (const struct sockaddr *)addr, sizeof *addr)) <
+			0 &&
+		errno == EAGAIN)
+		rs_poll1(s, POLLIN, 1);
+	CHECK_EQ(sent, n);
+	rs_nonblock(from, false);
+}
+
+/*
+ * Who says that it is a port which somebody else has: the answers go to that one, and a socket
+ * that is connected to it hears nothing else.
+ */
+static void liars(void)
+{
+	struct sockaddr_in addr, peer;
+	int s = bound(&addr), t = bound(&peer);
+	struct bad_sender b;
+	char got[16];
+
+	check_case("liars");
+	find(&b, s, &addr);
+	send_to(t, "true", s, &addr);
+	CHECK_EQ(rrecv(s, got, sizeof got, 0), 4);
+	datagram(&b, ntohs(peer.sin_port), 13, false);
+	CHECK_EQ(rrecv(s, got, sizeof got, 0), 5); /* anybody may send to an unconnected one */
+	for (int i = 0; i < 20; i++) {
+		datagram(&b, ntohs(peer.sin_port), 13, false);
+		send_to(s, "to", t, &peer);
+		CHECK_EQ(rrecv(t, got, sizeof got, 0), 2);
+		CHECK_EQ(rrecv(s, got, sizeof got, 0), 5);
+	}
+	CHECK_EQ(rconnect(s, (struct sockaddr *)&peer, sizeof peer), 0);
+	for (int i = 0; i < 20; i++)
+		datagram(&b, ntohs(peer.sin_port), 13, false);
+	send_to(t, "true", s, &addr);
+	CHECK_EQ(rrecv(s, got, sizeof got, 0), 4);
+	CHECK_EQ(rrecv(s, got, sizeof got, MSG_DONTWAIT), -1);
+	lose(&b);
+	rclose(s);
+	rclose(t);
 }
 
 int main(void)
@@ -319,7 +473,9 @@ int main(void)
 	greetings(l, port);
 	messages(l, port);
 	data(l, port);
+	operations(l, port);
 	datagrams();
+	liars();
 	check_case("the listener is as good as new");
 	rs_nonblock(l, false);
 	p = rs_pair_at(l, port);

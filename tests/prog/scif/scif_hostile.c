@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Peers that speak SCIF's protocol wrongly, by raw verbs: they lose their connection, that is all.
  */
-#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,39 +13,17 @@
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 #include "tests/lib/scif_ends.h"
+#include "tests/lib/share_status.h"
 
-enum { PAGE = 4096, WAIT_MS = 10000, BUF = 8192 };
+enum { PAGE = 4096, WAIT_MS = 10000, BUF = 8192, WINDOW = 0x10000 };
 
 /* The raw side. */
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id;
 static struct ibv_pd *pd;
 static struct ibv_mr *mr;
-static uint8_t *buf; /* the first words are our credit; what follows is sent */
+static uint8_t *buf; /* the first words are our credit; what follows is sent, then received */
 static struct wire_hello theirs;
-
-/* The CM's port behind a SCIF port of node 0. */
-static uint16_t cm_port(uint16_t port)
-{
-	const char *dir = getenv("WEFT_RUNTIME_DIR");
-	char path[1024];
-	unsigned n = 0;
-	struct dirent *e;
-	DIR *d = opendir(dir);
-	FILE *f;
-
-	while (d && (e = readdir(d)) != NULL) {
-		if (!strstr(e->d_name, ".scif"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s/0.%u", dir, e->d_name, port);
-		f = fopen(path, "r");
-		if (!f || fscanf(f, "%u", &n) != 1)
-			die("%s", path);
-		fclose(f);
-	}
-	closedir(d);
-	return n;
-}
 
 static struct wire_hello hello_to(uint16_t port)
 {
@@ -69,7 +46,7 @@ static void begin(uint16_t port)
 			.max_send_sge = 1,
 			.max_recv_sge = 1}};
 
-	id = cm_resolved(channel, cm_addr4(cm_port(port)), false);
+	id = cm_resolved(channel, cm_addr4(scif_cm_port(port)), false);
 	if (!pd)
 		pd = ibv_alloc_pd(id->verbs);
 	if (!mr)
@@ -147,6 +124,46 @@ static void send_raw(size_t len, int imm)
 		usleep(100);
 }
 
+/* What ought to be a message, by another request: wr is filled in but for its bytes. */
+static void post_raw(struct ibv_send_wr *wr, size_t len)
+{
+	struct ibv_sge sge = {(uintptr_t)buf + 64, len, mr->lkey};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	wr->sg_list = &sge;
+	wr->num_sge = 1;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	if (ibv_post_send(id->qp, wr, &bad))
+		die("ibv_post_send");
+	while (ibv_poll_cq(id->send_cq, 1, &wc) == 0)
+		usleep(100);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+}
+
+/* The key of their window: their first message to us says it. */
+static uint32_t window_key(void)
+{
+	const struct wire_ctl *ctl = (const void *)(buf + BUF);
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(id->recv_cq, 1, &wc) == 0)
+		usleep(100);
+	CHECK_EQ(wc.byte_len, sizeof(*ctl));
+	CHECK_EQ(le32toh(ctl->op), WIRE_REGISTER);
+	return le64toh(ctl->arg[3]);
+}
+
+/* Takes a receive and leaves nothing in it: len bytes go into their window. */
+static void write_imm(size_t len, uint32_t imm)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(imm)};
+
+	wr.wr.rdma.remote_addr = WINDOW;
+	wr.wr.rdma.rkey = window_key();
+	post_raw(&wr, len);
+}
+
 static void send_ctl(uint32_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	struct wire_ctl ctl = {.op = htole32(op),
@@ -203,7 +220,7 @@ static void wrong(int what)
 	case 8:
 		return send_ctl(WIRE_UNREGISTER, PAGE, 0, 0, 0, 0);
 	case 9: /* a window of theirs that is open */
-		return send_ctl(WIRE_RELEASED, 0x10000, 0, 0, 0, 0);
+		return send_ctl(WIRE_RELEASED, WINDOW, 0, 0, 0, 0);
 	case 10:
 		return send_ctl(WIRE_RETAINED, 0, 0, 0, 0, 0);
 	case 11: /* an RMA that was not begun */
@@ -220,10 +237,24 @@ static void wrong(int what)
 		return send_raw(1, WIRE_DATA);
 	case 16: /* beyond its word */
 		return write_credit(0, 0, 4096);
+	case 17: /* longer than a receive: its bytes are in no receive */
+		return write_imm(4095, WIRE_DATA);
+	case 18:
+		return write_imm(100, WIRE_DATA);
+	case 19:
+		return write_imm(0, WIRE_DATA);
+	case 20:
+		return write_imm(sizeof(struct wire_ctl), 0);
+	case 21:
+		return send_raw(0, WIRE_DATA);
+	case 22: /* bytes, with the immediate of a control message */
+		return send_raw(sizeof(struct wire_ctl), WIRE_DATA + 1);
 	}
 }
 
-enum { WRONGS = 17 };
+/* Of greetings three are no hello, of wrongs one is refused by the queue pair itself. */
+enum { BAD_HELLOS = 3, REFUSED = 1 };
+enum { FIRST_UNSENT = 17, WRONGS = 23 }; /* from the first on nobody has sent a byte */
 
 /* Odd, but allowed: the connection lives, and every answer is an error. */
 static void odd(scif_epd_t e)
@@ -280,11 +311,11 @@ int main(void)
 	for (int i = 0; i < WRONGS; i++) {
 		check_case("wrong %d", i);
 		e = meet(l, port);
-		CHECK_EQ(scif_register(e, m, PAGE, 0x10000, 3, SCIF_MAP_FIXED), 0x10000);
+		CHECK_EQ(scif_register(e, m, PAGE, WINDOW, 3, SCIF_MAP_FIXED), WINDOW);
 		wrong(i);
 		CHECK_EQ(scif_raw_poll(e, 0, WAIT_MS) & POLLHUP, POLLHUP);
-		while ((n = scif_recv(e, c, sizeof(c), SCIF_RECV_BLOCK)) > 0)
-			;
+		while ((n = scif_recv(e, c, sizeof(c), 0)) > 0)
+			CHECK(i < FIRST_UNSENT);
 		CHECK_EQ(n, -1);
 		CHECK_EQ(errno, ECONNRESET);
 		CHECK_EQ(scif_close(e), 0);
@@ -297,5 +328,7 @@ int main(void)
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED);
 	drop();
 	CHECK_EQ(scif_close(l), 0);
+	check_case("counted");
+	CHECK_EQ(status_of(getpid(), "counters", "peer_breaches"), BAD_HELLOS + WRONGS - REFUSED);
 	return check_result();
 }
