@@ -28,6 +28,7 @@ enum {
 	RUN_PACKETS = 64, /* of one message: the kernel cuts no more */
 	RUN_BYTES = 65000,
 	RUN_PIECES = 900, /* of UIO_MAXIOV */
+	RUN_HEADERS = 32, /* what links carry beside `most`, with IP's and UDP's headers */
 	TAIL_MAX = 8,     /* padding and ICRC */
 	SMALL = 128,      /* payload that is copied behind its headers: fewer pieces */
 	OWN_MAX = ROCE_HEADERS_MAX + SMALL + TAIL_MAX, /* of one packet */
@@ -86,6 +87,7 @@ void tx_path_of(struct tx_path *p, const struct seg_path *path)
 		p->interface = path->interface;
 	p->tos = path->flow >> PATH_TCLASS_SHIFT;
 	p->ttl = path->hop_limit ? path->hop_limit : DEFAULT_TTL;
+	p->most = seg_mtu_bytes(path->mtu);
 }
 
 /* ---- control messages ---- */
@@ -175,8 +177,8 @@ static struct run *begin_run(const struct tx_path *path)
 /* Is it of that size, or as the last one smaller, and has room? */
 static bool fits_run(const struct run *r, size_t bytes)
 {
-	return !r->closed && bytes <= r->size && r->packets < RUN_PACKETS &&
-	       r->bytes + bytes <= RUN_BYTES && !tx.never_runs;
+	return !r->closed && bytes <= r->size && r->size <= (size_t)r->path->most + RUN_HEADERS &&
+	       r->packets < RUN_PACKETS && r->bytes + bytes <= RUN_BYTES && !tx.never_runs;
 }
 
 /* The run that a packet of so many bytes in n pieces goes on with, or a new one. */

@@ -17,6 +17,8 @@ struct tx_path {
 	struct icrc_path addr;
 	uint32_t interface; /* where an address does not say which: link-local, multicast; else 0 */
 	uint8_t tos, ttl;
+	uint16_t most; /* payload that its links carry; longer packets are sent singly, and get lost
+			*/
 };
 
 /* From the path of a queue pair, or of a datagram. */

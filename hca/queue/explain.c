@@ -215,6 +215,13 @@ static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[
 	const struct seg_qp *q;
 	char host[WHO];
 
+	if (!peer && host_of(qp, host) && qp->me.qp->mtu > qp->me.qp->path.mtu) {
+		snprintf(why, WHY,
+			"nothing came from there: the link of this host does not carry the path "
+			"MTU, which is %u, not %u",
+			seg_mtu_bytes(qp->me.qp->mtu), seg_mtu_bytes(qp->me.qp->path.mtu));
+		return;
+	}
 	if (!peer && host_of(qp, host)) {
 		snprintf(why, WHY,
 			"nothing came from there: the host, its UDP port 4791, the QP or its "

@@ -53,13 +53,26 @@ static int refuse(const struct hca_qp *qp, const char *why)
 	return -EINVAL;
 }
 
-static int refuse_mtu(const struct hca_qp *qp, unsigned wanted, unsigned most)
+/*
+ * Adapters refuse a path MTU that the link does not carry; rdma_rxe takes it, and sends what fits.
+ * Within this host nothing is longer than what carries it.
+ */
+static void note_mtu(const struct hca_qp *qp, unsigned wanted, const struct seg_path *path)
 {
-	char why[96];
+	unsigned most = seg_mtu_bytes(path->mtu);
 
-	snprintf(why, sizeof why, "the path MTU is larger than what its links carry: %u, not %u",
-		seg_mtu_bytes(wanted), seg_mtu_bytes(most));
-	return refuse(qp, why);
+	if (wanted <= path->mtu)
+		return;
+	if (path->interface)
+		log_line(LOG_LVL_WARN,
+			"QP %#x: its path MTU is larger than what its links carry: %u, not %u; "
+			"longer packets are lost, and an adapter may refuse it",
+			qp->me.qpn, seg_mtu_bytes(wanted), most);
+	else
+		log_line(LOG_LVL_INFO,
+			"QP %#x: an adapter on this link may refuse the path MTU: %u, and the link "
+			"carries %u",
+			qp->me.qpn, seg_mtu_bytes(wanted), most);
 }
 
 /* Who serves it is chosen on the way to RTR; in SQD its path may change, but not whither. */
@@ -83,10 +96,10 @@ static int check_path(const struct hca_qp *qp, const struct ibv_qp_attr *a, int 
 	}
 	if (rc >= 0 && !stays_where_it_is(qp, &path))
 		return refuse(qp, "its path led to this host and would lead to another, or back");
-	if (rc >= 0 && mtu > path.mtu)
-		return refuse_mtu(qp, mtu, path.mtu);
-	if (rc >= 0)
+	if (rc >= 0) {
+		note_mtu(qp, mtu, &path);
 		return 0;
+	}
 	log_line(LOG_LVL_WARN, "QP %#x: %s", qp->me.qpn, why);
 	return rc;
 }

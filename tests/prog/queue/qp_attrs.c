@@ -235,9 +235,10 @@ static void values(void)
 	GOOD(RST, INI, TO_INIT, qp_access_flags,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	BAD(INI, RTR, TO_RTR, path_mtu, 0);
-	BAD(INI, RTR, TO_RTR, path_mtu, port.active_mtu + 1);
+	BAD(INI, RTR, TO_RTR, path_mtu, port.max_mtu + 1);
 	GOOD(INI, RTR, TO_RTR, path_mtu, IBV_MTU_256);
 	GOOD(INI, RTR, TO_RTR, path_mtu, port.active_mtu);
+	GOOD(INI, RTR, TO_RTR, path_mtu, port.max_mtu);
 	BAD(INI, RTR, TO_RTR, dest_qp_num, 1u << 24);
 	BAD(INI, RTR, TO_RTR, rq_psn, 1u << 24);
 	GOOD(INI, RTR, TO_RTR, rq_psn, 0xffffff);

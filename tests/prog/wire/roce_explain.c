@@ -42,16 +42,17 @@ static void ask_for_too_much(void)
 {
 	struct vp_opts o = vp_defaults();
 	struct vp_addr to = {.qpn = 0x1234};
+	struct ibv_wc wc;
 	struct vp_end e;
 
+	o.timeout = TIMEOUT_4_MS;
+	o.retry_cnt = 1;
 	o.path_mtu = IBV_MTU_2048;
 	vp_make(&e, vp_open(), &o);
 	CHECK_EQ(inet_pton(AF_INET6, nobody, &to.gid), 1);
-	CHECK_EQ(vp_init(&e), 0);
-	CHECK_EQ(vp_rtr(&e, &to), EINVAL);
-	CHECK_EQ(vp_get_state(&e), IBV_QPS_INIT);
-	e.opts.path_mtu = IBV_MTU_1024;
-	CHECK_EQ(vp_rtr(&e, &to), 0);
+	vp_connect(&e, &to);
+	CHECK_EQ(vp_post_send(&e, 1, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, LEN, NULL, 0), 0);
+	vp_want(e.scq, &wc, IBV_WC_RETRY_EXC_ERR, 1);
 	vp_free(&e);
 	CHECK_EQ(ibv_close_device(e.ctx), 0);
 }
@@ -135,6 +136,7 @@ int main(void)
 	CHECK_EQ(lines_with(path, "its type, or what it receives from, is only for this host"), 2);
 	ask_for_too_much();
 	CHECK(tells(path, "QP 0x", "path MTU is larger than what its links carry: 2048, not 1024"));
+	CHECK(tells(path, "RETRY_EXC_ERR", "does not carry the path MTU, which is 2048, not 1024"));
 	join_here_alone();
 	CHECK(tells(path, "a multicast group is one of this host alone", "of scope 1"));
 	unlink(path);
