@@ -34,6 +34,8 @@ struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_co
 
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
 		return fail_null(EINVAL);
+	if (is_of_another(context, channel))
+		return fail_null(EBADF); /* as the kernel, which knows it by its descriptor */
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return fail_null(ENOMEM);

@@ -153,7 +153,7 @@ static uint32_t flags_of(const struct ibv_cq_init_attr_ex *init)
 	return init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? init->flags : 0;
 }
 
-static int check(const struct ibv_cq_init_attr_ex *init)
+static int check(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
 {
 	if (init->comp_mask & ~(uint32_t)INIT_MASK)
 		return -EINVAL;
@@ -164,7 +164,8 @@ static int check(const struct ibv_cq_init_attr_ex *init)
 	if (flags_of(init) & ~(uint32_t)CQ_FLAGS)
 		return -EOPNOTSUPP;
 	if (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-		(!init->parent_domain || !to_pd(init->parent_domain)->of))
+		(!init->parent_domain || !to_pd(init->parent_domain)->of ||
+			is_of_another(context, init->parent_domain)))
 		return -EINVAL;
 	return 0;
 }
@@ -173,7 +174,7 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_
 {
 	uint32_t flags = flags_of(init);
 	struct verbs_cq *cq;
-	int rc = check(init);
+	int rc = check(context, init);
 
 	if (!rc && (init->cqe > INT32_MAX || init->comp_vector > INT32_MAX))
 		rc = -EINVAL;

@@ -74,9 +74,11 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 int ibv_rereg_mr(
 	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	int rc = hca_mr_rereg(to_mr(mr)->hca, flags, pd ? to_pd(pd)->hca : NULL, addr, length,
-		(unsigned)access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE);
+	int rc = -EINVAL;
 
+	if (!(flags & IBV_REREG_MR_CHANGE_PD && is_of_another(mr->context, pd)))
+		rc = hca_mr_rereg(to_mr(mr)->hca, flags, pd ? to_pd(pd)->hca : NULL, addr, length,
+			(unsigned)access & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE);
 	if (rc) {
 		errno = -rc;
 		return IBV_REREG_MR_ERR_INPUT;
@@ -117,7 +119,7 @@ struct ibv_mr *verbs_reg_dm_mr(
 	struct verbs_mr *mr;
 	int rc;
 
-	if (!(access & IBV_ACCESS_ZERO_BASED))
+	if (!(access & IBV_ACCESS_ZERO_BASED) || is_of_another(pd->context, dm))
 		return fail_null(EINVAL);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)

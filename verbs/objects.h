@@ -178,6 +178,12 @@ static inline struct verbs_xrcd *to_xrcd(struct ibv_xrcd *xrcd)
 }
 
 /*
+ * Is there an object, of whatever kind, and is it of another context?  The kernel finds it not, or
+ * finds the wrong one: a handle is a number within its context.
+ */
+#define is_of_another(context_, object) ((object) && (object)->context != (context_))
+
+/*
  * The three ways in which verbs report an error; err is an errno, negative or positive.  The
  * public functions' man pages say which one is theirs.
  */

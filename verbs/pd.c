@@ -104,7 +104,8 @@ struct ibv_pd *verbs_alloc_parent_domain(
 
 	if (attr->comp_mask & ~known)
 		return fail_null(EOPNOTSUPP);
-	if (!attr->pd || to_pd(attr->pd)->of)
+	if (!attr->pd || to_pd(attr->pd)->of || is_of_another(context, attr->pd) ||
+		is_of_another(context, attr->td))
 		return fail_null(EINVAL);
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
 		(!attr->alloc || !attr->free))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 static void init_qp(struct ibv_qp *qp, struct ibv_context *context, struct ibv_pd *pd,
 	const struct ibv_qp_init_attr *init)
 {
@@ -21,6 +23,17 @@ static void init_qp(struct ibv_qp *qp, struct ibv_context *context, struct ibv_p
 	pthread_cond_init(&qp->cond, NULL);
 }
 
+static bool parts_fit(const struct ibv_pd *pd, const struct ibv_context *context,
+	const struct ibv_qp_init_attr *init, const struct ibv_xrcd *xrcd)
+{
+	if (!is_of_another(context, pd) && !is_of_another(context, init->send_cq) &&
+		!is_of_another(context, init->recv_cq) && !is_of_another(context, init->srq) &&
+		!is_of_another(context, xrcd))
+		return true;
+	log_line(LOG_LVL_INFO, "create_qp refused: its parts are of several contexts");
+	return false;
+}
+
 static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_context *context,
 	struct ibv_qp_init_attr *init, struct ibv_xrcd *xrcd, uint32_t create_flags)
 {
@@ -31,9 +44,12 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_context *context,
 		.xrcd = xrcd ? to_xrcd(xrcd)->hca : NULL,
 		.create_flags = create_flags,
 	};
-	struct verbs_qp *qp = calloc(1, sizeof(*qp));
+	struct verbs_qp *qp;
 	int rc;
 
+	if (!parts_fit(pd, context, init, xrcd))
+		return fail_null(EINVAL);
+	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return fail_null(ENOMEM);
 	rc = event_source_add(&qp->events);
@@ -102,7 +118,7 @@ struct ibv_qp *verbs_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 	int rc;
 
 	if ((attr->comp_mask & needed) != needed || attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED ||
-		attr->qp_type != IBV_QPT_XRC_RECV)
+		attr->qp_type != IBV_QPT_XRC_RECV || is_of_another(context, attr->xrcd))
 		return fail_null(EINVAL);
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)

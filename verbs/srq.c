@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+
 static void init_srq(
 	struct verbs_srq *srq, struct ibv_context *context, struct ibv_pd *pd, void *srq_context)
 {
@@ -45,14 +47,26 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	return create(pd, &init->attr, &basic, init->srq_context);
 }
 
+static bool parts_fit(const struct ibv_context *context, const struct ibv_srq_init_attr_ex *init)
+{
+	uint32_t mask = init->comp_mask;
+
+	if (!is_of_another(context, init->pd) &&
+		!(mask & IBV_SRQ_INIT_ATTR_CQ && is_of_another(context, init->cq)) &&
+		!(mask & IBV_SRQ_INIT_ATTR_XRCD && is_of_another(context, init->xrcd)))
+		return true;
+	log_line(LOG_LVL_INFO, "create_srq refused: its parts are of several contexts");
+	return false;
+}
+
 struct ibv_srq *verbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
 	uint32_t mask = init->comp_mask;
 	struct hca_srq_parts parts = basic;
 	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? init->srq_type : IBV_SRQT_BASIC;
 
-	(void)context;
-	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || mask >= IBV_SRQ_INIT_ATTR_RESERVED)
+	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || mask >= IBV_SRQ_INIT_ATTR_RESERVED ||
+		!parts_fit(context, init))
 		return fail_null(EINVAL);
 	if (type == IBV_SRQT_BASIC)
 		return create(init->pd, &init->attr, &basic, init->srq_context);

@@ -3,6 +3,7 @@
 
 #include "hca/exec/carry.h"
 #include "hca/exec/flush.h"
+#include "hca/exec/range.h"
 #include "hca/exec/respond.h"
 
 static const enum seg_counter error_counters[] = {
@@ -55,6 +56,14 @@ enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_eve
 	if (w->req->type != IBV_QPT_UC)
 		respond_refuse(w, &who, status, event);
 	return work_blame(w, status);
+}
+
+enum step work_fail_range(struct work *w, unsigned need)
+{
+	enum ibv_wc_status status = range_refusal(w, need);
+
+	return work_fail_both(w, status,
+		status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
 }
 
 enum step work_receive_failed(

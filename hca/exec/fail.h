@@ -19,6 +19,9 @@ enum step work_blame(struct work *w, enum ibv_wc_status status);
 /* The responder found the request at fault: it goes to ERR too, with an event. */
 enum step work_fail_both(struct work *w, enum ibv_wc_status status, enum ibv_event_type event);
 
+/* The same where range_remote() or flush_range() refused these rights. */
+enum step work_fail_range(struct work *w, unsigned need);
+
 /* The responder's own receive is at fault: it completes in error there, and the request, too. */
 enum step work_receive_failed(
 	struct work *w, enum ibv_wc_status recv_status, enum ibv_wc_status send_status);

@@ -45,7 +45,7 @@ enum step op_atomic(struct work *w)
 	if (w->raddr % sizeof before)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof before, w->op->remote_access, &target, &held))
-		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_range(w, w->op->remote_access);
 	/* Before the update: it must not be done twice. */
 	if (agent_due(w) || way_is_later(w, &result, &held) || way_is_later(w, &target, &held))
 		return STEP_LATER;
@@ -93,7 +93,7 @@ enum step op_atomic_write(struct work *w)
 	if (w->raddr % sizeof word)
 		return work_fail_both(w, IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
 	if (!range_remote(w, sizeof word, w->op->remote_access, &target, &held))
-		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_range(w, w->op->remote_access);
 	moved = atomic_carry_out(w, &target, &held, &word);
 	if (moved != MOVE_OK)
 		return work_move_failed(w, moved, IBV_WC_REM_ACCESS_ERR);

@@ -44,7 +44,7 @@ enum step op_flush(struct work *w)
 		return op_fail_rd_atomic(w);
 	held_reset(&held);
 	if (!flush_range(w, &range, &held))
-		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_range(w, op_rights(w->op, w->flush));
 	r = flush_carry_out(w, &range, &held);
 	return r == MOVE_OK ? work_succeed(w) : work_move_failed(w, r, IBV_WC_REM_ACCESS_ERR);
 }

@@ -27,7 +27,7 @@ enum step op_write(struct work *w)
 	if (!range_source(w, &src, &held))
 		return work_failed(w, IBV_WC_LOC_PROT_ERR);
 	if (!range_remote(w, w->length, w->op->remote_access, &dst, &held))
-		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_range(w, w->op->remote_access);
 	if (w->op->takes_recv) {
 		s = receive_find(w);
 		if (s != STEP_DONE)
@@ -65,7 +65,7 @@ enum step op_read(struct work *w)
 	if (!op_has_rd_atomic(w))
 		return op_fail_rd_atomic(w);
 	if (!range_remote(w, w->length, w->op->remote_access, &src, &held))
-		return work_fail_both(w, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
+		return work_fail_range(w, w->op->remote_access);
 	pushed = src.way->pushed;
 	moved = carry(w, &src, &dst, &held);
 	if (moved != MOVE_OK)

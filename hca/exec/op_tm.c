@@ -249,14 +249,16 @@ static enum step incomplete(struct work *w, const struct header *h)
 /* The responder could not read the data: its receive ends in error, and both QPs. */
 static enum step unreadable(struct work *w)
 {
-	const struct outcome o = {.status = IBV_WC_REM_ACCESS_ERR};
+	bool allowed = w->req->qp->access & IBV_ACCESS_REMOTE_READ;
+	const struct outcome o = {
+		.status = allowed ? IBV_WC_REM_ACCESS_ERR : IBV_WC_REM_INV_REQ_ERR};
 	struct received r = {.where = RQ_DIRECT};
 
-	work_count_error(w->x, IBV_WC_REM_ACCESS_ERR);
+	work_count_error(w->x, o.status);
 	qp_set_error(w->resp);
 	matched(w, &o, &r, w->length);
 	qp_flush(w->x, w->resp, false);
-	raise_qp_event(w->x, w->req, IBV_EVENT_QP_ACCESS_ERR);
+	raise_qp_event(w->x, w->req, allowed ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
 	return work_failed(w, IBV_WC_REM_OP_ERR);
 }
 

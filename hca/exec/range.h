@@ -33,5 +33,15 @@ bool range_sink(struct work *w, struct payload *p, struct held *held);
 bool range_remote(
 	struct work *w, uint64_t len, unsigned need, struct payload *p, struct held *held);
 
+/*
+ * With which status an adapter refuses what range_remote() or flush_range() did with these rights:
+ * a queue pair without them takes no such request, whatever it names.
+ */
+static inline enum ibv_wc_status range_refusal(const struct work *w, unsigned need)
+{
+	return (w->resp->qp->access & need) != need ? IBV_WC_REM_INV_REQ_ERR
+						    : IBV_WC_REM_ACCESS_ERR;
+}
+
 /* Copies a SEND's payload to the park buffer, so that the responder needs no access to ours. */
 void range_park_copy(struct work *w);

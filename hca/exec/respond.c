@@ -208,7 +208,7 @@ static struct verdict begin(struct work *w, struct respond *r)
 		return find_receive(w, r, false);
 	held_reset(&held);
 	if (!range_remote(w, w->length, w->op->remote_access, &p, &held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+		return refused(w, r, range_refusal(w, w->op->remote_access));
 	return ok;
 }
 
@@ -263,7 +263,7 @@ static struct verdict place_in_range(struct work *w, struct respond *r, uint64_t
 		return refused(w, r, IBV_WC_REM_INV_REQ_ERR);
 	w->raddr += offset;
 	if (!range_remote(w, n, w->op->remote_access, dst, held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+		return refused(w, r, range_refusal(w, w->op->remote_access));
 	return ok;
 }
 
@@ -446,7 +446,7 @@ static struct verdict read_piece(
 		return refused(w, r, IBV_WC_REM_INV_REQ_ERR);
 	held_reset(&held);
 	if (!range_remote(w, w->length, w->op->remote_access, &src, &held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+		return refused(w, r, range_refusal(w, w->op->remote_access));
 	sgl_consume(&src.l, offset);
 	payload_head(&src, n, &part);
 	payload_of_bytes(&dst, to, n);
@@ -479,7 +479,7 @@ static struct verdict flush(struct work *w, struct respond *r)
 
 	held_reset(&held);
 	if (!flush_range(w, &range, &held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+		return refused(w, r, range_refusal(w, op_rights(w->op, w->flush)));
 	moved = flush_carry_out(w, &range, &held);
 	return moved == MOVE_OK ? ok : not_moved(w, r, moved);
 }
@@ -495,7 +495,7 @@ static struct verdict change_word(struct work *w, struct respond *r, uint64_t *w
 		return refused(w, r, IBV_WC_REM_INV_REQ_ERR);
 	held_reset(&held);
 	if (!range_remote(w, sizeof *word, w->op->remote_access, &target, &held))
-		return refused(w, r, IBV_WC_REM_ACCESS_ERR);
+		return refused(w, r, range_refusal(w, w->op->remote_access));
 	if (!is_there(&target, sizeof *word, true))
 		moved = MOVE_FAULT_LOCAL;
 	else if (!way_is_later(w, &target, &held))

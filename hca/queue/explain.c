@@ -174,9 +174,6 @@ static void why_remote(
 	if (!peer)
 		snprintf(why, WHY, "the responder refused the key %#x at %#" PRIx64, w->rkey,
 			w->raddr);
-	else if (*missing(need, peer->qp->access))
-		snprintf(why, WHY, "the QP there does not allow %s",
-			missing(need, peer->qp->access));
 	else if (key_fault(&peer->view, peer->pd, w->rkey, w->raddr, len, need, why))
 		return;
 	else if (is_owned(&peer->view, w->rkey))
@@ -196,17 +193,24 @@ static void why_remote(
 static void why_invalid(const struct end *peer, const struct seg_wqe *w, char why[WHY])
 {
 	const struct op *op = op_of(w->opcode);
+	unsigned need = op_rights(op, w->flush);
 
-	if ((op->kind == OP_ATOMIC || op->kind == OP_ATOMIC_WRITE) && w->raddr % sizeof(uint64_t))
+	if (peer && *missing(need, peer->qp->access))
+		snprintf(why, WHY, "the QP there does not allow %s (qp_access_flags)",
+			missing(need, peer->qp->access));
+	else if ((op->kind == OP_ATOMIC || op->kind == OP_ATOMIC_WRITE) &&
+		 w->raddr % sizeof(uint64_t))
 		snprintf(why, WHY, "the address %#" PRIx64 " is not a multiple of 8", w->raddr);
 	else if (op->traits & OP_RD_ATOMIC && peer && !peer->qp->max_dest_rd_atomic)
 		snprintf(why, WHY, "max_dest_rd_atomic of the QP there is 0");
-	else if (op->takes_recv)
+	else if (op->takes_recv && !need)
 		snprintf(why, WHY,
 			"the receive there is shorter than the message, or the key to "
 			"invalidate is none");
 	else
-		snprintf(why, WHY, "the responder found the request invalid");
+		snprintf(why, WHY,
+			"the responder found the request invalid: do qp_access_flags and "
+			"max_dest_rd_atomic of the QP there allow it?");
 }
 
 /* Nobody answered. */
@@ -263,10 +267,14 @@ static void why_of(
 		snprintf(why, WHY, "%" PRIu64 " bytes is no length for it", length_of(qp, w));
 		break;
 	case IBV_WC_LOC_QP_OP_ERR:
-		snprintf(why, WHY,
-			"the QP cannot do it: max_rd_atomic is %u, or the key to invalidate is "
-			"none",
-			qp->me.qp->max_rd_atomic);
+		if (qp->me.type == IBV_QPT_UD)
+			snprintf(why, WHY,
+				"the address handle is of another protection domain than the QP");
+		else
+			snprintf(why, WHY,
+				"the QP cannot do it: max_rd_atomic is %u, or the key to "
+				"invalidate is none",
+				qp->me.qp->max_rd_atomic);
 		break;
 	case IBV_WC_MW_BIND_ERR:
 		snprintf(why, WHY, "the window, its region, the range or the rights do not fit");
@@ -387,11 +395,11 @@ void explain_fault(struct hca_qp *qp)
 	if (!f || atomic_load_explicit(&f->gen, memory_order_acquire) != gen ||
 		!log_enabled(LOG_LVL_INFO))
 		return;
-	if (f->status != IBV_WC_REM_ACCESS_ERR)
-		snprintf(why, sizeof why, "it is invalid here");
-	else if (*missing(f->need, qp->me.qp->access))
-		snprintf(why, sizeof why, "the QP does not allow %s",
+	if (f->status != IBV_WC_REM_ACCESS_ERR && *missing(f->need, qp->me.qp->access))
+		snprintf(why, sizeof why, "the QP does not allow %s (qp_access_flags)",
 			missing(f->need, qp->me.qp->access));
+	else if (f->status != IBV_WC_REM_ACCESS_ERR)
+		snprintf(why, sizeof why, "it is invalid here");
 	else if (!key_fault(&qp->me.view, qp->me.pd, f->rkey, f->raddr, f->length, f->need, why))
 		snprintf(why, sizeof why,
 			is_owned(&qp->me.view, f->rkey)

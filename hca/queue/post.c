@@ -82,7 +82,7 @@ static int fill_typed(const struct hca_qp *qp, const struct op *op, const struct
 		if (op->kind != OP_SEND || op->invalidates || !wr->wr.ud.ah ||
 			wr->wr.ud.remote_qpn > 0xffffff)
 			return -EINVAL;
-		ah_fill(wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, w);
+		ah_fill(qp->pd, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey, w);
 		return 0;
 	case IBV_QPT_XRC_SEND:
 		w->srqn[0] = wr->qp_type.xrc.remote_srqn >> 16;

@@ -56,11 +56,12 @@ static const struct kind *kind_of(enum ibv_qp_type type)
 										  : NULL;
 }
 
-static int check_caps(const struct ibv_qp_cap *c)
+/* receives: has it any of its own?  What is said of them means nothing else. */
+static int check_caps(const struct ibv_qp_cap *c, bool receives)
 {
-	if (c->max_send_wr > HCA_MAX_WR || c->max_recv_wr > HCA_MAX_WR ||
-		c->max_send_sge > HCA_MAX_SGE || c->max_recv_sge > HCA_MAX_SGE ||
-		c->max_inline_data > HCA_MAX_INLINE)
+	if (c->max_send_wr > HCA_MAX_WR || c->max_send_sge > HCA_MAX_SGE ||
+		c->max_inline_data > HCA_MAX_INLINE ||
+		(receives && (c->max_recv_wr > HCA_MAX_WR || c->max_recv_sge > HCA_MAX_SGE)))
 		return refuse(-EINVAL, "a capacity is above the device's limits (ibv_devinfo -v)");
 	return 0;
 }
@@ -86,7 +87,7 @@ static int check_init(
 		log_line(LOG_LVL_WARN, "create_qp refused: unknown create flags");
 		return -EOPNOTSUPP;
 	}
-	return check_caps(&init->cap);
+	return check_caps(&init->cap, k->recv_cq && !p->srq);
 }
 
 /* Where the rings of a new QP lie. */
@@ -181,7 +182,10 @@ static uint32_t larger(uint32_t a, uint32_t b)
 static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_cap *c = &init->cap;
+	bool receives = qp->recv_cq && !qp->srq;
 
+	if (!receives)
+		c->max_recv_wr = c->max_recv_sge = 0;
 	/* A queue nobody asked for still has one slot, so that no special case is needed. */
 	c->max_send_wr = c->max_send_wr ? c->max_send_wr : 1;
 	c->max_recv_wr = c->max_recv_wr ? c->max_recv_wr : 1;
@@ -201,7 +205,7 @@ static void size_queues(struct hca_qp *qp, struct ibv_qp_init_attr *init)
 	qp->rq_max_sge = c->max_recv_sge;
 	qp->max_inline = c->max_inline_data;
 	qp->sig_all = init->sq_sig_all;
-	if (qp->srq || !qp->recv_cq)
+	if (!receives)
 		c->max_recv_wr = c->max_recv_sge = 0;
 }
 

@@ -60,11 +60,16 @@ void hca_ah_destroy(struct hca_ah *ah)
 	free(ah);
 }
 
-void ah_fill(const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey, struct seg_wqe *w)
+void ah_fill(const struct hca_pd *pd, const struct ibv_ah *ibv, uint32_t qpn, uint32_t qkey,
+	struct seg_wqe *w)
 {
-	const struct ibv_ah_attr *a = &((const struct hca_ah *)ibv)->attr;
+	const struct hca_ah *ah = (const struct hca_ah *)ibv;
+	const struct ibv_ah_attr *a = &ah->attr;
 
-	memcpy(w->av.dgid, a->grh.dgid.raw, sizeof w->av.dgid);
+	if (__builtin_expect(ah->pd == pd, 1))
+		memcpy(w->av.dgid, a->grh.dgid.raw, sizeof w->av.dgid);
+	else
+		memset(w->av.dgid, 0, sizeof w->av.dgid);
 	w->av.qpn = qpn | (uint32_t)a->grh.sgid_index << AV_SGID_SHIFT;
 	w->av.qkey = qkey;
 	w->av.flow = (a->grh.flow_label & 0xfffff) | (uint32_t)a->grh.hop_limit << AV_HOP_SHIFT |

@@ -13,6 +13,7 @@
 #include "hca/proc/member.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/run/ah.h"
 #include "hca/run/arrive.h"
 #include "hca/run/far.h"
 #include "hca/run/far_datagram.h"
@@ -261,6 +262,8 @@ int datagram_send(struct work *w)
 	if (s != STEP_DONE)
 		return s;
 	if (!find_path(d.from->path, slot)) {
+		if (ah_is_of_another(slot))
+			return work_failed(w, IBV_WC_LOC_QP_OP_ERR);
 		count_add(w->x, CTR_DROP_NO_QP, 1);
 		return work_succeed(w);
 	}

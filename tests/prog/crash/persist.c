@@ -448,7 +448,7 @@ static void refusals(void)
 	check_case("no right of the region, none of the queue pair, beyond the end, a wrong key");
 	begin(&s, ON_DISK);
 	join_as(&s, WEAK_QP);
-	CHECK_EQ(flush(&s.me, &s.there, 0, 8), IBV_WC_REM_ACCESS_ERR);
+	CHECK_EQ(flush(&s.me, &s.there, 0, 8), IBV_WC_REM_INV_REQ_ERR);
 	join_as(&s, WEAK_MR);
 	CHECK_EQ(flush(&s.me, &s.there, 0, 8), IBV_WC_REM_ACCESS_ERR);
 	join_as(&s, CONNECT);

@@ -90,6 +90,19 @@ static void keys(void)
 	again();
 }
 
+/* What the queue pair there does not allow is no matter of keys. */
+static void rights(void)
+{
+	fails(IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_REM_INV_REQ_ERR, 0x151, 8);
+	told("wr_id 0x151, FETCH AND ADD of 8 bytes to QP %#x of process %d (explain), ends in "
+	     "IBV_WC_REM_INV_REQ_ERR: the QP there does not allow REMOTE_ATOMIC (qp_access_flags)",
+		b.qp->qp_num, (int)getpid());
+	again();
+	told("asked for FETCH AND ADD of 8 bytes at %#llx, which gave it IBV_WC_REM_INV_REQ_ERR: "
+	     "the QP does not allow REMOTE_ATOMIC (qp_access_flags)",
+		(unsigned long long)(uintptr_t)b.buf);
+}
+
 /* ---- receives ---- */
 
 static void receives(void)
@@ -282,6 +295,7 @@ int main(void)
 	vp_pair(&a, &b, &o);
 	to_b = vp_addr(&b);
 	keys();
+	rights();
 	receives();
 	posts();
 	counts();

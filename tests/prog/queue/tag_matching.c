@@ -71,12 +71,15 @@ static void free_srq(void)
 	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 }
 
+static int sender_access; /* of its queue pair; 0: as usual */
+
 static struct vp_opts sender_opts(void)
 {
 	struct vp_opts o = vp_defaults();
 
 	o.len = LEN;
-	o.qp_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	o.qp_access =
+		sender_access ? sender_access : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	o.rnr_retry = 7;
 	return o;
 }
@@ -600,6 +603,31 @@ static void rendezvous(void)
 	tear_down();
 }
 
+/* The key allows it, and the sender's queue pair does not. */
+static void rendezvous_without_right(void)
+{
+	struct ibv_async_event ev;
+	struct done d;
+	struct ibv_wc wc;
+
+	check_case("data that the queue pair does not let anybody read");
+	sender_access = IBV_ACCESS_REMOTE_WRITE;
+	set_up();
+	sender_access = 0;
+	CHECK_EQ(add_tag(8, 8, 0, PART), 0);
+	CHECK_EQ(vp_post_recv(&a, 51, FIN_AT, 64), 0);
+	post_rendezvous(&a, 8, 13, DATA_AT, 50, a.mr->rkey);
+	vp_want(a.scq, &wc, IBV_WC_REM_OP_ERR, 13);
+	CHECK(poll_done(&d, VP_DEADLINE_MS));
+	CHECK_EQ(d.status, IBV_WC_REM_INV_REQ_ERR);
+	CHECK_EQ(d.wr_id, 8);
+	if (CHECK(vp_async(a.ctx, &ev, VP_DEADLINE_MS))) {
+		CHECK_EQ(ev.event_type, IBV_EVENT_QP_REQ_ERR);
+		ibv_ack_async_event(&ev);
+	}
+	tear_down();
+}
+
 /* ---- peer processes ---- */
 
 enum { ROUNDS = 1500 };
@@ -768,6 +796,7 @@ int main(void)
 	not_expected();
 	deletion();
 	rendezvous();
+	rendezvous_without_right();
 	ibv_close_device(ctx);
 	return check_result();
 }
