@@ -8,12 +8,11 @@ a process in it; nothing has a name outside, and nothing needs to be taken away.
 import os
 import subprocess
 import sys
-import time
 
 import pair
 
 DEVICE = "veth0"  # of both hosts
-LINK_TIME = 10  # seconds
+AWAIT_LINK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "await-link")
 READY = "mount -t sysfs sysfs /sys 2>/dev/null; ip link set lo up && echo ready && exec cat"
 
 
@@ -55,13 +54,13 @@ class Host:
             raise pair.CannotRun(f"{' '.join(command)}: {out.stdout.strip()}")
         return out.stdout
 
-    def await_link(self):
-        """Until the kernel sends packets by it: a moment after both ends are up."""
-        deadline = time.monotonic() + LINK_TIME
-        while self.run("cat", f"/sys/class/net/{DEVICE}/operstate").strip() != "up":
-            if time.monotonic() > deadline:
-                raise pair.Failure(f"{DEVICE} does not come up")
-            time.sleep(0.02)
+    def await_link(self, device, *addresses):
+        """Until packets get through: to these neighbours, and from all of our addresses."""
+        out = subprocess.run(self.enter + [AWAIT_LINK, device, *addresses],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+        if out.returncode != 0:
+            raise pair.Failure(out.stdout.strip())
 
     def bytes_sent(self):
         """What has left this host by its link."""
@@ -96,5 +95,5 @@ class Hosts:
             # The kernel's own link-local address would come a second later.
             host.run("ip", "link", "set", DEVICE, "addrgenmode", "none", "mtu", str(mtu), "up")
             host.run("ip", "address", "add", f"{host.link_local}/64", "dev", DEVICE, "nodad")
-        for host in (self.one, self.two):
-            host.await_link()
+        for host, peer in ((self.one, self.two), (self.two, self.one)):
+            host.await_link(DEVICE, peer.address, peer.address6, peer.link_local)

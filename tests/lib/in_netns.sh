@@ -18,6 +18,8 @@ if [ -z "$IN_OWN_NETNS" ]; then
 	IN_OWN_NETNS=1 exec $new "$0" "$@"
 fi
 unset IN_OWN_NETNS
+AWAIT_LINK=$(cd "$(dirname "$0")/../../tools" && pwd)/await-link # for two_hosts.c
+export AWAIT_LINK
 export WEFT_WIRE="${WEFT_WIRE:-auto}" # not as in tests that share a network
 # The kernel's own link-local addresses would be good for nothing for a second or two, and come in the
 # middle of the test as a change of the GIDs.

@@ -12,8 +12,13 @@
 
 static const char near4[] = "198.51.100.1", near6[] = "2001:db8:77::1";
 
-static const char far_link[] = "ip link set lo up && ip addr add 198.51.100.2/24 dev v1 && "
-			       "ip addr add 2001:db8:77::2/64 dev v1 nodad && ip link set v1 up";
+static const char far4[] = "198.51.100.2", far6[] = "2001:db8:77::2";
+
+/* A link-local address of the kernel's own would be tentative for a second or two. */
+static const char far_link[] =
+	"ip link set lo up && ip link set v1 addrgenmode none up && "
+	"ip addr add 198.51.100.2/24 dev v1 && ip addr add 2001:db8:77::2/64 dev v1 nodad && "
+	"ip addr add fe80::2/64 dev v1 nodad";
 
 struct life {
 	void (*run)(int in, int out, void *arg);
@@ -42,6 +47,7 @@ static void live_far(int in, int out, void *arg)
 	t_tell(out, &pid, sizeof pid);
 	t_await(in);
 	host_do("%s", far_link);
+	host_do("\"$AWAIT_LINK\" v1 %s %s", near4, near6);
 	snprintf(dir, sizeof dir, "%s/far", t_dir());
 	T_SYS(mkdir(dir, 0700));
 	T_SYS(setenv("WEFT_RUNTIME_DIR", dir, 1));
@@ -56,6 +62,7 @@ void two_hosts(struct t_child *far, void (*run)(int in, int out, void *arg))
 	t_hear(far->from, &life.pid, sizeof life.pid);
 	host_do("ip link set v1 netns %d", (int)life.pid);
 	t_signal(far->to);
+	host_do("\"$AWAIT_LINK\" v0 %s %s", far4, far6);
 }
 
 struct sockaddr *host_addr(int family, int host, uint16_t port)

@@ -11,7 +11,10 @@
 
 #include "tests/lib/t.h"
 
-/* Moves v1 away, and runs run(in, out, NULL) there; after t_start(). */
+/*
+ * Moves v1 away, and runs run(in, out, NULL) there; after t_start().  Packets get through both ways
+ * then.
+ */
 void two_hosts(struct t_child *far, void (*run)(int in, int out, void *arg));
 
 /* Address number `host` in the link, 1 near, 2 far, of that family; valid until the next call. */

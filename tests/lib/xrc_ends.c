@@ -92,7 +92,7 @@ static int to_rts(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
 		.sq_psn = 7,
-		.timeout = 14,
+		.timeout = 18, /* as vp_defaults() */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 4};

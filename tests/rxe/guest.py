@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+import hosts
 import pair
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -59,6 +60,7 @@ class Guest:
         self.number = 0
         self._make_tap()
         self._start(kernel)
+        self.await_link()
 
     def __enter__(self):
         return self
@@ -145,6 +147,12 @@ class Guest:
         if end.status != 0:
             raise pair.Failure(str(end))
         return end.output
+
+    def await_link(self):
+        """Until packets get through both ways.  The kernel's own link-local addresses are looked for
+        on the link first, a second and more; and rdma_rxe cannot wait long for a neighbour."""
+        self.host.await_link(TAP, self.address, self.address6)
+        self.must(hosts.AWAIT_LINK, "eth0", self.host_address, self.host_address6)
 
     def listens(self, port):
         return self.ask(listens=port)["is"]

@@ -23,7 +23,6 @@ static struct vp_opts options(void)
 	o.channel = true;
 	o.len = LEN;
 	o.rnr_retry = 7;
-	o.timeout = 14;
 	return o;
 }
 

@@ -82,12 +82,23 @@ static void post_two(struct vp_end *e, enum ibv_wr_opcode op, const struct vp_ad
 	CHECK_EQ(vp_post_send(e, 2, IBV_WR_SEND, 0, 0, 8, NULL, 0), 0);
 }
 
+/* The other end answers, as soon as it gets a CPU. */
 static struct vp_opts options(void)
 {
 	struct vp_opts o = vp_defaults();
 
 	o.channel = true;
 	o.min_rnr_timer = RNR_CODE;
+	o.timeout = LATE_CODE;
+	o.retry_cnt = 7;
+	return o;
+}
+
+/* The other end does not answer, or will not. */
+static struct vp_opts options_of_one_alone(void)
+{
+	struct vp_opts o = options();
+
 	o.timeout = ACK_CODE;
 	o.retry_cnt = 1;
 	return o;
@@ -182,7 +193,7 @@ static void make_absent(enum absent kind, const struct vp_addr *to_a)
 
 static bool absent(int kind, bool asleep, int retry_cnt)
 {
-	struct vp_opts o = options();
+	struct vp_opts o = options_of_one_alone();
 	struct vp_addr to_a, to_b;
 	double since;
 	bool soon;
@@ -217,8 +228,6 @@ static void late_peer(void)
 	struct ibv_wc wc;
 
 	check_case("the other end gets ready while the request waits");
-	o.timeout = LATE_CODE;
-	o.retry_cnt = 7;
 	vp_make(&a, vp_open(), &o);
 	vp_make(&b, vp_open(), &o);
 	to_a = vp_addr(&a);
@@ -238,7 +247,7 @@ static void late_peer(void)
 /* A request waits for a receive; then its peer leaves: no receive will come any more. */
 static bool peer_leaves(int kind, bool asleep, int unused)
 {
-	struct vp_opts o = options();
+	struct vp_opts o = options_of_one_alone();
 	double since;
 	bool soon;
 
@@ -247,9 +256,9 @@ static bool peer_leaves(int kind, bool asleep, int unused)
 		absent_names[kind], asleep ? "asleep" : "polling");
 	o.rnr_retry = 7;
 	vp_pair(&a, &b, &o);
+	since = now_ms(); /* it may get no answer from now on, if the other end has no CPU */
 	post_two(&a, IBV_WR_SEND, NULL);
 	vp_quiet(a.scq, 20);
-	since = now_ms();
 	if (kind == IN_RESET) {
 		CHECK_EQ(vp_state(&b, IBV_QPS_RESET), 0);
 	} else if (kind == IN_ERR) {
@@ -306,7 +315,7 @@ static void victim(int fd, void *arg)
 static bool killed(int waiting, bool asleep, int unused)
 {
 	struct vp_child c = vp_fork(victim, NULL);
-	struct vp_opts o = options();
+	struct vp_opts o = options_of_one_alone();
 	struct ibv_context *ctx;
 	double since;
 	int status;
@@ -320,17 +329,17 @@ static bool killed(int waiting, bool asleep, int unused)
 	vp_make(&a, ctx, &o);
 	vp_meet(&a, c.fd);
 	vp_sync(c.fd);
+	since = now_ms(); /* as in peer_leaves() */
 	if (waiting)
 		post_two(&a, IBV_WR_SEND, NULL);
 	vp_quiet(a.scq, 20);
-	since = now_ms(); /* weftd may hear of it before we do */
 	kill(c.pid, SIGKILL);
 	CHECK_EQ(waitpid(c.pid, &status, 0), c.pid);
 	close(c.fd);
-	if (!waiting)
+	if (!waiting) {
 		since = now_ms();
-	if (!waiting)
 		post_two(&a, IBV_WR_SEND, NULL);
+	}
 	soon = ends(&a, IBV_WC_RETRY_EXC_ERR, since, 2 * ack_ms, asleep);
 	vp_free(&a);
 	ibv_close_device(ctx);
