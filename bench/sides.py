@@ -14,13 +14,18 @@ import pair
 ACTIVE, PEER = 0, 1  # CPUs
 MIB = 1 << 20
 UCX_TLS = "posix,cma,self"
-RUN_US = 150000  # what one measurement should last
+RUN_US = 150000  # what a chunk should last; of a latency programs give the median
+RATE_US = 5000  # of a rate only an average: some of these chunks lose no CPU
 TIMEOUT = 60
 
 
-def iterations(size, least=200, most=100000):
-    """As many as take about RUN_US, by a guess of 0.5 us and 10 GB/s."""
-    return int(min(most, max(least, RUN_US / (0.5 + size / 10000))))
+def iterations(size, least=200, most=100000, lasts=RUN_US):
+    """As many as take about that long, by a guess of 0.5 us and 10 GB/s."""
+    return int(min(most, max(least, lasts / (0.5 + size / 10000))))
+
+
+def iterations_of(unit, size):
+    return iterations(size) if unit == "us" else iterations(size, most=5000, lasts=RATE_US)
 
 
 def must_end_well(ends):
@@ -40,11 +45,12 @@ class Weft:
         self.is_weft = True
 
     def measure(self, world, size):
-        args = ["-F", "-s", str(size), "-n", str(iterations(size))] + self.extra
+        unit = "GB/s" if self.program.endswith("_bw") else "us"
+        args = ["-F", "-s", str(size), "-n", str(iterations_of(unit, size))] + self.extra
         ends = world.run_pair(self.program, args, TIMEOUT, (PEER, ACTIVE))
         must_end_well(ends)
         row = checks.table_rows(ends[1].output)[0]
-        return row[3] * MIB / 1e9 if self.program.endswith("_bw") else row[4]
+        return row[4] if unit == "us" else row[3] * MIB / 1e9
 
 
 class Rstream:
@@ -111,13 +117,13 @@ class Ucx:
 
     def measure(self, world, size):
         port = str(pair.free_port())
-        n = iterations(size)
+        n = iterations_of(self.unit, size)
         tls = ["env", *self.settings, "UCX_WARN_UNUSED_ENV_VARS=n", "ucx_perftest"]
         client = tls + [world.address, "-p", port, "-t", self.test, "-s", str(size),
                         "-n", str(n), "-w", str(n // 10 + 1), "-f", "-v"] + self.extra
         ends = world.run_both(tls + ["-p", port], client, int(port), TIMEOUT, (PEER, ACTIVE))
         must_end_well(ends[1:])
-        rows = re.findall(r"^\d+(?:,[\d.]+){7}$", ends[1].output, re.M)
+        rows = re.findall(r"^ *\d+(?:,[\d.]+){7}$", ends[1].output, re.M)
         if not rows:
             raise pair.Failure(str(ends[1]))
         words = rows[-1].split(",")
@@ -177,7 +183,7 @@ class Lat:
         self.is_weft = True
 
     def count(self, size):
-        return iterations(size)
+        return iterations_of("GB/s" if self.what.endswith("_bw") else "us", size)
 
     def measure(self, world, size):
         out = own_program(world, self.program, self.what, str(size), str(self.count(size)))
@@ -196,7 +202,7 @@ class Ti(Lat):
     program = "ti_lat"
 
     def count(self, size):
-        return iterations(size) // (10 if self.what == "event" else 1)
+        return super().count(size) // (10 if self.what == "event" else 1)
 
 
 class Scif:
