@@ -46,11 +46,11 @@ int ufile_memory(const char *name, size_t size, int *fd, void **base)
 
 /* ---- its beginning and end ---- */
 
-static void send_byte(void *arg)
+static void send_byte(void *arg, uint8_t number)
 {
 	const struct ufile *f = arg;
 
-	(void)!send(f->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(f->sock.fd, &number, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* Without a name programs do not know the file unless they opened it. */
@@ -84,7 +84,7 @@ static bool is_brisk(const struct ufile *f, uint32_t sent)
  */
 static uint32_t linger(struct ufile *f)
 {
-	const struct umads *all = f->all;
+	struct umads *all = f->all;
 	uint32_t sent = 0, n;
 	uint64_t until = 0;
 
@@ -94,11 +94,13 @@ static uint32_t linger(struct ufile *f)
 		if (n) {
 			all->server->deliver(all->server);
 			until = 0;
-		} else if (!until && is_brisk(f, sent)) {
-			until = clock_ns() + spin_limit_ns(SPIN_NS);
-		} else if (until) {
-			sched_yield(); /* who is to send may need this very CPU */
+			continue;
 		}
+		urecv_ring_idle(all);
+		if (!until && is_brisk(f, sent))
+			until = clock_ns() + spin_limit_ns(SPIN_NS);
+		else if (until)
+			sched_yield(); /* who is to send may need this very CPU */
 	} while (all->served == f && sent < UMAD_TURN && (n || (until && clock_ns() < until)));
 	return sent;
 }
@@ -111,13 +113,16 @@ static void on_socket(struct server *s, struct watch *w, uint32_t events)
 
 	(void)events;
 	all->served = f;
+	all->in_turn = true;
 	sent = linger(f);
-	if (all->served != f)
-		return;
-	all->served = NULL;
-	if (!usend_turn(f, UMAD_TURN - sent))
-		ufile_end(f);
-	s->deliver(s);
+	if (all->served == f) {
+		all->served = NULL;
+		if (!usend_turn(f, UMAD_TURN - sent))
+			ufile_end(f);
+		s->deliver(s);
+	}
+	all->in_turn = false;
+	urecv_ring_all(all);
 }
 
 static int make_socket(struct ufile *f, int *end)
@@ -179,7 +184,10 @@ int ufile_make(struct umads *all, const struct node *node, uint32_t port_number,
 		return ret;
 	}
 	f->page = page;
-	f->bell = (struct bell_producer){.bell = &f->page->bell, .send = send_byte, .arg = f};
+	f->bell = (struct bell_producer){
+		.ring = {&f->page->recv, f->page->recv_slot, UMAD_RECV_LOG_SIZE},
+		.send = send_byte,
+		.arg = f};
 	ret = make_socket(f, end);
 	if (ret) {
 		munmap(f->page, sizeof *f->page);

@@ -80,12 +80,13 @@ struct ufile {
 
 	uint64_t tail; /* of the receive ring */
 	struct bell_producer bell;
-	bool ghost;            /* there may be one: mad/bell.h */
-	struct uqueue held;    /* no room in the ring */
-	struct uqueue longs;   /* in the ring, longer than a record */
-	uint64_t last_message; /* number of the last long one */
-	bool broken;           /* to be ended */
-	bool eager;            /* epoll looks at it again although no byte lies there */
+	struct ufile *unrung_next, **unrung_link; /* if its bell is to be rung in this turn */
+	uint32_t ghosts;                          /* that there may be: mad/bell.h */
+	struct uqueue held;                       /* no room in the ring */
+	struct uqueue longs;                      /* in the ring, longer than a record */
+	uint64_t last_message;                    /* number of the last long one */
+	bool broken;                              /* to be ended */
+	bool eager; /* epoll looks at it again although no byte lies there */
 };
 
 /* Why weftd dropped what a program sent or was to get; shown by weft status. */
@@ -115,8 +116,10 @@ struct umads {
 	uint64_t drops[UMAD_DROP_COUNT];
 	/* Used again, so that a MAD under way takes no memory that has to be found first. */
 	struct spare spare_flights, spare_held;
-	bool unfinished;      /* some file is broken, or may have a ghost */
+	bool unfinished;      /* some file is broken, or may have ghosts */
 	struct ufile *served; /* just now, unless it has ended meanwhile; or NULL */
+	struct ufile *unrung; /* what was pushed there since may be read already */
+	bool in_turn;         /* urecv_ring_all() comes */
 };
 
 /* A program's end of a new file, and the file.  *end is the caller's.  -errno. */

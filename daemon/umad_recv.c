@@ -90,6 +90,8 @@ static void free_held(struct ufile *f, struct uheld *h)
 
 /* ---- the bell ---- */
 
+enum { GHOSTS_MAX = 1 << 16 }; /* of a dead process */
+
 static void count_override(struct ufile *f, uint32_t who)
 {
 	struct ulane *l = who ? ulane_find(f, who) : NULL;
@@ -116,25 +118,86 @@ static bool all_have_settled(const struct ufile *f)
 
 bool urecv_exorcise(struct ufile *f)
 {
-	if (f->ghost && all_have_settled(f) && bell_exorcise(&f->bell, bytes_lie_there))
-		f->ghost = false;
-	return f->ghost;
-}
-
-void urecv_bury(struct ufile *f, const struct ulane *dead)
-{
-	uint32_t overridden = dead->overridden;
-
-	overridden += bell_bury(&f->bell, dead->number) != 0;
-	f->ghost |= atomic_load_explicit(&dead->mem->settled, memory_order_acquire) != overridden;
-	if (urecv_exorcise(f))
-		f->all->unfinished = true;
+	if (f->ghosts && all_have_settled(f))
+		bell_exorcise(&f->bell, bytes_lie_there, &f->ghosts);
+	return f->ghosts;
 }
 
 static void ring_bell(struct ufile *f)
 {
 	(void)urecv_exorcise(f);
-	count_override(f, bell_ring(&f->bell));
+	count_override(f, bell_ring(&f->bell, f->tail));
+}
+
+static void take_off_unrung(struct ufile *f)
+{
+	if (!f->unrung_link)
+		return;
+	*f->unrung_link = f->unrung_next;
+	if (f->unrung_next)
+		f->unrung_next->unrung_link = f->unrung_link;
+	f->unrung_link = NULL;
+}
+
+static void put_on_unrung(struct ufile *f)
+{
+	if (f->unrung_link)
+		return;
+	f->unrung_next = f->all->unrung;
+	f->unrung_link = &f->all->unrung;
+	if (f->unrung_next)
+		f->unrung_next->unrung_link = &f->unrung_next;
+	f->all->unrung = f;
+}
+
+static bool is_looked_at(const struct ufile *f)
+{
+	for (const struct ulane *l = f->lanes; l; l = l->next)
+		if (atomic_load_explicit(&l->mem->looking, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static void ring_unrung(struct umads *all, bool also_looked_at)
+{
+	for (struct ufile *f = all->unrung, *next; f; f = next) {
+		next = f->unrung_next;
+		if (!also_looked_at && is_looked_at(f))
+			continue;
+		take_off_unrung(f);
+		ring_bell(f);
+	}
+}
+
+void urecv_ring_idle(struct umads *all)
+{
+	ring_unrung(all, false);
+}
+
+void urecv_ring_all(struct umads *all)
+{
+	ring_unrung(all, true);
+}
+
+/* The thread that we serve reads what it gets before it sleeps, if it is fast enough. */
+static bool is_prompt(const struct ufile *f)
+{
+	for (const struct ulane *l = f->lanes; l && f == f->all->served; l = l->next)
+		if (atomic_load_explicit(&l->mem->prompt, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/*
+ * After a push.  A byte costs both sides a call, so it waits a moment where it may not be needed.
+ * Programs of several threads, such as opensm, lose by that.
+ */
+static void pushed(struct ufile *f)
+{
+	if (f->all->in_turn && (is_prompt(f) || is_looked_at(f)))
+		put_on_unrung(f);
+	else
+		ring_bell(f);
 }
 
 /* ---- the ring ---- */
@@ -142,9 +205,10 @@ static void ring_bell(struct ufile *f)
 /* Programs have read what stands before the head: their long messages need not be kept. */
 static void reap(struct ufile *f)
 {
-	uint64_t head = atomic_load_explicit(&f->page->recv.head, memory_order_acquire);
+	const struct ring_ref ring = ring_of(f);
+	uint32_t head = ring_head(&ring);
 
-	while (f->longs.first && (int64_t)(head - f->longs.first->pos) > 0)
+	while (f->longs.first && (int32_t)(head - (uint32_t)f->longs.first->pos) > 0)
 		free_held(f, take_first(&f->longs));
 }
 
@@ -178,11 +242,11 @@ static bool push_held(struct ufile *f)
 
 static bool fill(struct ufile *f)
 {
-	bool pushed = false;
+	bool any = false;
 
 	while (f->held.first && push_held(f))
-		pushed = true;
-	return pushed;
+		any = true;
+	return any;
 }
 
 /*
@@ -192,18 +256,32 @@ static bool fill(struct ufile *f)
 void urecv_refill(struct ufile *f)
 {
 	const struct ring_ref ring = ring_of(f);
-	bool pushed;
+	bool more;
 
 	reap(f);
 	if (!f->held.first)
 		return;
-	pushed = fill(f);
+	more = fill(f);
 	if (f->held.first && !f->broken && ring_hold(&ring, &f->page->held, f->tail))
-		pushed |= fill(f);
+		more |= fill(f);
 	if (!f->held.first)
 		ring_release(&f->page->held);
-	if (pushed)
-		ring_bell(f);
+	if (more)
+		pushed(f);
+}
+
+void urecv_bury(struct ufile *f, const struct ulane *dead)
+{
+	uint32_t overridden = dead->overridden + bell_bury(&f->bell, dead->number);
+
+	/* Its own word may be anything. */
+	f->ghosts +=
+		(overridden - atomic_load_explicit(&dead->mem->settled, memory_order_acquire)) %
+		GHOSTS_MAX;
+	urecv_refill(f); /* it may not have told that there is room */
+	ring_bell(f);
+	if (f->ghosts)
+		f->all->unfinished = true;
 }
 
 /* ---- what comes ---- */
@@ -244,7 +322,7 @@ static void deliver(struct ufile *f, const struct umad_record *rec, uint8_t *mes
 		return;
 	}
 	if (!waits && !message && push(f, rec)) {
-		ring_bell(f);
+		pushed(f);
 		return;
 	}
 	if (f->broken)
@@ -335,6 +413,7 @@ int urecv_fetch(struct ufile *f, uint64_t message)
 
 void urecv_end(struct ufile *f)
 {
+	take_off_unrung(f);
 	while (f->held.first)
 		free_held(f, take_first(&f->held));
 	while (f->longs.first)

@@ -24,6 +24,13 @@ void urecv_refill(struct ufile *f);
 /* A memfd of the long message of that number.  -ENOENT: it is not in the ring any more. */
 int urecv_fetch(struct ufile *f, uint64_t message);
 
+/*
+ * Rings the bells of files for which MADs came in this turn, unless they were read in the meantime;
+ * the first leaves out those at which a reader looks just now.
+ */
+void urecv_ring_idle(struct umads *all);
+void urecv_ring_all(struct umads *all);
+
 /* After the death of a process with that lane, whose claims on the bell may have left a byte. */
 void urecv_bury(struct ufile *f, const struct ulane *dead);
 

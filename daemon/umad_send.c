@@ -260,7 +260,7 @@ bool usend_turn(struct ufile *f, uint32_t n)
 		return false;
 	}
 	for (struct ulane *l = f->lanes; l; l = l->next)
-		bell_silence(&l->mem->bell);
+		ring_heard(&l->mem->knocked);
 	set_eager(f, usend_some(f, left) == left);
 	urecv_refill(f);
 	return true;

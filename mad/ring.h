@@ -3,12 +3,10 @@
  * A ring of MADs in memory that several processes map, with one producer.
  *
  * The receive ring of a umad file has weftd as its producer, and as consumers all who have the
- * file.  A consumer copies the first record and then swaps the head: who loses starts again with
- * the next, so nobody waits for one that was stopped or died in between.  Who finds that the
- * record does not fit leaves the head alone.
+ * file.  How they take records, and hear that some have come, is in mad/bell.h.
  *
  * A send ring has one process as its producer, under a lock of that process's own, and weftd as
- * its consumer.
+ * its consumer.  Its producer knocks, so that weftd looks.
  *
  * Each side has its own position, and the base and size of the ring, in memory of its own.  What
  * the other side writes is masked and compared; the worst that it brings about are records of
@@ -51,9 +49,11 @@ struct ring_slot {
 	_Atomic uint64_t word[RING_WORDS];
 };
 
+/* Positions are compared by their lower 32 bits. */
 struct ring_ends {
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail; /* the producer writes it */
-	_Alignas(CACHE_LINE) _Atomic uint64_t head; /* consumers */
+	/* Consumers; of a receive ring the upper half is its bell. */
+	_Alignas(CACHE_LINE) _Atomic uint64_t head;
 };
 
 struct ring_ref {
@@ -65,6 +65,7 @@ struct ring_ref {
 enum ring_result {
 	RING_OK,
 	RING_EMPTY,
+	RING_COMING, /* the first record is there, but not yet the byte that says so */
 	RING_FULL,
 	RING_UNFIT,  /* the first record is what the caller will not take; it stays */
 	RING_LOST,   /* others were faster each time: try again */
@@ -76,9 +77,19 @@ static inline uint64_t ring_size(const struct ring_ref *r)
 	return 1ull << r->log_size;
 }
 
-static inline struct ring_slot *ring_slot(const struct ring_ref *r, uint64_t pos)
+static inline struct ring_slot *ring_slot(const struct ring_ref *r, uint32_t pos)
 {
 	return &r->slots[pos & (ring_size(r) - 1)];
+}
+
+static inline uint32_t ring_head(const struct ring_ref *r)
+{
+	return (uint32_t)atomic_load_explicit(&r->ends->head, memory_order_acquire);
+}
+
+static inline uint32_t ring_tail(const struct ring_ref *r)
+{
+	return (uint32_t)atomic_load_explicit(&r->ends->tail, memory_order_acquire);
 }
 
 static inline void ring_store(struct ring_slot *s, const struct umad_record *rec)
@@ -110,102 +121,59 @@ static inline void ring_load(const struct ring_slot *s, struct umad_record *rec)
 static inline enum ring_result ring_push(
 	const struct ring_ref *r, uint64_t *tail, const struct umad_record *rec)
 {
-	uint64_t used = *tail - atomic_load_explicit(&r->ends->head, memory_order_acquire);
+	uint32_t used = (uint32_t)*tail - ring_head(r);
 
 	if (used >= ring_size(r))
 		return used == ring_size(r) ? RING_FULL : RING_BROKEN;
 	/* Who reads what follows sees the head, too, that made room for it. */
 	atomic_thread_fence(memory_order_release);
-	ring_store(ring_slot(r, *tail), rec);
+	ring_store(ring_slot(r, (uint32_t)*tail), rec);
 	atomic_store_explicit(&r->ends->tail, ++*tail, memory_order_release);
 	return RING_OK;
 }
 
-/* ---- consumers of a receive ring ---- */
-
 /* True: no record is there that could be taken. */
 static inline bool ring_is_empty(const struct ring_ref *r)
 {
-	return atomic_load_explicit(&r->ends->head, memory_order_acquire) ==
-	       atomic_load_explicit(&r->ends->tail, memory_order_acquire);
+	return ring_head(r) == ring_tail(r);
 }
 
-/*
- * Copies the first record, which is at *pos.  RING_OK: it is what it was if ring_swap() or
- * ring_still() says so, else anything; RING_EMPTY, RING_LOST, RING_BROKEN.
+/* ---- a send ring ---- */
+
+/* weftd: takes the first record; *head is its own position, 0 at first.  RING_OK, _EMPTY, _BROKEN.
  */
-static inline enum ring_result ring_copy(
-	const struct ring_ref *r, uint64_t *pos, struct umad_record *rec)
-{
-	uint64_t head = atomic_load_explicit(&r->ends->head, memory_order_acquire);
-	uint64_t n = atomic_load_explicit(&r->ends->tail, memory_order_acquire) - head;
-
-	*pos = head;
-	if (!n)
-		return RING_EMPTY;
-	if (n > ring_size(r))
-		return atomic_load_explicit(&r->ends->head, memory_order_acquire) == head
-			       ? RING_BROKEN
-			       : RING_LOST;
-	ring_load(ring_slot(r, head), rec);
-	return RING_OK;
-}
-
-/* Is the record that was copied from pos still the first? */
-static inline bool ring_still(const struct ring_ref *r, uint64_t pos)
-{
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&r->ends->head, memory_order_relaxed) == pos;
-}
-
-/* True: the record that was copied from pos is the caller's alone. */
-static inline bool ring_swap(const struct ring_ref *r, uint64_t pos)
-{
-	return atomic_compare_exchange_strong_explicit(
-		&r->ends->head, &pos, pos + 1, memory_order_seq_cst, memory_order_relaxed);
-}
-
-/*
- * Takes the first record, if fits() has it; fits() may see records of arbitrary contents.  *rec
- * is the record with RING_OK, and with RING_UNFIT, when it stays; else anything.
- */
-static inline enum ring_result ring_take(const struct ring_ref *r,
-	bool (*fits)(void *arg, const struct umad_record *rec), void *arg, struct umad_record *rec)
-{
-	uint64_t pos;
-
-	for (unsigned i = 0; i < RING_TRIES; i++) {
-		enum ring_result result = ring_copy(r, &pos, rec);
-
-		if (result == RING_LOST)
-			continue;
-		if (result != RING_OK)
-			return result;
-		if (!fits(arg, rec)) {
-			if (ring_still(r, pos))
-				return RING_UNFIT;
-		} else if (ring_swap(r, pos)) {
-			return RING_OK;
-		}
-	}
-	return RING_LOST;
-}
-
-/* ---- the consumer of a send ring ---- */
-
-/* Takes the first record; *head is its own position, 0 at first.  RING_OK, _EMPTY, _BROKEN. */
 static inline enum ring_result ring_pop(
 	const struct ring_ref *r, uint64_t *head, struct umad_record *rec)
 {
-	uint64_t n = atomic_load_explicit(&r->ends->tail, memory_order_acquire) - *head;
+	uint32_t n = ring_tail(r) - (uint32_t)*head;
 
 	if (!n)
 		return RING_EMPTY;
 	if (n > ring_size(r))
 		return RING_BROKEN;
-	ring_load(ring_slot(r, *head), rec);
+	ring_load(ring_slot(r, (uint32_t)*head), rec);
 	atomic_store_explicit(&r->ends->head, ++*head, memory_order_release);
 	return RING_OK;
+}
+
+/*
+ * The producer of a send ring, after a push: true: it sends weftd a byte.  Each ring has a word of
+ * its own for that, so that who is stopped or dies before it has sent its byte, or is hostile,
+ * makes nobody else wait.
+ */
+static inline bool ring_knock(_Atomic uint32_t *knocked)
+{
+	/* The push, before the look at the word: weftd clears it, and then looks at the ring. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return !atomic_load_explicit(knocked, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(knocked, 1, memory_order_seq_cst);
+}
+
+/* weftd, after it has taken all bytes from the socket, and before it looks at the ring. */
+static inline void ring_heard(_Atomic uint32_t *knocked)
+{
+	atomic_exchange_explicit(knocked, 0, memory_order_seq_cst);
+	fence_after_rmw();
 }
 
 /* ---- records that wait in weftd since a receive ring is full ---- */
@@ -218,7 +186,7 @@ static inline bool ring_hold(const struct ring_ref *r, _Atomic uint32_t *held, u
 {
 	atomic_exchange_explicit(held, 1, memory_order_seq_cst);
 	fence_after_rmw();
-	return tail - atomic_load_explicit(&r->ends->head, memory_order_acquire) < ring_size(r);
+	return (uint32_t)tail - ring_head(r) < ring_size(r);
 }
 
 /* weftd, when it keeps none back any more. */
@@ -228,18 +196,17 @@ static inline void ring_release(_Atomic uint32_t *held)
 }
 
 /*
- * Consumer, after it has taken a record or found none, and before bell_quiet(): true: it tells
- * weftd, by a byte, that there is room.  Not after each record: at half, a quarter, ... of the
- * ring, and when it is empty.
+ * Consumer, after it has taken a record or found none, and before it takes a byte away: true: it
+ * tells weftd, by a byte, that there is room.  Not after each record: at half, a quarter, ... of
+ * the ring, and when it is empty.
  */
 static inline bool ring_tells(const struct ring_ref *r, const _Atomic uint32_t *held)
 {
-	uint64_t n;
+	uint32_t n;
 
 	fence_after_rmw();
 	if (!atomic_load_explicit(held, memory_order_acquire))
 		return false;
-	n = atomic_load_explicit(&r->ends->tail, memory_order_acquire) -
-	    atomic_load_explicit(&r->ends->head, memory_order_acquire);
+	n = ring_tail(r) - ring_head(r);
 	return n <= ring_size(r) / 2 && !(n & (n - 1));
 }

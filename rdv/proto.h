@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 10,
+	PROTO_VERSION = 11,
 	PROTO_MAX_FDS = 5,
 	PROTO_TIMEOUT_MS = 5000,
 	PROTO_PAYLOAD_MAX = 512,

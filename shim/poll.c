@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * poll(2) of endpoints of the SCIF device, and of umad files.  The socket that a umad file is may
- * be readable for a moment after the last MAD was taken: then it is looked for the rest of the
- * time.
+ * be readable although it is empty, where a reader was stopped: then it is looked for the rest of
+ * the time.
  */
 #include <errno.h>
 #include <poll.h>

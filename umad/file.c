@@ -24,6 +24,7 @@ enum {
 	YIELDS = 10,      /* then a reader naps */
 	STILL_MS = 100,   /* a reader that does not read for so long is not waited for */
 	PROBE_EVERY = 64, /* MADs: then a writer asks whether weftd lives */
+	BYTES = 64,       /* in a socket: one, and one of each reader that was stopped */
 };
 
 /* From enter() to leave() no thread is cancelled. */
@@ -53,10 +54,9 @@ struct way {
 };
 
 /* Without memory for the byte it is tried again: weftd, alive, would not look for what was sent. */
-static void send_byte(void *arg)
+static void send_byte(const struct way *w)
 {
 	const struct timespec nap = {.tv_nsec = NSEC_PER_MSEC};
-	const struct way *w = arg;
 
 	for (unsigned ms = 0; ms < ROOM_MS; ms++) {
 		if (send(w->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN)
@@ -74,6 +74,16 @@ static bool take_byte(void *arg)
 	char byte;
 
 	return recv(w->fd, &byte, 1, MSG_DONTWAIT) == 1;
+}
+
+/* Without weftd none is on its way any more. */
+static bool byte_lies(void *arg, uint8_t number)
+{
+	const struct way *w = arg;
+	uint8_t bytes[BYTES];
+	ssize_t n = recv(w->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+
+	return !n || (n > 0 && memchr(bytes, number, (size_t)n));
 }
 
 /* Looks whether weftd is still there. */
@@ -280,9 +290,8 @@ static int push(const struct way *w, const struct umad_record *rec)
 
 	if (ring_push(&ring, &w->p->tail, rec) != RING_OK)
 		return -EIO;
-	w->p->bell.send = send_byte;
-	w->p->bell.arg = (void *)w;
-	(void)bell_ring(&w->p->bell);
+	if (ring_knock(&w->p->lane->knocked))
+		send_byte(w);
 	if (w->p->tail % PROBE_EVERY == 0)
 		probe(w);
 	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : 0;
@@ -358,7 +367,9 @@ static int wait_room(int fd, uint64_t *until)
 
 static uint64_t head_of(const struct part *p)
 {
-	return atomic_load_explicit(&p->page->recv.head, memory_order_relaxed);
+	const struct ring_ref ring = part_recv_ring(p);
+
+	return ring_head(&ring);
 }
 
 /* Another thread of this process reads, and is so far behind that weftd keeps MADs back. */
@@ -430,7 +441,8 @@ struct want {
 	size_t len, copy;
 	bool pkey;
 	ssize_t result;
-	int memory; /* of a long message, or -1 */
+	int memory;       /* of a long message, or -1 */
+	uint64_t message; /* whose that is */
 };
 
 static int fetch(struct want *want, uint64_t message)
@@ -438,14 +450,18 @@ static int fetch(struct want *want, uint64_t message)
 	const struct proto_umad_fetch what = {.file = want->w->p->file, .message = message};
 	struct proto_out out = proto_call(OP_UMAD_FETCH, &what);
 	struct proto_in in;
-	int ret = call_weftd(&out, &in);
+	int ret;
 
+	if (want->memory >= 0 && want->message == message)
+		return 0;
+	ret = call_weftd(&out, &in);
 	if (want->memory >= 0)
 		close(want->memory);
 	want->memory = -1;
 	if (ret)
 		return ret == -ENOENT ? -EIO : ret;
 	want->memory = proto_take_fd(&in, 0);
+	want->message = message;
 	return 0;
 }
 
@@ -471,56 +487,60 @@ static void copy_long(const struct want *want, const struct umad_record *rec, ch
 	size_t hdr_size = umad_hdr_size(want->pkey);
 
 	(void)!pread(want->memory, buf + hdr_size, rec->length, 0);
-	send_byte((void *)want->w); /* weftd need not keep it */
+	send_byte(want->w); /* weftd need not keep it */
 }
 
-static bool more(void *arg)
+static struct bell_consumer consumer_of(const struct way *w)
 {
-	const struct way *w = arg;
-	const struct ring_ref ring = part_recv_ring(w->p);
-
-	return !ring_is_empty(&ring);
-}
-
-/* After something was taken, or nothing was there. */
-static void see_to_socket(const struct way *w)
-{
-	const struct ring_ref ring = part_recv_ring(w->p);
-	const struct bell_consumer me = {
+	return (struct bell_consumer){
+		.ring = part_recv_ring(w->p),
 		.who = w->p->number,
 		.settled = &w->p->lane->settled,
-		.more = more,
+		.lies = byte_lies,
 		.take = take_byte,
 		.arg = (void *)w,
 	};
+}
 
-	if (ring_tells(&ring, &w->p->page->held))
-		send_byte((void *)w);
-	if (ring_is_empty(&ring))
-		bell_quiet(&w->p->page->bell, &me);
+/* After something was taken, or nothing was there; claim: mad/bell.h. */
+static void see_to_socket(const struct way *w, const struct bell_consumer *me, uint64_t claim)
+{
+	if (ring_tells(&me->ring, &w->p->page->held))
+		send_byte(w);
+	if (claim)
+		bell_end(me, claim);
+}
+
+/* Nothing is to be read: -EAGAIN, or the device is gone.  doubt: poll(2) says so, or that. */
+static int look_empty(const struct way *w, const struct bell_consumer *me, bool doubt)
+{
+	see_to_socket(w, me, bell_claim(me));
+	if (doubt)
+		probe(w);
+	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
 }
 
 static ssize_t take(struct want *want, char *buf)
 {
-	const struct ring_ref ring = part_recv_ring(want->w->p);
+	const struct bell_consumer me = consumer_of(want->w);
 	struct umad_record rec;
+	uint64_t claim;
 
-	switch (ring_take(&ring, fits, want, &rec)) {
+	switch (bell_take(&me, fits, want, &rec, &claim)) {
 	case RING_OK:
 		atomic_store_explicit(
 			&want->w->p->reader, (uint64_t)pthread_self(), memory_order_relaxed);
 		umad_copy_out(&rec, want->pkey, buf, want->copy);
 		if (rec.flags & UMAD_RECORD_LONG)
 			copy_long(want, &rec, buf);
-		see_to_socket(want->w);
+		see_to_socket(want->w, &me, claim);
 		return want->result;
 	case RING_UNFIT:
 		umad_copy_out(&rec, want->pkey, buf, want->copy);
 		return want->result;
 	case RING_EMPTY:
-		see_to_socket(want->w);
-		probe(want->w);
-		return part_state(want->w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
+		return look_empty(want->w, &me, true);
+	case RING_COMING:
 	case RING_LOST:
 		return -EAGAIN;
 	default:
@@ -545,9 +565,8 @@ static ssize_t read_once(const struct way *w, void *buf, size_t len)
 }
 
 /*
- * A byte was there so often although nothing was to be read.  Once is usual: weftd was about to say
- * that it is there, and until then nobody could take it.  Else another reader takes it away in a
- * moment, or was stopped before it could.
+ * A byte was there so often although nothing was to be read: another reader was faster, and takes
+ * the byte away in a moment, or was stopped before it could.
  */
 static void settle(unsigned in_vain)
 {
@@ -596,40 +615,36 @@ ssize_t umad_file_read(int fd, void *buf, size_t len)
  */
 static bool comes_soon(const struct way *w)
 {
+	const struct ring_ref ring = part_recv_ring(w->p);
 	uint64_t until;
+	bool found;
 
 	if (!w->p->spin_ns || !atomic_load_explicit(&w->p->lane->prompt, memory_order_relaxed))
 		return false;
+	atomic_store_explicit(&w->p->lane->looking, 1, memory_order_relaxed);
 	until = clock_ns() + w->p->spin_ns;
 	do {
 		sched_yield();
-		if (more((void *)w))
-			return true;
-	} while (clock_ns() < until);
-	return false;
+		found = bell_is_ready(&ring);
+	} while (!found && clock_ns() < until);
+	atomic_store_explicit(&w->p->lane->looking, 0, memory_order_relaxed);
+	return found;
 }
 
 /* ---- wait ---- */
-
-/* Nothing is to be read: -EAGAIN, or the device is gone.  doubt: poll(2) says so, or that. */
-static int look_empty(const struct way *w, bool doubt)
-{
-	see_to_socket(w);
-	if (doubt)
-		probe(w);
-	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
-}
 
 /* Is something to be read, or the device gone? */
 static int look(int fd, bool doubt)
 {
 	struct way w = {.fd = fd};
+	struct bell_consumer me;
 	int cancel, ret = enter(fd, &cancel, &w.p);
 	bool ready;
 
 	if (ret)
 		return ret == -EIO ? 1 : ret;
-	ready = more(&w) || look_empty(&w, doubt) == -EIO;
+	me = consumer_of(&w);
+	ready = bell_is_readable(&me) || look_empty(&w, &me, doubt) == -EIO;
 	leave(cancel, w.p);
 	return ready;
 }
@@ -684,15 +699,17 @@ int umad_file_wait(int fd, int timeout_ms)
 static ssize_t receive_once(int fd, void *buf, size_t len, bool waited)
 {
 	struct way w = {.fd = fd};
+	struct bell_consumer me;
 	ssize_t n;
 	int cancel, ret = enter(fd, &cancel, &w.p);
 
 	if (ret)
 		return ret;
-	if (more(&w) || (!waited && comes_soon(&w)))
+	me = consumer_of(&w);
+	if (bell_is_ready(&me.ring) || (!waited && comes_soon(&w)) || bell_is_readable(&me))
 		n = read_once(&w, buf, len);
 	else
-		n = look_empty(&w, waited);
+		n = look_empty(&w, &me, waited);
 	leave(cancel, w.p);
 	return n;
 }

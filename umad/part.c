@@ -102,7 +102,6 @@ static int make(const struct proto_umad_opened *reply, const int *fds, struct pa
 	lock_drop(&lock);
 	if (ret)
 		return ret;
-	p->bell.bell = &p->lane->bell;
 	*out = p;
 	return 0;
 }

@@ -23,8 +23,7 @@ struct part {
 	_Atomic uint64_t reader; /* the thread of this process that read last; 0: none did */
 	_Atomic uint64_t tired;  /* head of the receive ring + 1 when a writer waited in vain */
 	struct lock writing;
-	uint64_t tail; /* of the send ring; under writing, as is the next */
-	struct bell_producer bell;
+	uint64_t tail; /* of the send ring; under writing */
 
 	struct part *next, **link; /* under the lock of all */
 	unsigned users;

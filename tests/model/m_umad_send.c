@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * mad/ring.h and mad/bell.h, send rings: two processes write MADs to one file, each into its own
+ * mad/ring.h, send rings: two processes write MADs to one file, each into its own
  * ring; weftd sleeps on the socket of the file.  What was written is taken once and in order, also
  * when the other process is stopped between two steps or dies.
  */
 #define RING_MODEL_WORDS 1
 
-#include "mad/bell.h"
 #include "mad/ring.h"
 #include "models.h"
 
 enum { WEFTD, WRITERS = 2, SLOTS_MAX = 2 };
 
 enum send_mutant {
-	LOOK_BEFORE_SILENCE = 1,
-	SILENCE_BEFORE_BYTES,
-	ONE_BELL, /* for all rings of the file */
+	LOOK_BEFORE_HEARD = 1,
+	HEARD_BEFORE_BYTES,
+	ONE_WORD, /* for all rings of the file */
 	ROOM_BEFORE_COPY,
 	NO_LOOK_AFTER_DEATH,
 };
@@ -24,7 +23,7 @@ static struct {
 	struct writer {
 		struct ring_ends ends;
 		struct ring_slot slots[SLOTS_MAX];
-		_Atomic uint64_t bell;
+		_Atomic uint32_t knocked;
 	} writer[1 + WRITERS];
 	_Atomic uint32_t bytes; /* in weftd's end of the socket */
 	/* ghosts */
@@ -49,14 +48,13 @@ static struct ring_ref ref(int who)
 		.ends = &w.writer[who].ends, .slots = w.writer[who].slots, .log_size = log_size};
 }
 
-static _Atomic uint64_t *bell_of(int who)
+static _Atomic uint32_t *knocked_of(int who)
 {
-	return &w.writer[model_mutant == ONE_BELL ? 1 : who].bell;
+	return &w.writer[model_mutant == ONE_WORD ? 1 : who].knocked;
 }
 
-static void send_byte(void *arg)
+static void send_byte(void)
 {
-	(void)arg;
 	atomic_fetch_add_explicit(&w.bytes, 1, memory_order_seq_cst);
 }
 
@@ -65,15 +63,15 @@ static void writer(int who)
 {
 	const struct ring_ref r = ref(who);
 	uint64_t tail = 0;
-	struct bell_producer bell = {.bell = bell_of(who), .send = send_byte};
 
 	for (unsigned i = 1; i <= 2; i++) {
 		const struct umad_record rec = {.word = {i}};
 
-		mc_forget(2, i << 8 | bell.number);
+		mc_forget(2, i);
 		if (ring_push(&r, &tail, &rec) != RING_OK)
 			break;
-		bell_ring(&bell);
+		if (ring_knock(knocked_of(who)))
+			send_byte();
 	}
 }
 
@@ -87,7 +85,7 @@ static void session_ends(int arg)
 {
 	(void)arg;
 	if (model_mutant != NO_LOOK_AFTER_DEATH)
-		send_byte(NULL);
+		send_byte();
 }
 
 static enum ring_result pop(const struct ring_ref *r, uint64_t *head, struct umad_record *rec)
@@ -122,19 +120,19 @@ static void weftd(int arg)
 	for (;;) {
 		mc_forget(1, head[1] << 8 | head[2]);
 		mc_wait_change(&w.bytes, sizeof w.bytes, 0);
-		if (model_mutant == SILENCE_BEFORE_BYTES)
+		if (model_mutant == HEARD_BEFORE_BYTES)
 			for (int i = 1; i <= WRITERS; i++) {
-				bell_silence(bell_of(i));
+				ring_heard(knocked_of(i));
 				take_all(i, &head[i]);
 			}
 		atomic_exchange_explicit(&w.bytes, 0, memory_order_seq_cst);
-		if (model_mutant == SILENCE_BEFORE_BYTES)
+		if (model_mutant == HEARD_BEFORE_BYTES)
 			continue;
 		for (int i = 1; i <= WRITERS; i++) {
-			if (model_mutant == LOOK_BEFORE_SILENCE)
+			if (model_mutant == LOOK_BEFORE_HEARD)
 				take_all(i, &head[i]);
-			bell_silence(bell_of(i));
-			if (model_mutant != LOOK_BEFORE_SILENCE)
+			ring_heard(knocked_of(i));
+			if (model_mutant != LOOK_BEFORE_HEARD)
 				take_all(i, &head[i]);
 		}
 	}
@@ -172,9 +170,9 @@ const struct model_case umad_send_cases[] = {
 	{"1 writer, PSO", MODEL(one, two_slots, MC_PSO, 0, 2)},
 	{"2 slots, a stop", MODEL(two, two_slots, MC_TSO, 2, 0), .slow = true},
 	{"2 slots, a death", MODEL(two, two_slots, MC_TSO, 0, 2), .slow = true},
-	{"look before silence", MODEL(one, two_slots, MC_TSO, 0, 0), LOOK_BEFORE_SILENCE},
-	{"bytes last", MODEL(one, two_slots, MC_TSO, 0, 0), SILENCE_BEFORE_BYTES},
-	{"one bell", MODEL(two, one_slot, MC_TSO, 2, 0), ONE_BELL},
+	{"look before heard", MODEL(one, two_slots, MC_TSO, 0, 0), LOOK_BEFORE_HEARD},
+	{"bytes last", MODEL(one, two_slots, MC_TSO, 0, 0), HEARD_BEFORE_BYTES},
+	{"one word", MODEL(two, one_slot, MC_TSO, 2, 0), ONE_WORD},
 	{"room before copy", MODEL(one, one_slot, MC_TSO, 0, 0), ROOM_BEFORE_COPY},
 	{"no look after a death", MODEL(one, one_slot, MC_TSO, 0, 2), NO_LOOK_AFTER_DEATH},
 	{0},

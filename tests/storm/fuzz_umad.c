@@ -17,8 +17,7 @@ static struct {
 	size_t left;
 	struct ring_ends ends;
 	struct ring_slot slot[1 << LOG_SIZE];
-	_Atomic uint64_t bell;
-	_Atomic uint32_t settled, held;
+	_Atomic uint32_t settled, held, knocked;
 	_Atomic uint64_t agent[UMAD_AGENTS];
 	struct bell_producer producer;
 	uint64_t tail, head;
@@ -67,7 +66,7 @@ static void scribble(void)
 	f.agent[number() % UMAD_AGENTS] = number();
 	f.ends.head = number();
 	f.ends.tail = number();
-	f.bell = number();
+	f.knocked = (uint32_t)number();
 	f.settled = (uint32_t)number();
 	f.slot[number() % (1 << LOG_SIZE)].word[number() % RING_WORDS] = number();
 }
@@ -87,7 +86,7 @@ static void do_write(void)
 		return;
 	umad_make_record(&out, mad, number(), &rec);
 	if (ring_push(&ring, &f.tail, &rec) == RING_OK)
-		bell_ring(&f.producer);
+		ring_knock(&f.knocked);
 }
 
 static void do_pop(void)
@@ -97,27 +96,12 @@ static void do_pop(void)
 	struct umad_send out;
 	const char *why;
 
-	bell_silence(&f.bell);
+	ring_heard(&f.knocked);
 	if (ring_pop(&ring, &f.head, &rec) != RING_OK || umad_check_record(&s, &rec, &out, &why))
 		return;
 	if (out.length > UMAD_MAD_BYTES && !(rec.flags & UMAD_RECORD_LONG))
 		abort();
 	umad_addr_of(&out.hdr, out.hdr.gid);
-}
-
-static void do_read(void)
-{
-	uint8_t buf[BUFFER];
-	size_t count = (uint32_t)number() % BUFFER, copy;
-	struct umad_record rec;
-	bool pkey = number() & 1;
-
-	if (!umad_may_read(pkey, count) || ring_take(&ring, fits, &count, &rec) > RING_OK)
-		return;
-	umad_read_result(&rec, pkey, count, &copy);
-	if (copy > count)
-		abort();
-	umad_copy_out(&rec, pkey, buf, copy);
 }
 
 static bool yes_or_no(void *arg)
@@ -126,21 +110,62 @@ static bool yes_or_no(void *arg)
 	return number() & 1;
 }
 
-static void no_byte(void *arg)
+static bool byte_lies(void *arg, uint8_t which)
+{
+	(void)which;
+	return yes_or_no(arg);
+}
+
+static void no_byte(void *arg, uint8_t which)
 {
 	(void)arg;
+	(void)which;
+}
+
+static struct bell_consumer consumer(void)
+{
+	return (struct bell_consumer){.ring = ring,
+		.who = (uint32_t)number(),
+		.settled = &f.settled,
+		.lies = byte_lies,
+		.take = yes_or_no};
+}
+
+static void do_read(void)
+{
+	const struct bell_consumer c = consumer();
+	uint8_t buf[BUFFER];
+	size_t count = (uint32_t)number() % BUFFER, copy;
+	struct umad_record rec;
+	bool pkey = number() & 1;
+	enum ring_result result;
+	uint64_t claim;
+
+	if (!umad_may_read(pkey, count))
+		return;
+	result = bell_take(&c, fits, &count, &rec, &claim);
+	if (claim)
+		bell_end(&c, claim);
+	if (result > RING_OK)
+		return;
+	umad_read_result(&rec, pkey, count, &copy);
+	if (copy > count)
+		abort();
+	umad_copy_out(&rec, pkey, buf, copy);
 }
 
 static void do_bell(void)
 {
-	const struct bell_consumer c = {.who = (uint32_t)number(),
-		.settled = &f.settled,
-		.more = yes_or_no,
-		.take = yes_or_no};
+	const struct bell_consumer c = consumer();
+	uint64_t claim = bell_claim(&c);
+	uint32_t ghosts = (uint32_t)number();
 
-	bell_quiet(&f.bell, &c);
+	if (claim)
+		bell_end(&c, claim);
+	bell_is_readable(&c);
+	bell_ring(&f.producer, f.tail);
 	bell_bury(&f.producer, (uint32_t)number());
-	bell_exorcise(&f.producer, yes_or_no);
+	bell_exorcise(&f.producer, yes_or_no, &ghosts);
 	ring_hold(&ring, &f.held, f.tail);
 	ring_tells(&ring, &f.held);
 }
@@ -152,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&f, 0, sizeof f);
 	f.data = data;
 	f.left = size;
-	f.producer = (struct bell_producer){.bell = &f.bell, .send = no_byte};
+	f.producer = (struct bell_producer){.ring = ring, .send = no_byte};
 	for (unsigned i = 0; i < STEPS && f.left; i++) {
 		uint8_t step;
 

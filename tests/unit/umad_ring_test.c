@@ -60,10 +60,20 @@ static bool fits(void *arg, const struct umad_record *rec)
 	return *(bool *)arg;
 }
 
+/* Nobody rings, so no byte is ever asked for. */
+static const struct bell_consumer unrung = {.ring = {&w.ends, w.slot, LOG_SIZE}, .who = 5};
+
+static enum ring_result take_any(bool fit, struct umad_record *got)
+{
+	uint64_t claim;
+
+	return bell_take(&unrung, fits, &fit, got, &claim);
+}
+
 static enum ring_result take(bool fit, uint32_t n)
 {
 	struct umad_record want = record(n), got = {0};
-	enum ring_result result = ring_take(&ring, fits, &fit, &got);
+	enum ring_result result = take_any(fit, &got);
 
 	if (result == RING_OK || result == RING_UNFIT)
 		assert_memory_equal(&got, &want, sizeof got);
@@ -103,18 +113,29 @@ static void what_does_not_fit_stays(void **state)
 	assert_int_equal(take(false, 8), RING_UNFIT);
 }
 
+/* Takes a record while another consumer looks at it. */
+static bool is_taken(void *arg, const struct umad_record *rec)
+{
+	(void)rec;
+	if (*(bool *)arg)
+		assert_int_equal(take(true, 1), RING_OK);
+	*(bool *)arg = false;
+	return true;
+}
+
 static void the_slower_loses(void **state)
 {
-	struct umad_record rec;
-	uint64_t pos;
+	struct umad_record want = record(2), got;
+	bool once = true;
+	uint64_t claim;
 
 	(void)state;
 	begin();
 	push(1);
-	assert_int_equal(ring_copy(&ring, &pos, &rec), RING_OK);
-	assert_int_equal(take(true, 1), RING_OK);
-	assert_false(ring_still(&ring, pos));
-	assert_false(ring_swap(&ring, pos));
+	push(2);
+	assert_int_equal(bell_take(&unrung, is_taken, &once, &got, &claim), RING_OK);
+	assert_memory_equal(&got, &want, sizeof got);
+	assert_true(ring_is_empty(&ring));
 }
 
 /* Others may write anything, at any time. */
@@ -139,10 +160,10 @@ static void scribbled_positions(void **state)
 			for (unsigned n = 0; n <= 2 * SIZE; n++)
 				ring_push(&ring, &tail, &(struct umad_record){0});
 			/* No more than a head can have made room for. */
-			assert_true(tail <= odd[i] + SIZE || tail <= 2 * SIZE);
+			assert_true(tail <= (uint32_t)odd[i] + SIZE || tail <= 2 * SIZE);
 			w.ends.tail = odd[k];
 			for (unsigned n = 0; n <= SIZE; n++)
-				ring_take(&ring, fits, &(bool){true}, &rec);
+				take_any(true, &rec);
 			guards_are_whole();
 		}
 }
@@ -188,33 +209,46 @@ static void room_is_told_at_half(void **state)
 
 /* ---- the bell ---- */
 
+enum { OURS = 5, BYTES = 8 };
+
 static struct {
-	_Atomic uint64_t bell;
 	_Atomic uint32_t settled;
-	unsigned bytes;
-	bool more, rings_in_between;
+	uint8_t byte[BYTES];
+	unsigned bytes, asked;
+	bool rings_in_between, reads_in_between;
 	struct bell_producer producer;
 	uint32_t overrode;
 } b;
 
-static void send_byte(void *arg)
+static uint32_t ring_bell(void)
 {
-	(void)arg;
-	b.bytes++;
+	return bell_ring(&b.producer, w.tail);
 }
 
-static bool more(void *arg)
+static uint64_t word(void)
+{
+	return w.ends.head;
+}
+
+static bool byte_lies(void *arg, uint8_t number)
 {
 	(void)arg;
-	if (b.rings_in_between)
-		b.overrode = bell_ring(&b.producer);
-	return b.more;
+	b.asked++;
+	return memchr(b.byte, number, b.bytes);
 }
 
 static bool take_byte(void *arg)
 {
 	(void)arg;
-	return b.bytes && b.bytes--;
+	if (!b.bytes)
+		return false;
+	memmove(b.byte, b.byte + 1, --b.bytes);
+	if (b.rings_in_between) {
+		b.rings_in_between = false;
+		push(9);
+		b.overrode = ring_bell();
+	}
+	return true;
 }
 
 static bool bytes(void *arg)
@@ -223,88 +257,196 @@ static bool bytes(void *arg)
 	return b.bytes;
 }
 
-static const struct bell_consumer consumer = {
-	.who = 5, .settled = &b.settled, .more = more, .take = take_byte};
+static const struct bell_consumer consumer = {.ring = {&w.ends, w.slot, LOG_SIZE},
+	.who = OURS,
+	.settled = &b.settled,
+	.lies = byte_lies,
+	.take = take_byte};
+
+/* As a read does it. */
+static enum ring_result read_one(void)
+{
+	struct umad_record rec;
+	uint64_t claim;
+	enum ring_result result = bell_take(&consumer, fits, &(bool){true}, &rec, &claim);
+
+	if (result == RING_EMPTY)
+		claim = bell_claim(&consumer);
+	if (claim)
+		bell_end(&consumer, claim);
+	return result;
+}
+
+/* A consumer tries to read while the byte is on its way, once before it is there and once after. */
+static void send_byte(void *arg, uint8_t number)
+{
+	(void)arg;
+	if (b.reads_in_between) {
+		assert_int_equal(read_one(), RING_COMING);
+		assert_false(bell_is_readable(&consumer));
+	}
+	b.byte[b.bytes++] = number;
+	if (b.reads_in_between) {
+		assert_true(bell_is_readable(&consumer));
+		assert_int_equal(read_one(), RING_OK);
+	}
+}
 
 static void begin_bell(void)
 {
+	begin();
 	memset(&b, 0, sizeof b);
-	b.producer = (struct bell_producer){.bell = &b.bell, .send = send_byte};
+	b.producer = (struct bell_producer){.ring = ring, .send = send_byte};
 }
 
-static void one_byte_per_ringing(void **state)
+static void a_byte_while_something_is_there(void **state)
 {
 	(void)state;
 	begin_bell();
-	bell_quiet(&b.bell, &consumer);
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(bell_ring(&b.producer), 0);
-	assert_int_equal(b.bytes, 1);
-	b.more = true;
-	bell_quiet(&b.bell, &consumer);
-	assert_int_equal(b.bytes, 1);
-	b.more = false;
-	bell_quiet(&b.bell, &consumer);
-	assert_int_equal(b.bytes, 0);
-	bell_quiet(&b.bell, &consumer);
-	bell_ring(&b.producer);
-	assert_int_equal(b.bytes, 1);
+	for (unsigned lap = 0; lap < 3; lap++) {
+		assert_int_equal(read_one(), RING_EMPTY);
+		for (unsigned i = 0; i < 3; i++) {
+			push(i);
+			assert_int_equal(ring_bell(), 0);
+			assert_int_equal(b.bytes, 1);
+		}
+		for (unsigned i = 0; i < 3; i++) {
+			assert_true(bell_is_ready(&ring));
+			assert_int_equal(b.bytes, 1);
+			assert_int_equal(read_one(), RING_OK);
+		}
+		assert_int_equal(b.bytes, 0);
+		assert_false(bell_is_ready(&ring));
+	}
 	assert_int_equal(b.settled, 0);
+	assert_int_equal(b.asked, 0);
+}
+
+/* What is read before weftd rings needs no byte. */
+static void read_before_it_is_rung(void **state)
+{
+	(void)state;
+	begin_bell();
+	push(1);
+	push(2);
+	assert_true(bell_is_readable(&consumer));
+	assert_int_equal(read_one(), RING_OK);
+	assert_int_equal(read_one(), RING_OK);
+	ring_bell();
+	assert_int_equal(b.bytes, 0);
+	push(3);
+	ring_bell();
+	assert_int_equal(b.bytes, 1);
+	assert_int_equal(read_one(), RING_OK);
+	assert_int_equal(b.bytes, 0);
+}
+
+static void read_while_the_byte_comes(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 300; n++) {
+		if (!n)
+			begin_bell();
+		b.reads_in_between = true;
+		push(n);
+		ring_bell();
+		assert_int_equal(b.bytes, 0);
+		assert_int_equal(bell_state(word()), BELL_SILENT);
+	}
 }
 
 static void rung_while_claimed(void **state)
 {
 	(void)state;
-	for (unsigned found = 0; found < 2; found++) {
-		begin_bell();
-		bell_ring(&b.producer);
-		b.rings_in_between = true;
-		b.more = found;
-		bell_quiet(&b.bell, &consumer);
-		assert_int_equal(b.overrode, consumer.who);
-		assert_int_equal(b.settled, 1);
-		assert_int_equal(b.bytes, 1);
-		assert_int_equal(bell_state(b.bell), BELL_RUNG);
-	}
+	begin_bell();
+	push(1);
+	ring_bell();
+	b.rings_in_between = true;
+	assert_int_equal(read_one(), RING_OK);
+	assert_int_equal(b.overrode, OURS);
+	assert_int_equal(b.settled, 1);
+	assert_int_equal(b.bytes, 1);
+	assert_int_equal(bell_state(word()), BELL_RUNG);
+	assert_int_equal(read_one(), RING_OK);
+	assert_int_equal(b.bytes, 0);
+}
+
+/* After an exorcism of so many. */
+static uint32_t left_of(uint32_t ghosts)
+{
+	bell_exorcise(&b.producer, bytes, &ghosts);
+	return ghosts;
 }
 
 /* taken: before it died it had taken its byte. */
 static void ghost_of_a_dead_claimer(void **state)
 {
+	struct bell_consumer dead = consumer;
+	struct umad_record rec;
 	uint64_t claim;
 
 	(void)state;
+	dead.who = 9;
 	for (unsigned taken = 0; taken < 2; taken++) {
 		begin_bell();
-		bell_ring(&b.producer);
-		assert_true(bell_claim(&b.bell, 9, &claim));
+		push(1);
+		ring_bell();
+		assert_int_equal(bell_take(&dead, fits, &(bool){true}, &rec, &claim), RING_OK);
+		assert_int_not_equal(claim, 0);
 		if (taken)
 			take_byte(NULL);
-		assert_int_equal(bell_bury(&b.producer, 8), 0);
-		assert_int_equal(bell_bury(&b.producer, 9), 9);
-		assert_false(bell_exorcise(&b.producer, bytes));
-		bell_quiet(&b.bell, &consumer);
-		assert_int_equal(bell_state(b.bell), BELL_SILENT);
-		assert_int_equal(b.bytes, !taken);
-		assert_true(bell_exorcise(&b.producer, bytes));
-		bell_quiet(&b.bell, &consumer);
+		assert_int_equal(left_of(1), 1);
+		assert_false(bell_bury(&b.producer, 8));
+		assert_true(bell_bury(&b.producer, 9));
+		assert_int_equal(left_of(0), 0);
+		assert_int_equal(bell_state(word()), BELL_SILENT);
+		assert_int_equal(left_of(1), 0);
+		assert_int_equal(read_one(), RING_EMPTY);
 		assert_int_equal(b.bytes, 0);
-		assert_int_equal(bell_state(b.bell), BELL_SILENT);
+		assert_int_equal(bell_state(word()), BELL_SILENT);
 	}
+}
+
+/* Each of them is found, however many there are. */
+static void ghosts_of_many(void **state)
+{
+	uint32_t ghosts = 5; /* two had taken their bytes */
+
+	(void)state;
+	begin_bell();
+	for (unsigned i = 0; i < 3; i++)
+		b.byte[b.bytes++] = (uint8_t)i;
+	while ((ghosts = left_of(ghosts)))
+		assert_int_equal(read_one(), RING_EMPTY);
+	assert_int_equal(b.bytes, 0);
 }
 
 static void scribbled_bell(void **state)
 {
 	(void)state;
-	for (uint64_t i = 0; i < 8; i++) {
+	for (uint64_t i = 0; i < 1 << 6; i++) {
 		begin_bell();
-		b.bell = (i >> 2 ? ~0ull << 2 : 0) | (i & 3);
-		bell_ring(&b.producer);
-		bell_quiet(&b.bell, &consumer);
-		bell_bury(&b.producer, UINT32_MAX);
-		bell_silence(&b.bell);
-		assert_true(bell_exorcise(&b.producer, bytes));
+		push(1);
+		w.ends.head = (i >> 3 & 3) | i << 32 | (i >> 5 ? ~0ull << 35 : 0);
+		ring_bell();
+		read_one();
+		bell_bury(&b.producer, UINT16_MAX);
+		left_of(1);
+		push(2);
+		ring_bell();
+		guards_are_whole();
 	}
+}
+
+static void one_knock_until_it_is_heard(void **state)
+{
+	_Atomic uint32_t knocked = 0;
+
+	(void)state;
+	assert_true(ring_knock(&knocked));
+	assert_false(ring_knock(&knocked));
+	ring_heard(&knocked);
+	assert_true(ring_knock(&knocked));
 }
 
 /* ---- transactions ---- */
@@ -376,10 +518,14 @@ int main(void)
 		cmocka_unit_test(scribbled_positions),
 		cmocka_unit_test(broken_is_said),
 		cmocka_unit_test(room_is_told_at_half),
-		cmocka_unit_test(one_byte_per_ringing),
+		cmocka_unit_test(a_byte_while_something_is_there),
+		cmocka_unit_test(read_before_it_is_rung),
+		cmocka_unit_test(read_while_the_byte_comes),
 		cmocka_unit_test(rung_while_claimed),
 		cmocka_unit_test(ghost_of_a_dead_claimer),
+		cmocka_unit_test(ghosts_of_many),
 		cmocka_unit_test(scribbled_bell),
+		cmocka_unit_test(one_knock_until_it_is_heard),
 		cmocka_unit_test(duplicates),
 		cmocka_unit_test(a_full_bucket),
 		cmocka_unit_test(what_the_dead_entered),

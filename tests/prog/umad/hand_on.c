@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -62,28 +60,6 @@ static void duplicate(void)
 	T_SYS(close(second));
 	await_status("files", 0);
 	T_EQUAL(umad_status("lanes"), 0);
-}
-
-/* Readiness by all three, and none when the MAD was read. */
-static void readiness(void)
-{
-	struct both b = open_both(O_NONBLOCK);
-	struct epoll_event ev = {.events = EPOLLIN}, got;
-	int ep = T_SYS(epoll_create1(EPOLL_CLOEXEC));
-	struct timeval soon = {.tv_sec = LONG_MS / 1000};
-	fd_set set;
-
-	T_SYS(epoll_ctl(ep, EPOLL_CTL_ADD, b.fd, &ev));
-	quiet(b.fd);
-	T_EQUAL(epoll_wait(ep, &got, 1, 0), 0);
-	send_tid(&b, 1);
-	FD_ZERO(&set);
-	FD_SET(b.fd, &set);
-	T_EQUAL(select(b.fd + 1, &set, NULL, NULL, &soon), 1);
-	T_EQUAL(epoll_wait(ep, &got, 1, LONG_MS), 1);
-	get_tid(b.fd, 1);
-	quiet(b.fd);
-	T_EQUAL(epoll_wait(ep, &got, 1, 0), 0);
 }
 
 static void child_uses(int in, int out, void *arg)
@@ -394,7 +370,6 @@ static void killed_readers(void)
 
 const struct test_case hand_on_cases[] = {
 	{"duplicate", duplicate},
-	{"readiness", readiness},
 	{"forked", forked},
 	{"shared_readers", shared_readers},
 	{"read_after_exec", read_after_exec},

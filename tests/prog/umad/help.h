@@ -77,4 +77,4 @@ struct test_case {
 };
 
 extern const struct test_case rule_cases[], traffic_cases[], hand_on_cases[], loss_cases[],
-	message_cases[], issm_cases[], memory_cases[], pace_cases[];
+	message_cases[], issm_cases[], memory_cases[], pace_cases[], readiness_cases[];

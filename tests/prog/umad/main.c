@@ -12,7 +12,7 @@ enum { SECONDS = 60 };
 static const struct test_case *find_case(const char *name)
 {
 	const struct test_case *tables[] = {rule_cases, traffic_cases, hand_on_cases, loss_cases,
-		message_cases, issm_cases, memory_cases, pace_cases};
+		message_cases, issm_cases, memory_cases, pace_cases, readiness_cases};
 
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
 		for (const struct test_case *c = tables[i]; c->name; c++)
