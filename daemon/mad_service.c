@@ -62,6 +62,7 @@ void mad_service_start(struct mad_service *m, struct server *s)
 	m->layer.last_hi_tid = some_tid();
 	m->layer.now = mad_service_now;
 	mad_layer_init(&m->layer);
-	m->port = (struct mad_port){.layer = &m->layer, .transmit = transmit, .arg = m};
+	m->port = (struct mad_port){
+		.layer = &m->layer, .transmit = transmit, .arg = m, .ethernet = true};
 	qp1_start(&m->qp1, s, &m->port);
 }

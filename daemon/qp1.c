@@ -132,6 +132,7 @@ static void take(
 	to_gid(addr.grh.local, from->ipv6, from->dst);
 	to_gid(addr.grh.remote, from->ipv6, from->src);
 	addr.grh.traffic_class = from->tos;
+	mad_addr_by_ethernet(&addr);
 	why = judge(q, from, &addr, packet, len, &p);
 	if (why != QP1_DROP_COUNT) {
 		q->drops[why]++;

@@ -113,10 +113,13 @@ static struct ulane *find_lane(const struct session *c, uint64_t file, uint32_t 
 	return l;
 }
 
+/* Likewise, when what the process wrote before the call has been sent. */
 static struct ufile *find_file(const struct session *c, uint64_t file)
 {
-	const struct ulane *l = find_lane(c, file, 0);
+	struct ulane *l = find_lane(c, file, 0);
 
+	if (l)
+		(void)usend_lane(l, 1u << UMAD_SEND_LOG_SIZE);
 	return l ? l->file : NULL;
 }
 

@@ -6,7 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MAD_GID = 16, MAD_LID_PERMISSIVE = 0xffff };
+enum {
+	MAD_GID = 16,
+	MAD_LID_PERMISSIVE = 0xffff,
+	MAD_HOPS = 64, /* Linux' hop limit, which a MAD that came over Ethernet shows */
+};
 
 /* A global route header's part of it. */
 struct mad_grh {
@@ -59,4 +63,14 @@ static inline struct mad_addr mad_addr_of_gids(
 	memcpy(a.grh.local, local, MAD_GID);
 	memcpy(a.grh.remote, remote, MAD_GID);
 	return a;
+}
+
+/* It came over an Ethernet link, which carries no more than GIDs, traffic class and QPs. */
+static inline void mad_addr_by_ethernet(struct mad_addr *from)
+{
+	from->lid = 0;
+	from->path_bits = 0;
+	from->sl = 0;
+	from->grh.flow_label = 0;
+	from->grh.hop_limit = MAD_HOPS;
 }

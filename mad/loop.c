@@ -36,6 +36,8 @@ static struct mad_addr turned(const struct mad_port *port, const struct mad_addr
 	}
 	memcpy(from.grh.local, to->grh.remote, MAD_GID);
 	memcpy(from.grh.remote, to->grh.local, MAD_GID);
+	if (port->ethernet)
+		mad_addr_by_ethernet(&from);
 	return from;
 }
 

@@ -139,6 +139,7 @@ int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t 
 	s = new_send(a, to, timeout_ms, retries, response, context);
 	if (!s)
 		return -ENOMEM;
+	s->response = response; /* until all has arrived, without a timeout */
 	ret = rmpp_send_init(s, msg, len);
 	if (ret) {
 		mad_send_put(a->port->layer, s);

@@ -80,7 +80,7 @@ struct mad_send {
 
 	/* mad/transact.c: what it is found by, and the lists of its bucket and its agent */
 	uint64_t tid;
-	uint8_t mgmt_class, method;
+	uint8_t mgmt_class;
 	bool is_response; /* it answers itself */
 	struct mad_send *next, **link;
 	struct mad_send *agent_next, **agent_link;
@@ -127,8 +127,9 @@ struct mad_port {
 	 */
 	int (*transmit)(void *arg, const struct mad_addr *to, const uint8_t mad[MAD_SIZE]);
 	void *arg;
-	bool has_qp0; /* it takes SMPs */
-	uint16_t lid; /* its base LID and LMC, kept up to date by the owner; 0: no LIDs */
+	bool has_qp0;  /* it takes SMPs */
+	bool ethernet; /* there are no LIDs */
+	uint16_t lid;  /* its base LID and LMC, kept up to date by the owner; 0: no LIDs */
 	uint8_t lmc;
 
 	struct mad_agent *agents;
@@ -168,9 +169,9 @@ int mad_send(struct mad_agent *a, const struct mad_addr *to, const uint8_t mad[M
 /*
  * The same for a message of any length, by RMPP: a MAD's header, the class's own, and data.
  * timeout_ms and retries count for each window of segments, and then for the response; timeout_ms
- * 0: no response is awaited.  done() is called in any case, with -ECONNABORTED when the other side
- * gives up.  -EINVAL: the agent or the class has no RMPP, or it is shorter than a header;
- * -EMSGSIZE: it is too long; -ENOMEM.
+ * 0: a response is not waited for once all has arrived.  done() is called in any case, with
+ * -ECONNABORTED when the other side gives up.  -EINVAL: the agent or the class has no RMPP, or it
+ * is shorter than a header; -EMSGSIZE: it is too long; -ENOMEM.
  */
 int mad_send_long(struct mad_agent *a, const struct mad_addr *to, const uint8_t *msg, size_t len,
 	uint32_t timeout_ms, uint32_t retries, bool response, void *context, struct mad_send **out);

@@ -74,9 +74,12 @@ static int check_length(uint64_t agent, const uint8_t *mad, struct umad_send *ou
 {
 	uint8_t mgmt_class = mad[1];
 
-	out->rmpp = umad_agent_rmpp(agent) == UMAD_RMPP_LAYER && rmpp_is_active(mad);
-	if (out->rmpp && out->length < rmpp_data_at(mgmt_class))
-		return refuse(EINVAL, "the message is shorter than its class's header", why);
+	bool by_layer = umad_agent_rmpp(agent) == UMAD_RMPP_LAYER && rmpp_data_at(mgmt_class);
+
+	out->rmpp = by_layer && rmpp_is_active(mad);
+	out->no_rmpp = by_layer && !out->rmpp;
+	if (out->length < rmpp_data_at(mgmt_class))
+		return refuse(EINVAL, "the MAD is shorter than its class's header", why);
 	if (!out->rmpp && out->length > MAD_SIZE)
 		return refuse(EINVAL, "more than 256 bytes, and not by RMPP", why);
 	if (umad_agent_rmpp(agent) != UMAD_RMPP_NONE && !rmpp_data_at(mgmt_class))
@@ -163,6 +166,8 @@ void umad_make_record(
 {
 	*rec = (struct umad_record){.hdr = out->hdr};
 	set_mad(rec, mad, out->length, message);
+	if (out->no_rmpp)
+		memset(rec->mad + RMPP_AT, 0, RMPP_SIZE);
 }
 
 /* ---- what was received ---- */

@@ -65,6 +65,7 @@ struct umad_send {
 	struct umad_hdr hdr; /* in the new layout */
 	size_t length;       /* of the MAD or message */
 	bool rmpp;           /* to be cut into segments */
+	bool no_rmpp;        /* the layer's, and no part of a message: without such a header */
 	uint64_t tid;        /* that it will get */
 	bool listed;         /* -EINVAL if it is a duplicate: tids_enter() of hash */
 	uint64_t hash;

@@ -188,7 +188,7 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_addr *fr
 	r->from = *from;
 	r->hdr = *hdr;
 	r->data_at = rmpp_data_at(hdr->mgmt_class);
-	r->window = RMPP_WINDOW;
+	r->window = 1;
 	memcpy(r->head, mad, MAD_SIZE);
 	if (begin(r)) {
 		free(r);
@@ -247,7 +247,6 @@ static void send_ack(struct rmpp_recv *r)
 {
 	const struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = RMPP_ACK,
-		.resp_time = RMPP_RESP_TIME_NONE,
 		.flags = RMPP_ACTIVE,
 		.segment = r->whole,
 		.length = r->window};
@@ -351,10 +350,9 @@ static void got_segment(struct rmpp_recv *r, const struct rmpp_hdr *hdr, const u
 		deliver(r);
 		return;
 	}
-	if (r->whole == r->window)
-		r->window += RMPP_WINDOW;
-	else if (hdr->segment > 1) /* the first opens the sender's window */
+	if (r->whole < r->window)
 		return;
+	r->window += RMPP_WINDOW;
 	send_ack(r);
 }
 
@@ -367,7 +365,7 @@ static bool is_welcome(struct mad_agent *a, const struct mad_addr *from, const s
 	if (!mad_is_response(hdr))
 		return true;
 	s = mad_awaiting(a, from, hdr);
-	if (s)
+	if (s && s->timeout_ms)
 		mad_extend(s, s->timeout_ms);
 	return s;
 }

@@ -7,7 +7,8 @@
 
 /*
  * Answers a segment of a class with RMPP (or what claims to be one): its headers, with that RMPP
- * header.  turn: it came from the other side, so it goes against its direction.
+ * header but for RRespTime, which stays.  turn: it came from the other side, so it goes against its
+ * direction.
  */
 void rmpp_answer(struct mad_agent *a, const struct mad_addr *to, const uint8_t *mad,
 	const struct rmpp_hdr *rmpp, bool turn);

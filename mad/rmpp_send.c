@@ -94,7 +94,6 @@ static void send_segment(struct mad_send *s, uint32_t n)
 	const struct rmpp_send *r = s->rmpp;
 	struct rmpp_hdr hdr = {.version = RMPP_VERSION,
 		.type = RMPP_DATA,
-		.resp_time = RMPP_RESP_TIME_NONE,
 		.flags = RMPP_ACTIVE,
 		.segment = n,
 		.length = payload_length(r, n)};
@@ -126,10 +125,10 @@ void rmpp_send_begin(struct mad_send *s)
 }
 
 /* The sender itself gives up: it tells, and the caller of mad_send_long() hears of it. */
-static void give_up(struct mad_send *s, enum rmpp_status why, int status)
+static void give_up(struct mad_send *s, enum rmpp_status why)
 {
 	rmpp_abort(s->agent, &s->addr, s->mad, why, false);
-	mad_finish(s, status, NULL, NULL, 0);
+	mad_finish(s, -ECONNABORTED, NULL, NULL, 0);
 }
 
 bool rmpp_timed_out(struct mad_send *s)
@@ -140,7 +139,7 @@ bool rmpp_timed_out(struct mad_send *s)
 		return false;
 	if (!r->tries) {
 		s->agent->port->timed_out++;
-		give_up(s, RMPP_TOO_MANY_TRIES, -ETIMEDOUT);
+		mad_finish(s, -ETIMEDOUT, NULL, NULL, 0);
 		return true;
 	}
 	r->tries--;
@@ -156,13 +155,13 @@ static void got_ack(struct mad_send *s, const struct rmpp_hdr *hdr)
 	struct rmpp_send *r = s->rmpp;
 
 	if (hdr->status) {
-		give_up(s, RMPP_BAD_STATUS, -ECONNABORTED);
+		give_up(s, RMPP_BAD_STATUS);
 	} else if (hdr->segment > r->segments) {
-		give_up(s, RMPP_SEGMENT_TOO_BIG, -ECONNABORTED);
+		give_up(s, RMPP_SEGMENT_TOO_BIG);
 	} else if (hdr->length < r->window || hdr->length < hdr->segment) {
 		/* An older ACK that was overtaken takes nothing back. */
 		if (hdr->segment > r->acked)
-			give_up(s, RMPP_WINDOW_TOO_SMALL, -ECONNABORTED);
+			give_up(s, RMPP_WINDOW_TOO_SMALL);
 	} else {
 		if (hdr->segment > r->acked) {
 			r->acked = hdr->segment;
@@ -173,7 +172,7 @@ static void got_ack(struct mad_send *s, const struct rmpp_hdr *hdr)
 		r->window = hdr->length;
 		mad_extend(s, all_arrived(r) ? s->timeout_ms : r->ack_ms);
 		send_window(s);
-		if (all_arrived(r) && !s->response)
+		if (all_arrived(r) && !(s->response && s->timeout_ms))
 			mad_finish(s, 0, NULL, NULL, 0);
 	}
 }
@@ -184,8 +183,7 @@ static struct mad_send *find_send(
 {
 	struct mad_send *s = mad_table_first(a->port->layer, hdr->tid, hdr->mgmt_class);
 
-	while (s && !(s->rmpp && s->agent == a && s->method == (hdr->method ^ MAD_RESPONSE) &&
-			    mad_fits_peer(s, from, mad_is_response(hdr))))
+	while (s && !(s->rmpp && s->agent == a && mad_fits_peer(s, from, mad_is_response(hdr))))
 		s = mad_table_next(s);
 	return s;
 }

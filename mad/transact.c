@@ -70,7 +70,6 @@ int mad_table_add(struct mad_send *s)
 	mad_hdr_unpack(s->mad, &hdr);
 	s->tid = hdr.tid;
 	s->mgmt_class = hdr.mgmt_class;
-	s->method = hdr.method;
 	s->is_response = mad_is_response(&hdr);
 	insert(s);
 	layer->n_sends++;

@@ -42,7 +42,6 @@ static int do_register(int fd, uint64_t arg)
 
 static int do_register2(int fd, uint64_t arg)
 {
-	const uint32_t known = UMAD_FLAGS_CAP;
 	struct umad_agent agent;
 	struct umad_reg_req2 req;
 	int rc = user_get(&req, arg, sizeof req);
@@ -59,8 +58,9 @@ static int do_register2(int fd, uint64_t arg)
 	};
 	memcpy(agent.method_mask, req.method_mask, sizeof agent.method_mask);
 	rc = umad_file_register2(fd, &agent);
-	if (rc == -EINVAL && req.flags & ~known &&
-		user_put(arg + offsetof(struct umad_reg_req2, flags), &known, sizeof known))
+	if (rc == -EINVAL && agent.flags != req.flags &&
+		user_put(arg + offsetof(struct umad_reg_req2, flags), &agent.flags,
+			sizeof agent.flags))
 		return -EFAULT;
 	return rc ? rc : give_id(fd, arg + offsetof(struct umad_reg_req2, id), agent.id);
 }
@@ -99,7 +99,7 @@ static ssize_t device_write(int fd, const void *buf, size_t len)
 	uint8_t packet[PACKET];
 
 	if (user_get(packet, (uintptr_t)buf, n))
-		return -EFAULT;
+		return umad_file_write(fd, NULL, len);
 	return umad_file_write(fd, len > PACKET ? buf : packet, len);
 }
 
@@ -109,9 +109,7 @@ static ssize_t device_read(int fd, void *buf, size_t len)
 	size_t n = len < PACKET ? len : PACKET;
 	uint8_t packet[PACKET];
 
-	if (user_get(packet, (uintptr_t)buf, n))
-		return -EFAULT;
-	return umad_file_read(fd, buf, len);
+	return umad_file_read(fd, user_get(packet, (uintptr_t)buf, n) ? NULL : buf, len);
 }
 
 __attribute__((visibility("default"))) const struct umad_device *weft_umad_device(void)

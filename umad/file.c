@@ -253,13 +253,14 @@ static int memory_of(const struct message *m, size_t length)
 	enum { ALL_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL };
 	const char *mad = (const char *)m->msg + m->hdr_size;
 	int fd = memfd_create("weft-mad", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret;
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	errno = EIO;
-	if (pwrite(fd, mad, length, 0) == (ssize_t)length && !fcntl(fd, F_ADD_SEALS, ALL_SEALS))
+	n = pwrite(fd, mad, length, 0);
+	if (n == (ssize_t)length && !fcntl(fd, F_ADD_SEALS, ALL_SEALS))
 		return fd;
-	ret = -errno;
+	ret = n < 0 || n == (ssize_t)length ? -errno : -EIO;
 	close(fd);
 	return ret;
 }
@@ -338,6 +339,8 @@ static int write_once(const struct way *w, struct message *m)
 	int ret;
 
 	m->hdr_size = umad_hdr_size(sender.pkey);
+	if (!m->msg)
+		return m->len < m->hdr_size + UMAD_WRITE_MIN ? -EINVAL : -EFAULT;
 	ret = umad_check_write(&sender, m->head, m->len, &send, &why);
 	if (ret) {
 		tell("write", why);
@@ -420,7 +423,8 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 	int cancel, ret;
 
 	pthread_testcancel();
-	memcpy(m.head, msg, len < sizeof m.head ? len : sizeof m.head);
+	if (msg)
+		memcpy(m.head, msg, len < sizeof m.head ? len : sizeof m.head);
 	do {
 		ret = enter(fd, &cancel, &w.p);
 		if (ret)
@@ -438,6 +442,7 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len)
 /* A read that looks for its record. */
 struct want {
 	const struct way *w;
+	char *buf; /* or NULL */
 	size_t len, copy;
 	bool pkey;
 	ssize_t result;
@@ -465,29 +470,34 @@ static int fetch(struct want *want, uint64_t message)
 	return 0;
 }
 
-/* Before it is taken: who dies meanwhile takes nothing away. */
+/* The bytes of a long message behind the header.  They are there: weftd sealed them. */
+static int copy_long(struct want *want, const struct umad_record *rec)
+{
+	size_t hdr_size = umad_hdr_size(want->pkey);
+	int ret = fetch(want, rec->message);
+
+	if (!ret &&
+		pread(want->memory, want->buf + hdr_size, rec->length, 0) != (ssize_t)rec->length)
+		ret = -EFAULT;
+	return ret;
+}
+
+/* Before it is taken: who dies meanwhile, or cannot have it, takes nothing away. */
 static bool fits(void *arg, const struct umad_record *rec)
 {
 	struct want *want = arg;
 	int ret = 0;
 
 	want->result = umad_read_result(rec, want->pkey, want->len, &want->copy);
-	if (want->result >= 0 && rec->flags & UMAD_RECORD_LONG)
-		ret = fetch(want, rec->message);
+	if (!want->buf && (want->result >= 0 || want->result == -ENOSPC))
+		ret = -EFAULT;
+	else if (want->result >= 0 && rec->flags & UMAD_RECORD_LONG)
+		ret = copy_long(want, rec);
 	if (ret) {
 		want->result = ret;
 		want->copy = 0;
 	}
 	return want->result >= 0;
-}
-
-/* The bytes of a long message behind the header.  They are there: weftd sealed them. */
-static void copy_long(const struct want *want, const struct umad_record *rec, char *buf)
-{
-	size_t hdr_size = umad_hdr_size(want->pkey);
-
-	(void)!pread(want->memory, buf + hdr_size, rec->length, 0);
-	send_byte(want->w); /* weftd need not keep it */
 }
 
 static struct bell_consumer consumer_of(const struct way *w)
@@ -520,7 +530,7 @@ static int look_empty(const struct way *w, const struct bell_consumer *me, bool 
 	return part_state(w->p) & UMAD_PAGE_GONE ? -EIO : -EAGAIN;
 }
 
-static ssize_t take(struct want *want, char *buf)
+static ssize_t take(struct want *want)
 {
 	const struct bell_consumer me = consumer_of(want->w);
 	struct umad_record rec;
@@ -530,13 +540,14 @@ static ssize_t take(struct want *want, char *buf)
 	case RING_OK:
 		atomic_store_explicit(
 			&want->w->p->reader, (uint64_t)pthread_self(), memory_order_relaxed);
-		umad_copy_out(&rec, want->pkey, buf, want->copy);
+		umad_copy_out(&rec, want->pkey, want->buf, want->copy);
 		if (rec.flags & UMAD_RECORD_LONG)
-			copy_long(want, &rec, buf);
+			send_byte(want->w); /* weftd need not keep it */
 		see_to_socket(want->w, &me, claim);
 		return want->result;
 	case RING_UNFIT:
-		umad_copy_out(&rec, want->pkey, buf, want->copy);
+		if (want->copy)
+			umad_copy_out(&rec, want->pkey, want->buf, want->copy);
 		return want->result;
 	case RING_EMPTY:
 		return look_empty(want->w, &me, true);
@@ -551,14 +562,15 @@ static ssize_t take(struct want *want, char *buf)
 static ssize_t read_once(const struct way *w, void *buf, size_t len)
 {
 	uint32_t state = part_state(w->p);
-	struct want want = {.w = w, .len = len, .pkey = state & UMAD_PAGE_PKEY, .memory = -1};
+	struct want want = {
+		.w = w, .buf = buf, .len = len, .pkey = state & UMAD_PAGE_PKEY, .memory = -1};
 	ssize_t n;
 
 	if (!umad_may_read(want.pkey, len))
 		return -EINVAL;
 	if (state & UMAD_PAGE_GONE)
 		return -EIO;
-	n = take(&want, buf);
+	n = take(&want);
 	if (want.memory >= 0)
 		close(want.memory);
 	return n;

@@ -66,8 +66,9 @@ int umad_file_unregister(int fd, uint32_t id);
 /*
  * Sends a message of len bytes; the header names agent, address, timeout and retries.  Returns len.
  * -EINVAL: too short, too long without RMPP, a TID in flight already, or no such id; -EIO also: no
- * agent in that slot; -EFAULT; -ENOBUFS: too much waits for its answer.  Never -EAGAIN: waits for
- * weftd to take it, up to 5 s (-EIO), and while another thread of the process is reading a backlog.
+ * agent in that slot; -EFAULT: msg is NULL, or leads nowhere; -ENOBUFS: too much waits for its
+ * answer.  Never -EAGAIN: waits for weftd to take it, up to 5 s (-EIO), and while another thread of
+ * the process is reading a backlog.
  */
 ssize_t umad_file_write(int fd, const void *msg, size_t len);
 
@@ -75,7 +76,8 @@ ssize_t umad_file_write(int fd, const void *msg, size_t len);
  * Receives a message: its length, which stands in the header, too.  A send that was not answered
  * comes back with status ETIMEDOUT.  -EAGAIN: none, with O_NONBLOCK; else waits (-EINTR).  -EINVAL:
  * len cannot hold a header and a MAD; -ENOSPC: a message of several segments is longer than len;
- * header and first segment are in buf, the header has the length.  Both leave the message.
+ * header and first segment are in buf, the header has the length; -EFAULT: buf is NULL, or not long
+ * enough in truth.  All three leave the message.
  */
 ssize_t umad_file_read(int fd, void *buf, size_t len);
 

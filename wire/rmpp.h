@@ -10,8 +10,8 @@
 enum {
 	RMPP_VERSION = 1,
 	RMPP_AT = 24,
+	RMPP_SIZE = 12,
 	RMPP_PAYLOAD = 220, /* bytes behind the RMPP header; what PayloadLength counts */
-	RMPP_RESP_TIME_NONE = 31,
 };
 
 enum rmpp_type { RMPP_DATA = 1, RMPP_ACK, RMPP_STOP, RMPP_ABORT };

@@ -371,6 +371,35 @@ static void addresses(void **state)
 	end();
 }
 
+/* Ethernet carries less: what the sender writes of LIDs does not arrive. */
+static void by_ethernet(void **state)
+{
+	const struct mad_addr to = {.qpn = 1,
+		.lid = 0x42,
+		.path_bits = 1,
+		.sl = 3,
+		.has_grh = true,
+		.grh = {.remote = {2}, .flow_label = 5, .traffic_class = 6, .hop_limit = 9}};
+	struct mad_agent a = agent_of(4, 1, MAD_GET);
+	uint8_t mad[MAD_SIZE];
+
+	(void)state;
+	begin();
+	w.loop = true;
+	w.port.ethernet = true;
+	assert_int_equal(mad_register(&w.port, &a), 0);
+	make(mad, 4, 1, MAD_GET, 1);
+	assert_int_equal(mad_post(&a, &to, mad), 0);
+	mad_run(&w.layer, 1);
+	assert_int_equal(w.received, 1);
+	assert_int_equal(w.came_from.lid | w.came_from.path_bits | w.came_from.sl, 0);
+	assert_int_equal(w.came_from.grh.local[0], 2);
+	assert_int_equal(w.came_from.grh.flow_label, 0);
+	assert_int_equal(w.came_from.grh.traffic_class, 6);
+	assert_int_equal(w.came_from.grh.hop_limit, MAD_HOPS);
+	end();
+}
+
 /* Nobody receives: what is queued has an end. */
 static void full_queue(void **state)
 {
@@ -541,6 +570,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(loopback),
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(by_ethernet),
 		cmocka_unit_test(many_time_out),
 		cmocka_unit_test(full_queue),
 		cmocka_unit_test(two_ports),

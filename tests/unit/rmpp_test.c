@@ -271,7 +271,7 @@ static void nobody_answers(void **state)
 	assert_int_equal(ask(1000, 0, 2), 0);
 	run();
 	assert_int_equal(w.status, -ETIMEDOUT);
-	assert_int_equal(w.last_abort, RMPP_TOO_MANY_TRIES);
+	assert_int_equal(w.last_abort, 0); /* as Linux: who is told nothing forgets it by itself */
 	assert_int_equal(w.port.resent, 2);
 	end();
 	begin(); /* it has the request, and does not answer */
@@ -329,7 +329,7 @@ static void broken_segments(void **state)
 		{RMPP_DATA, A, 0, 1, 0, RMPP_BAD_SEGMENT},
 		{RMPP_DATA, A | F, 0, 2, 0, RMPP_BAD_SEGMENT},
 		{RMPP_DATA, A, 0, 0, 0, RMPP_BAD_SEGMENT},
-		{RMPP_DATA, A, 0, RMPP_WINDOW + 1, 0, RMPP_SEGMENT_TOO_BIG},
+		{RMPP_DATA, A, 0, RMPP_WINDOW + 2, 0, RMPP_SEGMENT_TOO_BIG},
 		{RMPP_DATA, A, 0, UINT32_MAX, 0, RMPP_SEGMENT_TOO_BIG},
 		{RMPP_DATA, A | L, 0, 2, 19, RMPP_BAD_LENGTH},
 		{RMPP_DATA, A | L, 0, 2, 221, RMPP_BAD_LENGTH},

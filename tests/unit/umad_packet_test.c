@@ -93,7 +93,10 @@ static const struct row {
 	{"old layout", OLD_LAYOUT, PLAIN, 4, 0, 0, 0, 256, 0, 0, 0},
 	{"36 bytes", 0, PLAIN, 4, 0, 0, 0, 36, 0, 0, 0},
 	{"36 bytes, old", OLD_LAYOUT, PLAIN, 4, 0, 0, 0, 36, 0, 0, 0},
-	{"36 bytes of SA", 0, LAYER, 3, 0, 0, 0, 36, 0, 0, 0},
+	{"56 bytes of SA", 0, LAYER, 3, 0, 0, 0, 56, 0, 0, 0},
+	{"... by an agent without RMPP", 0, PLAIN, 3, 0, 0, 0, 56, 0, 0, 0},
+	{"64 bytes of class 6", 0, PLAIN, 6, 0, 0, 0, 64, 0, 0, 0},
+	{"40 bytes of vendors", 0, USER, 0x4f, 0, 0, 0, 40, 0, 0, 0},
 	{"any class", 0, PLAIN, 0x81, 0, 0, 0, 256, 0, 0, 0},
 	{"GRH", 0, PLAIN, 4, 0, 1, GIDS - 1, 256, 0, 0, 0},
 	{"Ethernet, GRH", ETHERNET, PLAIN, 4, 0, 1, 0, 256, 0, 0, 0},
@@ -124,6 +127,11 @@ static const struct row {
 	{"257 bytes, a segment", 0, USER, 3, RMPP_ACTIVE, 0, 0, 257, -EINVAL, 0, 0},
 	{"257 bytes, no RMPP", 0, PLAIN, 3, RMPP_ACTIVE, 0, 0, 257, -EINVAL, 0, 0},
 	{"RMPP, no header", 0, LAYER, 3, RMPP_ACTIVE, 0, 0, 55, -EINVAL, 0, 0},
+	{"55 bytes of SA", 0, LAYER, 3, 0, 0, 0, 55, -EINVAL, 0, 0},
+	{"... by an agent without RMPP", 0, PLAIN, 3, 0, 0, 0, 55, -EINVAL, 0, 0},
+	{"... a segment", 0, USER, 3, RMPP_ACTIVE, 0, 0, 55, -EINVAL, 0, 0},
+	{"63 bytes of class 0x12", 0, PLAIN, 0x12, 0, 0, 0, 63, -EINVAL, 0, 0},
+	{"39 bytes of vendors", 0, PLAIN, 0x30, 0, 0, 0, 39, -EINVAL, 0, 0},
 	{"a class without RMPP", 0, LAYER, 4, 0, 0, 0, 256, -EINVAL, 0, 0},
 	{"... by the program", 0, USER, 7, 0, 0, 0, 256, -EINVAL, 0, 0},
 };
@@ -240,6 +248,28 @@ static void records_are_checked_again(void **state)
 	assert_int_equal(umad_check_record(&s, &rec, &out, &why), -EINVAL);
 	memset(&rec, 0xff, sizeof rec);
 	assert_int_equal(umad_check_record(&s, &rec, &out, &why), -EINVAL);
+}
+
+/* Where the layer cuts messages, what is none says nothing of segments. */
+static void rmpp_header_of_no_message(void **state)
+{
+	static const uint8_t none[RMPP_SIZE];
+	struct umad_send out;
+	struct umad_record rec;
+
+	(void)state;
+	for (uint32_t id = PLAIN; id <= USER; id++) {
+		struct written w = written(id, 3, MAD_GET, 0xf8);
+
+		memset(w.mad + RMPP_AT + 3, 0x77, RMPP_SIZE - 3);
+		assert_int_equal(check(0, &w, 256, &out), 0);
+		umad_make_record(&out, w.mad, 0, &rec);
+		assert_memory_equal(rec.mad, w.mad, RMPP_AT);
+		assert_memory_equal(
+			rec.mad + RMPP_AT, id == LAYER ? none : w.mad + RMPP_AT, RMPP_SIZE);
+		assert_memory_equal(rec.mad + RMPP_AT + RMPP_SIZE, w.mad + RMPP_AT + RMPP_SIZE,
+			256 - RMPP_AT - RMPP_SIZE);
+	}
 }
 
 /* ---- reads ---- */
@@ -416,6 +446,7 @@ int main(void)
 		cmocka_unit_test(upper_half_of_requests),
 		cmocka_unit_test(what_is_a_duplicate),
 		cmocka_unit_test(records_are_checked_again),
+		cmocka_unit_test(rmpp_header_of_no_message),
 		cmocka_unit_test(reads_of_all_sizes),
 		cmocka_unit_test(a_record_that_lies),
 		cmocka_unit_test(received),

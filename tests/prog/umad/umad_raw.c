@@ -26,8 +26,8 @@
 
 enum { NEW = 64, OLD = 56, MAD = 256, PATIENCE_MS = 20000 };
 enum { VENDOR = 0x0a, NOBODY = 0x0b, SA = 3 };
-enum { GET = 1, GET_TABLE = 0x12, RESPONSE = 0x80 };
-enum { SA_DATA = 56, LONG = SA_DATA + 600, RMPP_ACTIVE = 1 };
+enum { GET = 1, SET = 2, SEND = 3, GET_TABLE = 0x12, RESPONSE = 0x80 };
+enum { SA_DATA = 56, LONG = SA_DATA + 600, RMPP_ACTIVE = 1, RESP_TIME = 0x50 };
 
 #define REGISTER   _IOC(_IOC_READ | _IOC_WRITE, 0x1b, 1, 28)
 #define UNREGISTER _IOC(_IOC_WRITE, 0x1b, 2, 4)
@@ -292,7 +292,12 @@ static void registering2(void)
 
 	said("unknown flags", ioctl(fd, REGISTER2, &r));
 	said("those that are known", r.flags);
+	r.flags = 6;
+	r.qpn = 2;
+	said("and QP 2", ioctl(fd, REGISTER2, &r));
+	said("flags as they were", r.flags);
 	r.flags = 0;
+	r.qpn = 1;
 	r.oui = 1 << 24;
 	said("an OUI of 25 bits", ioctl(fd, REGISTER2, &r));
 	r.oui = 0;
@@ -382,6 +387,52 @@ static void ask_and_answer(int asks, int answers)
 	said("nothing more", read(asks, &got, NEW + MAD));
 }
 
+/* Of what its sender writes into the header Ethernet carries this. */
+static void by_ethernet(int asks, int answers)
+{
+	struct packet p = packet(0, VENDOR, SEND, 0x100d), got;
+
+	p.lid = htons(0x1234);
+	p.sl = 5;
+	p.path_bits = 3;
+	p.hops = 7;
+	p.traffic_class = 9;
+	p.flow = htonl(0x12345);
+	said("with a LID", put(asks, &p));
+	get(answers, &got);
+	printf("came with LID %u, SL %u, path bits %u, %u hops, traffic class %u, flow %u\n",
+		ntohs(got.lid), got.sl, got.path_bits, got.hops, got.traffic_class,
+		ntohl(got.flow));
+}
+
+/* Addresses at which there is no memory: what would be said first is. */
+static void from_nowhere(int asks, int answers)
+{
+	struct packet p = packet(0, VENDOR, GET, 0x100e), got;
+	void *volatile nowhere = (void *)8;
+
+	said("nothing to be read into nowhere", read(answers, nowhere, NEW + MAD));
+	said("a MAD from nowhere", write(asks, nowhere, NEW + MAD));
+	said("35 bytes of one", write(asks, nowhere, NEW + 35));
+	put(asks, &p);
+	readable(answers);
+	said("read into nowhere", read(answers, nowhere, NEW + MAD));
+	said("read of 100 into nowhere", read(answers, nowhere, 100));
+	show("it stayed", &got, get(answers, &got));
+}
+
+/* What was written is sent, whatever becomes of its agent then. */
+static void last_words(int asks, int answers)
+{
+	uint32_t id = agent(asks, 0, 0, 0);
+	struct packet p = packet(id, VENDOR, SEND, 0x100f), got;
+
+	p.timeout_ms = 0;
+	put(asks, &p);
+	said("its agent ends", ioctl(asks, UNREGISTER, &id));
+	show("last words", &got, get(answers, &got));
+}
+
 static void unanswered(int asks, int answers)
 {
 	struct packet p = packet(0, VENDOR, GET, 0x1002), got;
@@ -469,6 +520,34 @@ static void old_layout(int asks)
 	close(fd);
 }
 
+/* MADs must have the whole of their class's header. */
+static void short_ones(void)
+{
+	static const struct {
+		int class, header;
+	} c[] = {{SA, 56}, {6, 64}, {0x10, 64}, {0x12, 64}, {0x30, 40}, {0x4f, 40}, {VENDOR, 36}};
+	struct req r = request(0, 0, 0);
+	int fd = with_pkey();
+	struct packet p;
+
+	agent(fd, 0, 0, 0);
+	r.rmpp = 1;
+	must(ioctl(fd, REGISTER, &r), "RMPP agent");
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+		for (int id = 0; id < 2; id++) {
+			p = packet(id, c[i].class, SEND, 0x1100 + 2 * i + id);
+			p.timeout_ms = 0;
+			printf("class 0x%02x, agent %d ", c[i].class, id);
+			said("too short", write(fd, &p, NEW + c[i].header - 1));
+			printf("class 0x%02x, agent %d ", c[i].class, id);
+			said("as short as may be", write(fd, &p, NEW + c[i].header));
+		}
+	p.mad[1] = SA;
+	p.mad[26] = RMPP_ACTIVE;
+	said("a message of 55", write(fd, &p, NEW + SA_DATA - 1));
+	close(fd);
+}
+
 static int rmpp_agent(int fd, int method)
 {
 	struct req r = request(SA, 2, method);
@@ -484,12 +563,15 @@ static void long_message(void)
 
 	rmpp_agent(asks, 0);
 	rmpp_agent(answers, GET_TABLE);
+	p.mad[24] = p.mad[25] = 1; /* no message: the header is the layer's */
+	p.mad[26] = RESP_TIME;
 	said("asked", put(asks, &p));
 	show("request", &got, get(answers, &got));
+	printf("RMPP %u, type %u, flags 0x%02x\n", got.mad[24], got.mad[25], got.mad[26]);
 	got.mad[3] |= RESPONSE;
 	got.mad[24] = 1; /* RMPP version, type DATA, flags */
 	got.mad[25] = 1;
-	got.mad[26] = RMPP_ACTIVE;
+	got.mad[26] = RMPP_ACTIVE | RESP_TIME;
 	got.timeout_ms = 0;
 	memset(got.mad + SA_DATA, 0x5a, LONG - SA_DATA);
 	said("answered at length", write(answers, &got, NEW + LONG));
@@ -498,8 +580,55 @@ static void long_message(void)
 	printf("needs %u, begins with class 0x%02x\n", got.length, got.mad[1]);
 	said("read of all", read(asks, &got, sizeof got));
 	printf("ends in 0x%02x\n", got.mad[LONG - 1]);
+	printf("RMPP flags 0x%02x\n", got.mad[26]);
 	close(asks);
 	close(answers);
+}
+
+/* A request of several segments for which nobody is there: the port answers each. */
+static void long_to_nobody(int method, int timeout_ms)
+{
+	int fd = with_pkey();
+	struct packet p = packet(0, SA, method, 0x2002), got;
+
+	rmpp_agent(fd, 0);
+	p.timeout_ms = timeout_ms;
+	p.mad[24] = p.mad[25] = p.mad[26] = 1;
+	memset(p.mad + SA_DATA, 0x6b, LONG - SA_DATA);
+	said("to nobody at length", write(fd, &p, NEW + LONG));
+	readable(fd);
+	show("its response", &got, read(fd, &got, sizeof got));
+	printf("ends in 0x%02x\n", got.mad[LONG - 1]);
+	close(fd);
+}
+
+/* An agent without RMPP among those with: it sees what the layer says. */
+static void segments(void)
+{
+	int layer = with_pkey(), plain = with_pkey();
+	struct packet p = packet(0, SA, GET_TABLE, 0x2003), got;
+
+	rmpp_agent(layer, GET_TABLE);
+	agent(plain, SA, 2, SEND);
+	p.mad[24] = p.mad[25] = p.mad[31] = 1;
+	p.mad[26] = RMPP_ACTIVE | 6 | RESP_TIME; /* first and last */
+	p.mad[35] = 20 + 64;
+	said("a segment", put(plain, &p));
+	show("what came", &got, (readable(layer), read(layer, &got, sizeof got)));
+	show("ACK", &got, get(plain, &got));
+	printf("type %u, flags 0x%02x, segment %u, window to %u\n", got.mad[25], got.mad[26],
+		got.mad[31], got.mad[35]);
+	p = packet(0, SA, SEND, 0x2004);
+	p.timeout_ms = 20;
+	p.mad[24] = p.mad[25] = p.mad[26] = 1;
+	said("never acknowledged", write(layer, &p, NEW + LONG));
+	show("segment 1", &got, get(plain, &got));
+	show("time is over", &got, get(layer, &got));
+	p = packet(0, NOBODY, GET, 0x2005);
+	put(plain, &p);
+	show("no word of it, but", &got, get(plain, &got));
+	close(layer);
+	close(plain);
 }
 
 static void messages(void)
@@ -509,9 +638,14 @@ static void messages(void)
 
 	said("asks", agent(asks, VENDOR, 1, 0));
 	said("answers", agent(answers, VENDOR, 1, GET));
+	said("hears", agent(answers, VENDOR, 1, SEND));
 	poll(&p, 1, 0);
 	printf("poll: 0x%x\n", p.revents);
 	ask_and_answer(asks, answers);
+	if (!lid)
+		by_ethernet(asks, answers);
+	from_nowhere(asks, answers);
+	last_words(asks, answers);
 	unanswered(asks, answers);
 	refused(asks, answers);
 	vectors(asks, answers);
@@ -519,7 +653,12 @@ static void messages(void)
 	old_layout(asks);
 	close(asks);
 	close(answers);
+	short_ones();
 	long_message();
+	long_to_nobody(GET, PATIENCE_MS);
+	long_to_nobody(SET, PATIENCE_MS);
+	long_to_nobody(SET, 0);
+	segments();
 }
 
 /* ---- the same file by other ways ---- */
