@@ -83,7 +83,8 @@ static int make_socket(struct server *s, struct issm *i, int *end)
 		return -errno;
 	i->sock = (struct watch){on_socket, pair[0]};
 	*end = pair[1];
-	(void)file_name_set(pair[1], FILE_ISSM); /* its opener knows it without */
+	/* Its opener knows it without. */
+	(void)file_name_set(pair[1], FILE_ISSM, i->port - fabric_first_port(i->node->page));
 	ret = server_watch(s, &i->sock);
 	if (ret) {
 		close(pair[0]);

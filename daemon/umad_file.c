@@ -54,9 +54,10 @@ static void send_byte(void *arg, uint8_t number)
 }
 
 /* Without a name programs do not know the file unless they opened it. */
-static void name_socket(int end)
+static void name_socket(const struct ufile *f, int end)
 {
-	int ret = file_name_set(end, FILE_UMAD);
+	unsigned number = f->port_number - fabric_first_port(f->node->page);
+	int ret = file_name_set(end, FILE_UMAD, number);
 
 	if (ret)
 		log_line(LOG_LVL_WARN, "cannot name a umad file: %s; only who opened it uses it",
@@ -141,7 +142,7 @@ static int make_socket(struct ufile *f, int *end)
 		return ret;
 	}
 	f->ino = st.st_ino;
-	name_socket(pair[1]);
+	name_socket(f, pair[1]);
 	return 0;
 }
 

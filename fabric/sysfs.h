@@ -8,8 +8,9 @@
  * The tree has sys/class/infiniband/<device>, sys/class/infiniband_verbs/uverbs0, and
  * sys/class/infiniband_mad/umadN and issmN for each port.  What has a device node has one in
  * dev/infiniband: a symbolic link to /dev/null that the shim shows as a character device.  Unlike
- * in the kernel, class entries are directories, not links; files of gid_attrs that answer EINVAL,
- * as those of unused GIDs, are links.  A switch has no uverbs0.
+ * in the kernel, class entries are directories, and what is below their device are links to them;
+ * files of gid_attrs that answer EINVAL, as those of unused GIDs, are links.  A switch has no
+ * uverbs0.
  */
 #pragma once
 

@@ -73,6 +73,25 @@ static void put_net(struct tree *t, const char *device, const struct fabric_page
 	tree_keep_only(t, net.s, names.name, names.n);
 }
 
+/* The classes' entries of the device, which lie below it on hardware. */
+static void put_entries(struct tree *t, const char *device, const struct fabric_page *page)
+{
+	static const char *const mads[] = {"umad", "issm"};
+
+	tree_dir(t, tree_path("%s/infiniband", device).s);
+	tree_link(t, tree_path("%s/infiniband/%.63s", device, page->device).s,
+		tree_path("../../../%.63s", page->device).s);
+	tree_dir(t, tree_path("%s/infiniband_mad", device).s);
+	for (unsigned n = 0; n < 2 * FABRIC_MAX_PORTS && n < 2 * page->n_ports; n++)
+		tree_link(t, tree_path("%s/infiniband_mad/%s%u", device, mads[n % 2], n / 2).s,
+			tree_path("../../../../infiniband_mad/%s%u", mads[n % 2], n / 2).s);
+	if (page->node_type == FABRIC_SWITCH)
+		return;
+	tree_dir(t, tree_path("%s/infiniband_verbs", device).s);
+	tree_link(t, tree_path("%s/infiniband_verbs/uverbs0", device).s,
+		"../../../../infiniband_verbs/uverbs0");
+}
+
 static void put_device(struct tree *t, const char *hca, const struct fabric_page *page)
 {
 	struct tree_path device = tree_path("%s/device", hca);
@@ -83,6 +102,7 @@ static void put_device(struct tree *t, const char *hca, const struct fabric_page
 	tree_put(t, tree_path("%s/numa_node", device.s).s, "-1\n");
 	put_cpus(t, device.s);
 	put_net(t, device.s, page);
+	put_entries(t, device.s, page);
 }
 
 static void put_guid(struct tree *t, const char *path, uint64_t guid)

@@ -129,6 +129,8 @@ EXPORT int close(int fd)
 	const struct scif_device *device = scif_known();
 	int (*real)(int) = next(NEXT_CLOSE), ret;
 
+	if (marked(fd))
+		mark_other(fd); /* before another thread can get the number */
 	if (!device || inside)
 		return real(fd);
 	inside = true;

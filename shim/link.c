@@ -72,8 +72,7 @@ static int resolve(const struct path_mapped *m, char *out)
 {
 	realpath_fn real = (realpath_fn)next(NEXT_REALPATH);
 	int (*real_access)(const char *, int) = next(NEXT_ACCESS);
-	char root[PATH_MAX], *inside;
-	size_t n;
+	char root[PATH_MAX];
 
 	if (m->kind == PATH_DEV_NODE || m->kind == PATH_SCIF) {
 		strcpy(out, m->virt);
@@ -82,10 +81,7 @@ static int resolve(const struct path_mapped *m, char *out)
 	if (!real(m->real, out))
 		return -1;
 	tree_root(root);
-	n = strlen(root);
-	inside = out + n;
-	if (!strncmp(out, root, n) && *inside == '/')
-		memmove(out, inside, strlen(inside) + 1);
+	path_outside(root, out);
 	return 0;
 }
 

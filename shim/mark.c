@@ -65,6 +65,15 @@ void mark_copy(int from, int to)
 
 	if (mark && (unsigned)to < MARKS)
 		put(to, mark & ~COUNT);
+	else if (!mark)
+		mark_other(to);
+}
+
+int mark_other(int fd)
+{
+	if (marked(fd) && mark_kind(mark_of(fd)) == FILE_UVERBS)
+		mark_stale(fd, mark_of(fd));
+	return fd;
 }
 
 void mark_arrived(int fd)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim/mark.h"
 #include "shim/next.h"
 #include "shim/scif.h"
 #include "shim/shim.h"
@@ -73,6 +74,7 @@ SLOW static int open_ours(const char *path, int flags, mode_t mode)
 {
 	openat_fn real = (openat_fn)next(NEXT_OPENAT);
 	struct path_mapped m;
+	int fd;
 
 	if (prepare(path, &flags, &m))
 		return -1;
@@ -80,7 +82,10 @@ SLOW static int open_ours(const char *path, int flags, mode_t mode)
 		return scif_open_device(flags);
 	if (umad_path(&m) && !(flags & O_PATH))
 		return umad_open_device(&m, flags);
-	return real(AT_FDCWD, m.real, flags, mode);
+	fd = real(AT_FDCWD, m.real, flags, mode);
+	if (fd >= 0 && m.kind == PATH_DEV_NODE && !(flags & O_PATH))
+		mark_set(fd, FILE_UVERBS, flags);
+	return fd;
 }
 
 SLOW static int open_again(int dirfd, const char *path, int flags, mode_t mode)

@@ -142,6 +142,86 @@ int path_map_to(const char *root, const char *path, struct path_mapped *out)
 		       : -ENAMETOOLONG;
 }
 
+/* ---- ".." ---- */
+
+void path_outside(const char *root, char *real)
+{
+	size_t n = strlen(root);
+
+	if (n && !strncmp(real, root, n) && (real[n] == '/' || real[n] == '\0'))
+		memmove(real, real[n] ? real + n : "/", strlen(real + n) + !real[n] + 1);
+}
+
+/* Does it have a ".."? */
+static bool climbs(const char *path)
+{
+	const char *at = path;
+
+	while ((at = strstr(at, ".."))) {
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+			return true;
+		at += 2;
+	}
+	return false;
+}
+
+/* Goes from directory virt to the one that is above it when links have been followed. */
+static int climb(const char *root, char virt[PATH_MAX])
+{
+	char *(*real_realpath)(const char *, char *) = next(NEXT_REALPATH);
+	char up[PATH_MAX + sizeof "/.."];
+	struct path_mapped m;
+	int rc = path_map_to(root, virt[0] ? virt : "/", &m);
+
+	if (rc)
+		return rc;
+	snprintf(up, sizeof up, "%s/..", m.real);
+	if (!real_realpath(up, virt))
+		return -errno;
+	path_outside(root, virt);
+	if (!strcmp(virt, "/"))
+		virt[0] = '\0';
+	return 0;
+}
+
+/*
+ * Writes path without "..", each of which is what the kernel takes it for: the directory above the
+ * one that the path before it leads to.
+ */
+__attribute__((noinline, cold)) static int straighten(
+	const char *root, const char *path, char out[PATH_MAX])
+{
+	const char *end = names_directory(path) ? "/" : "";
+	size_t len = 0, n;
+	int rc;
+
+	out[0] = '\0';
+	for (; *path; path += n + (path[n] == '/')) {
+		n = strcspn(path, "/");
+		if (!n || (n == 1 && path[0] == '.'))
+			continue;
+		if (n == 2 && path[0] == '.' && path[1] == '.') {
+			rc = climb(root, out);
+			if (rc)
+				return rc;
+			len = strlen(out);
+			continue;
+		}
+		if (len + 1 + n + 1 >= PATH_MAX)
+			return -ENAMETOOLONG;
+		out[len++] = '/';
+		memcpy(out + len, path, n);
+		len += n;
+		out[len] = '\0';
+	}
+	if (len + sizeof "/" > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(out + len, len ? end : "/");
+	return 0;
+}
+
+/* ---- where a path lies ---- */
+
 static bool has_counters(const struct path_mapped *m)
 {
 	return m->kind == PATH_PEERS || (m->kind == PATH_SYS && strstr(m->virt, "counters/"));
@@ -149,10 +229,16 @@ static bool has_counters(const struct path_mapped *m)
 
 int path_map(const char *path, struct path_mapped *out)
 {
-	char root[PATH_MAX];
-	int saved = errno, rc;
+	char root[PATH_MAX], straight[PATH_MAX];
+	int saved = errno, rc = 0;
 
-	rc = path_map_to("", path, out);
+	if (climbs(path)) {
+		tree_root(root);
+		rc = straighten(root, path, straight);
+		path = straight;
+	}
+	if (!rc)
+		rc = path_map_to("", path, out);
 	if (!rc && out->kind != PATH_OTHER && out->kind != PATH_SCIF) {
 		tree_root(root);
 		if (has_counters(out)) /* they are written when somebody looks */

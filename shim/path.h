@@ -44,6 +44,12 @@ static inline bool path_ours(const char *path)
 	return path_match(path);
 }
 
+/* Whether a path that a successful call with AT_EMPTY_PATH had is none: "" or, since 6.11, NULL. */
+static inline bool path_is_empty(const char *path)
+{
+	return !path || !path[0];
+}
+
 /*
  * To be called when a call on path failed: true if it failed with ENOENT and path is a relative
  * one that may be ours, seen from its directory, so that path_from() should look.
@@ -61,10 +67,17 @@ static inline bool path_retry(const char *path)
 bool path_from(int dirfd, const char *path, char abs[PATH_MAX]);
 
 /*
- * Maps a path for which path_ours() is true, by the given root of the tree.  A trailing slash is
- * kept.  Returns 0 or a negative errno: -ENAMETOOLONG.
+ * Maps a path for which path_ours() is true, by the given root of the tree, and by its letters
+ * alone: "a/.." is nothing.  A trailing slash is kept.  Returns 0 or a negative errno:
+ * -ENAMETOOLONG.
  */
 int path_map_to(const char *root, const char *path, struct path_mapped *out);
 
-/* The same in the tree of this process's fabric, see tree_root(). */
+/*
+ * The same in the tree of this process's fabric, see tree_root(), but as the kernel has "..": links
+ * before it are followed, and what is no directory is an error.
+ */
 int path_map(const char *path, struct path_mapped *out);
+
+/* Makes an absolute path, as the kernel has it, what the program sees of it. */
+void path_outside(const char *root, char *real);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The stat family. */
+/*
+ * The stat family, of paths and of descriptors.  A umad file's fd is a socket to the kernel, and a
+ * uverbs file's is /dev/null: what is shown of them is what stat(2) shows of their device files.
+ */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,8 +11,10 @@
 #include <sys/sysmacros.h>
 
 #include "fabric/sysfs.h"
+#include "shim/mark.h"
 #include "shim/next.h"
 #include "shim/shim.h"
+#include "shim/umad.h"
 
 enum { STAT_VER_MAX = 1 };
 /* Of /dev/scif, whose minor number the kernel chose as it came. */
@@ -19,6 +24,8 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit only: one s
 
 typedef int (*stat_fn)(const char *, struct stat *);
 typedef int (*xstat_fn)(int, const char *, struct stat *);
+typedef int (*fstat_fn)(int, struct stat *);
+typedef int (*fxstat_fn)(int, int, struct stat *);
 typedef int (*fstatat_fn)(int, const char *, struct stat *, int);
 typedef int (*fxstatat_fn)(int, int, const char *, struct stat *, int);
 typedef int (*statx_fn)(int, const char *, int, unsigned, struct statx *);
@@ -94,6 +101,46 @@ SLOW static int stat_again(int rc, int dirfd, const char *path, struct stat *st,
 	return path_from(dirfd, path, abs) ? stat_ours(abs, st, flags) : rc;
 }
 
+/* Whether the fd of a call, with that path and those flags, is itself what is asked about. */
+static inline bool is_of_fd(int fd, const char *path, int flags)
+{
+	return (flags & AT_EMPTY_PATH) && marked(fd) && path_is_empty(path);
+}
+
+/* After fstat() of a marked fd; weftd, with its tree, may be gone. */
+SLOW static int fstat_ours(int fd, struct stat *st)
+{
+	char path[UMAD_NODE_PATH];
+	struct stat node;
+	struct shown as;
+	int saved = errno;
+
+	if (!umad_node(fd, S_ISCHR(st->st_mode) ? st->st_rdev : 0, path))
+		return 0;
+	if (!stat_ours(path, &node, 0)) {
+		*st = node;
+	} else if (node_shown(path, &as)) {
+		st->st_mode = as.mode;
+		st->st_rdev = as.dev;
+	}
+	errno = saved;
+	return 0;
+}
+
+static inline int fstat_by(enum next_fn fn, int fd, struct stat *st)
+{
+	int rc = ((fstat_fn)next(fn))(fd, st);
+
+	return !rc && marked(fd) ? fstat_ours(fd, st) : rc;
+}
+
+static inline int fxstat_by(enum next_fn fn, int ver, int fd, struct stat *st)
+{
+	int rc = ((fxstat_fn)next(fn))(ver, fd, st);
+
+	return !rc && marked(fd) ? fstat_ours(fd, st) : rc;
+}
+
 static inline int stat_by(enum next_fn fn, const char *path, struct stat *st, int flags)
 {
 	int rc;
@@ -112,7 +159,9 @@ static inline int fstatat_by(
 	if (path_ours(path))
 		return stat_ours(path, st, flags);
 	rc = ((fstatat_fn)next(fn))(dirfd, path, st, flags);
-	return rc && path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
+	if (!rc)
+		return is_of_fd(dirfd, path, flags) ? fstat_ours(dirfd, st) : 0;
+	return path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
 }
 
 static inline int xstat_by(enum next_fn fn, int ver, const char *path, struct stat *st, int flags)
@@ -133,7 +182,9 @@ static inline int fxstatat_by(
 	if (path_ours(path) && ver >= 0 && ver <= STAT_VER_MAX)
 		return stat_ours(path, st, flags);
 	rc = ((fxstatat_fn)next(fn))(ver, dirfd, path, st, flags);
-	return rc && path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
+	if (!rc)
+		return is_of_fd(dirfd, path, flags) ? fstat_ours(dirfd, st) : 0;
+	return path_retry(path) ? stat_again(rc, dirfd, path, st, flags) : rc;
 }
 
 EXPORT int stat(const char *path, struct stat *st)
@@ -156,6 +207,16 @@ EXPORT int lstat64(const char *path, struct stat64 *st)
 	return stat_by(NEXT_LSTAT64, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
 }
 
+EXPORT int fstat(int fd, struct stat *st)
+{
+	return fstat_by(NEXT_FSTAT, fd, st);
+}
+
+EXPORT int fstat64(int fd, struct stat64 *st)
+{
+	return fstat_by(NEXT_FSTAT64, fd, (struct stat *)st);
+}
+
 EXPORT int fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	return fstatat_by(NEXT_FSTATAT, dirfd, path, st, flags);
@@ -171,6 +232,8 @@ int __xstat(int ver, const char *path, struct stat *st);
 int __xstat64(int ver, const char *path, struct stat64 *st);
 int __lxstat(int ver, const char *path, struct stat *st);
 int __lxstat64(int ver, const char *path, struct stat64 *st);
+int __fxstat(int ver, int fd, struct stat *st);
+int __fxstat64(int ver, int fd, struct stat64 *st);
 int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags);
 int __fxstatat64(int ver, int dirfd, const char *path, struct stat64 *st, int flags);
 
@@ -192,6 +255,16 @@ EXPORT int __lxstat(int ver, const char *path, struct stat *st)
 EXPORT int __lxstat64(int ver, const char *path, struct stat64 *st)
 {
 	return xstat_by(NEXT_LXSTAT64, ver, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORT int __fxstat(int ver, int fd, struct stat *st)
+{
+	return fxstat_by(NEXT_FXSTAT, ver, fd, st);
+}
+
+EXPORT int __fxstat64(int ver, int fd, struct stat64 *st)
+{
+	return fxstat_by(NEXT_FXSTAT64, ver, fd, (struct stat *)st);
 }
 
 EXPORT int __fxstatat(int ver, int dirfd, const char *path, struct stat *st, int flags)
@@ -233,6 +306,27 @@ SLOW static int statx_again(
 	return path_from(dirfd, path, abs) ? statx_ours(abs, flags, mask, stx) : rc;
 }
 
+SLOW static int fstatx_ours(int fd, int flags, unsigned mask, struct statx *stx)
+{
+	char path[UMAD_NODE_PATH];
+	struct statx node;
+	struct shown as;
+	int saved = errno;
+	dev_t real = S_ISCHR(stx->stx_mode) ? makedev(stx->stx_rdev_major, stx->stx_rdev_minor) : 0;
+
+	if (!umad_node(fd, real, path))
+		return 0;
+	if (!statx_ours(path, flags & ~AT_EMPTY_PATH, mask, &node)) {
+		*stx = node;
+	} else if (node_shown(path, &as)) {
+		stx->stx_mode = as.mode;
+		stx->stx_rdev_major = major(as.dev);
+		stx->stx_rdev_minor = minor(as.dev);
+	}
+	errno = saved;
+	return 0;
+}
+
 EXPORT int statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *stx)
 {
 	int rc;
@@ -240,5 +334,7 @@ EXPORT int statx(int dirfd, const char *path, int flags, unsigned mask, struct s
 	if (path_ours(path))
 		return statx_ours(path, flags, mask, stx);
 	rc = ((statx_fn)next(NEXT_STATX))(dirfd, path, flags, mask, stx);
-	return rc && path_retry(path) ? statx_again(rc, dirfd, path, flags, mask, stx) : rc;
+	if (!rc)
+		return is_of_fd(dirfd, path, flags) ? fstatx_ours(dirfd, flags, mask, stx) : 0;
+	return path_retry(path) ? statx_again(rc, dirfd, path, flags, mask, stx) : rc;
 }

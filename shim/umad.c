@@ -5,16 +5,20 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "shim/load.h"
 #include "shim/mark.h"
 #include "shim/next.h"
 #include "umad/device.h"
+
+enum { NULL_MAJOR = 1, NULL_MINOR = 3 }; /* of /dev/null */
 
 static const struct umad_device *device(void)
 {
@@ -85,9 +89,35 @@ int umad_open_device(const struct path_mapped *m, int flags)
 
 /* ---- using ---- */
 
+/* Whether fd, to the kernel a device of that number, or none, is what a file of that kind is. */
+static bool is_behind(int fd, enum file_kind kind, dev_t real, unsigned *number)
+{
+	if (kind == FILE_UVERBS)
+		return real == makedev(NULL_MAJOR, NULL_MINOR);
+	return file_name_look(fd, number) == kind;
+}
+
+bool umad_node(int fd, dev_t real, char path[UMAD_NODE_PATH])
+{
+	static const char *const names[] = {
+		[FILE_UMAD] = "umad", [FILE_ISSM] = "issm", [FILE_UVERBS] = "uverbs"};
+	uint8_t mark = mark_of(fd);
+	enum file_kind kind = mark_kind(mark);
+	unsigned number = 0;
+
+	if (kind == FILE_OTHER || !is_behind(fd, kind, real, &number)) {
+		mark_stale(fd, mark);
+		return false;
+	}
+	snprintf(path, UMAD_NODE_PATH, "/dev/infiniband/%s%u", names[kind], number);
+	return true;
+}
+
 /* Keeps the mark, or takes it away: the fd is something else now. */
 static bool is_still(int fd, uint8_t mark)
 {
+	if (mark_kind(mark) == FILE_UVERBS || mark_kind(mark) == FILE_OTHER)
+		return false;
 	if (file_name_kind(fd) == mark_kind(mark))
 		return true;
 	mark_stale(fd, mark);
@@ -102,7 +132,7 @@ static int refusal(uint8_t mark, int without)
 
 	if (mode == without || mode == O_ACCMODE)
 		return EBADF;
-	return mark_kind(mark) == FILE_ISSM ? EINVAL : 0;
+	return mark_kind(mark) == FILE_UMAD ? 0 : EINVAL;
 }
 
 /* False: the library says that it is none of ours. */

@@ -12,6 +12,8 @@
 
 #include "shim/path.h"
 
+enum { UMAD_NODE_PATH = 40 };
+
 /* Whether a mapped path is that of a umad or issm file that is there.  Keeps errno. */
 bool umad_path(const struct path_mapped *m);
 
@@ -19,7 +21,14 @@ bool umad_path(const struct path_mapped *m);
 int umad_open_device(const struct path_mapped *m, int flags);
 
 /*
- * The calls below are for a marked fd (mark.h).  False: it is none of ours, and the kernel is to
+ * Of a marked fd (mark.h), which the kernel says is a character device with the number real, or
+ * none (0): the path of its device file, as the program sees it.  False: it is none any more. Keeps
+ * errno.
+ */
+bool umad_node(int fd, dev_t real, char path[UMAD_NODE_PATH]);
+
+/*
+ * The calls below are for a marked fd.  False: it is none of ours, and the kernel is to
  * answer.  Else *ret is the call's result, and errno set if it is -1.
  */
 bool umad_read(int fd, void *buf, size_t len, ssize_t *ret);

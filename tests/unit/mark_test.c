@@ -14,13 +14,15 @@
 
 #include "shim/mark.h"
 
+enum { NUMBER = 12 };
+
 /* The program's end of a file; weftd's is *other. */
 static int make(enum file_kind kind, int *other)
 {
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	assert_int_equal(file_name_set(ends[0], kind), 0);
+	assert_int_equal(file_name_set(ends[0], kind, NUMBER), 0);
 	*other = ends[1];
 	return ends[0];
 }
@@ -34,14 +36,19 @@ static void end(int fd, int other)
 static void names(void **state)
 {
 	int other, fd = make(FILE_UMAD, &other), ends[2];
+	unsigned number;
 
 	(void)state;
 	assert_int_equal(file_name_kind(fd), FILE_UMAD);
 	assert_int_equal(file_name_kind(other), FILE_OTHER);
-	assert_int_equal(file_name_set(fd, FILE_ISSM), -EINVAL);
-	assert_int_equal(file_name_set(other, FILE_OTHER), -EINVAL);
-	assert_int_equal(file_name_set(other, FILE_ISSM), 0);
-	assert_int_equal(file_name_kind(other), FILE_ISSM);
+	assert_int_equal(file_name_look(fd, &number), FILE_UMAD);
+	assert_int_equal(number, NUMBER);
+	assert_int_equal(file_name_set(fd, FILE_ISSM, 0), -EINVAL);
+	assert_int_equal(file_name_set(other, FILE_OTHER, 0), -EINVAL);
+	assert_int_equal(file_name_set(other, FILE_UVERBS, 0), -EINVAL);
+	assert_int_equal(file_name_set(other, FILE_ISSM, 0), 0);
+	assert_int_equal(file_name_look(other, &number), FILE_ISSM);
+	assert_int_equal(number, 0);
 	assert_int_equal(pipe(ends), 0);
 	errno = EPERM;
 	assert_int_equal(file_name_kind(ends[1] + 1), FILE_OTHER);

@@ -109,12 +109,30 @@ static void refuses_long_ones(void **state)
 	assert_string_equal(m.real, "/tree/dev/infiniband/");
 }
 
+/* What lies in the tree is shown as the program knows it, and nothing else. */
+static void shows_what_is_outside(void **state)
+{
+	static const struct {
+		const char *real, *seen;
+	} c[] = {{"/tree/sys/class/infiniband", "/sys/class/infiniband"}, {"/tree", "/"},
+		{"/trees", "/trees"}, {"/sys/class/net", "/sys/class/net"}, {"/", "/"}};
+	char path[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		strcpy(path, c[i].real);
+		path_outside("/tree", path);
+		assert_string_equal(path, c[i].seen);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_ours),
 		cmocka_unit_test(leaves_others),
 		cmocka_unit_test(maps),
+		cmocka_unit_test(shows_what_is_outside),
 		cmocka_unit_test(refuses_long_ones),
 	};
 

@@ -131,6 +131,39 @@ static void first_values(void **state)
 	assert_int_equal(st.st_mode & 0777, 0444);
 }
 
+static void leads_to(const char *rel, const char *target)
+{
+	char path[PATH_MAX], want[PATH_MAX];
+
+	assert_non_null(realpath(at(target), want));
+	assert_non_null(realpath(at(rel), path));
+	assert_string_equal(path, want);
+}
+
+/* The entries of the classes are found below the device, too. */
+static void entries_below_the_device(void **state)
+{
+	struct fabric_page sw = page;
+
+	(void)state;
+	leads_to(
+		"sys/class/infiniband/weft0/device/infiniband/weft0", "sys/class/infiniband/weft0");
+	leads_to("sys/class/infiniband_mad/umad0/device/infiniband_mad/umad0",
+		"sys/class/infiniband_mad/umad0");
+	leads_to("sys/class/infiniband/weft0/device/infiniband_mad/issm0",
+		"sys/class/infiniband_mad/issm0");
+	leads_to("sys/class/infiniband/weft0/device/infiniband_verbs/uverbs0",
+		"sys/class/infiniband_verbs/uverbs0");
+	strcpy(sw.device, "weft1");
+	sw.node_type = FABRIC_SWITCH;
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &sw), 0);
+	leads_to("sys/class/infiniband/weft1/device/infiniband_mad/umad0",
+		"sys/class/infiniband_mad/umad0");
+	assert_int_equal(
+		access(at("sys/class/infiniband/weft1/device/infiniband_verbs"), F_OK), -1);
+	assert_int_equal(sysfs_write(AT_FDCWD, tree, &page), 0);
+}
+
 static void rates(void **state)
 {
 	static const struct {
@@ -398,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_values),
+		cmocka_unit_test(entries_below_the_device),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(only_changes_are_written),
 		cmocka_unit_test(gids_come_and_go),

@@ -35,7 +35,10 @@ hca=/sys/class/infiniband/weft0
 set -- /sys/class/infiniband $hca $hca/ $hca/node_type $hca/node_type/ $hca/node_type/x $hca/none \
 	$hca/ports/1/gids/0 $hca/device/net /sys/class/infiniband_verbs/abi_version \
 	/sys/class/infiniband_mad /sys/class/infiniband_cm/x /dev/infiniband /dev/infiniband/ \
-	/dev/infiniband/none "$hca/./ports//1/../1/state"
+	/dev/infiniband/none "$hca/./ports//1/../1/state" /sys/class/infiniband_verbs/uverbs0/device/.. \
+	/sys/class/infiniband_verbs/uverbs0/device/../node_type /sys/class/infiniband_mad/umad0/device/../../weft0/ports/ \
+	$hca/device/infiniband_mad/umad0/.. $hca/device/infiniband/weft0/../weft0/ports/1/../1/state $hca/none/.. \
+	$hca/none/../node_type $hca/node_type/.. $hca/node_type/../fw_ver /dev/infiniband/uverbs0/..
 weft "$CALLS" "$@" >"$log/ours" 2>&1
 for p; do
 	"$CALLS" "$TREE$p"
@@ -75,6 +78,14 @@ same 'interface address' "$(cat /sys/class/net/lo/address)" "$(weft cat $hca/dev
 same realpath $hca "$(weft realpath $hca)"
 same 'realpath of a node' /dev/infiniband/uverbs0 "$(weft realpath /dev/infiniband/uverbs0)"
 same 'realpath through a link' $hca/device "$(weft realpath /sys/class/infiniband_verbs/uverbs0/device)"
+same 'realpath behind a link' $hca "$(weft realpath /sys/class/infiniband_verbs/uverbs0/device/..)"
+same 'and out by one' "$(realpath /sys/class/net/lo/..)" "$(weft realpath $hca/device/net/lo/..)"
+same 'and in again' $hca "$(weft realpath /sys/class/infiniband/../net/../infiniband/weft0)"
+same 'cd behind a link' "device fw_ver" \
+	"$(weft sh -c 'cd -P /sys/class/infiniband_mad/umad0/device/.. && echo dev* fw*')"
+same 'the files of a device' 'weft0 issm0 umad0 uverbs0' \
+	"$(weft ls $hca/device/infiniband $hca/device/infiniband_mad $hca/device/infiniband_verbs | grep -v : | xargs)"
+same 'of which port' 1 "$(weft cat /sys/class/infiniband_verbs/uverbs0/device/infiniband_mad/issm0/port)"
 same 'readlink of a node' '' "$(weft readlink /dev/infiniband/uverbs0)"
 ok 'test -c' weft test -c /dev/infiniband/uverbs0
 ok 'test -r -w' weft test -r /dev/infiniband/uverbs0 -a -w /dev/infiniband/uverbs0

@@ -93,6 +93,31 @@ static void call_statx(void)
 			(unsigned long long)stx.stx_size, stx.stx_rdev_major, stx.stx_rdev_minor);
 }
 
+/* Of a descriptor, however it is asked. */
+static void call_fstat(void)
+{
+	static const char *const plain[] = {"fstat", "fstat64"};
+	static const char *const old[] = {"__fxstat", "__fxstat64"};
+	int fd = openat(at, subject, O_PATH);
+	struct stat st;
+
+	for (size_t i = 0; i < 2; i++) {
+		int (*call)(int, struct stat *) = fn(plain[i]);
+
+		print_stat(plain[i], call(fd, &st), &st);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		int (*call)(int, int, struct stat *) = fn(old[i]);
+
+		print_stat(old[i], call(0, fd, &st), &st);
+	}
+	int (*by_fd)(int, const char *, struct stat *, int) = fn("fstatat");
+
+	print_stat("fstatat", by_fd(fd, "", &st, AT_EMPTY_PATH), &st);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void call_access(void)
 {
 	static const char *const plain[] = {"access", "eaccess", "euidaccess"};
@@ -299,6 +324,7 @@ int main(int argc, char **argv)
 		subject = strcmp(argv[i], "NULL") ? argv[i] : NULL;
 		printf("== %.80s\n", subject ? subject : "NULL");
 		call_stat();
+		call_fstat();
 		call_statx();
 		call_access();
 		call_open();

@@ -202,6 +202,19 @@ static int with_pkey(void)
 	return fd;
 }
 
+/* Of a descriptor, as of the path. */
+static void node_of(const char *what, int fd)
+{
+	struct stat st, path;
+
+	must(fstat(fd, &st), what);
+	must(stat(umad, &path), umad);
+	printf("%s: %s %u:%u %o, as the path: %s\n", what,
+		S_ISCHR(st.st_mode) ? "character" : "other", major(st.st_rdev), minor(st.st_rdev),
+		st.st_mode & 0777,
+		st.st_ino == path.st_ino && st.st_dev == path.st_dev ? "yes" : "no");
+}
+
 static void opening(void)
 {
 	static char page[4096];
@@ -217,6 +230,7 @@ static void opening(void)
 	said("write to O_RDONLY", write(fd, page, 320));
 	close(fd);
 	fd = opened("umad0", open(umad, O_RDWR | O_NONBLOCK));
+	node_of("fstat", fd);
 	said("lseek", lseek(fd, 0, SEEK_SET));
 	said("pread", pread(fd, page, sizeof page, 0));
 	said("mmap", mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
@@ -739,6 +753,7 @@ static void by_message(int asks, const struct packet *p)
 	}
 	fd = get_fd(ends[0]);
 	ended("the other process", pid);
+	node_of("fstat of a file received", fd);
 	said("asked", put(asks, p));
 	readable(fd);
 	said("read of a file received", read(fd, &got, OLD + MAD));
@@ -778,6 +793,7 @@ static int inherited(int fd)
 {
 	struct packet got;
 
+	node_of("fstat after exec", fd);
 	show("read after exec", &got, read(fd, &got, NEW + MAD));
 	said("nothing more", read(fd, &got, NEW + MAD));
 	return 0;
