@@ -338,8 +338,11 @@ static bool show_tree(void)
 {
 	if (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		return false;
-	return !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	       !mount(tree_class_dir(), "/sys/class", NULL, MS_BIND, NULL);
+	/* In a chroot "/" may be no mount, but then /sys is one. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		mount(NULL, "/sys", NULL, MS_REC | MS_PRIVATE, NULL))
+		return false;
+	return !mount(tree_class_dir(), "/sys/class", NULL, MS_BIND, NULL);
 }
 
 static int skip_all(const char *why)
