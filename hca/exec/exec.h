@@ -5,7 +5,8 @@
  *
  * Commit order, so that a death at any instruction leaves a state from which the next holder can
  * go on: payload; the receive's done word; its ticket; rq_head; the request's done word; its
- * ticket; sq_head.
+ * ticket; sq_head.  In the process of the receive the request comes before it (receive_ends_last(),
+ * hca/exec/receive.h).
  */
 #pragma once
 

@@ -81,14 +81,13 @@ static enum step unexpected(struct work *w, bool tagged, bool *again)
 
 /* ---- one that a receive expects ---- */
 
-/* The receive completes with so many bytes; w->length is again that of the message. */
-static void matched(struct work *w, const struct outcome *o, struct received *r, uint64_t length)
+/* What the receive's completion says; w->length is again that of the message. */
+static void matched(struct work *w, struct received *r, uint64_t length)
 {
 	w->length = length;
 	receive_fill(w, r, w->req->qpn);
 	r->opcode = IBV_WC_TM_RECV;
 	r->wc_flags |= IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID;
-	receive_finish(w, o, r);
 }
 
 static enum step eager(struct work *w, const struct header *h)
@@ -108,8 +107,8 @@ static enum step eager(struct work *w, const struct header *h)
 	w->length -= sizeof h->tmh;
 	if (!op_send_place(w, &src, &held, &r, &s))
 		return s;
-	matched(w, &o, &r, length);
-	return work_succeed(w);
+	matched(w, &r, length);
+	return receive_finish_both(w, &o, &r);
 }
 
 /* ---- rendezvous ---- */
@@ -191,8 +190,8 @@ static enum ibv_wc_status fin_check(const struct work *w, const struct fin *f)
 		shared ? f->rxq.sge_max : w->req->rq_sge_max, sizeof(struct header));
 }
 
-/* If that receive is no good, both QPs go to ERR. */
-static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
+/* If that receive is no good, both QPs go to ERR: false, the responder's is still to be flushed. */
+static bool fin_deliver(struct work *w, struct fin *f, const struct header *h)
 {
 	struct outcome o = {.status = fin_check(w, f), .byte_len = sizeof *h};
 	struct received r = {
@@ -215,8 +214,7 @@ static void fin_deliver(struct work *w, struct fin *f, const struct header *h)
 	else
 		complete_recv(w->x, w->req, f->pos, &o, &r);
 	fin_release(w, f);
-	if (o.status)
-		qp_flush(w->x, w->resp, false);
+	return !o.status;
 }
 
 /* The data, as the responder would read it. */
@@ -242,8 +240,8 @@ static enum step incomplete(struct work *w, const struct header *h)
 	struct received r = {.where = RQ_DIRECT};
 
 	memcpy(rxq_room(w->rxq, w->rq_pos, sizeof *h, &r.where), h, sizeof *h);
-	matched(w, &o, &r, w->length);
-	return work_succeed(w);
+	matched(w, &r, w->length);
+	return receive_finish_both(w, &o, &r);
 }
 
 /* The responder could not read the data: its receive ends in error, and both QPs. */
@@ -256,7 +254,8 @@ static enum step unreadable(struct work *w)
 
 	work_count_error(w->x, o.status);
 	qp_set_error(w->resp);
-	matched(w, &o, &r, w->length);
+	matched(w, &r, w->length);
+	receive_finish(w, &o, &r);
 	qp_flush(w->x, w->resp, false);
 	raise_qp_event(w->x, w->req, allowed ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
 	return work_failed(w, IBV_WC_REM_OP_ERR);
@@ -269,6 +268,7 @@ static enum step read_and_finish(struct work *w, const struct header *h, struct 
 	struct received r = {.where = RQ_DIRECT, .rendezvous = true};
 	struct payload src;
 	struct held held;
+	bool last, fits;
 	enum step s;
 
 	if (!read_source(w, h, &src, &held)) {
@@ -280,10 +280,17 @@ static enum step read_and_finish(struct work *w, const struct header *h, struct 
 		fin_leave(w, f);
 		return s;
 	}
-	matched(w, &o, &r, length);
+	matched(w, &r, length);
+	last = receive_ends_last(w);
+	if (!last)
+		receive_finish(w, &o, &r);
 	/* As for an adapter, whose answer comes after the acknowledgement. */
 	work_succeed(w);
-	fin_deliver(w, f, h);
+	fits = fin_deliver(w, f, h);
+	if (last)
+		receive_finish(w, &o, &r);
+	if (!fits)
+		qp_flush(w->x, w->resp, false);
 	return STEP_DONE;
 }
 

@@ -44,24 +44,36 @@ void receive_finish(struct work *w, const struct outcome *o, const struct receiv
 void receive_leave(struct work *w);
 
 /*
- * The same, and the request has succeeded.  A process that sleeps is told of the receive after
- * that: the call that wakes it may take the CPU away from us, and its answer is not to come before
- * our own completion.
+ * Do we carry out another process's request, into a receive of our own?  Then the request completes
+ * first.  Whoever sees the receive may end our process at once, and with it this thread: what a
+ * program has received is a success for its sender.
+ */
+static inline bool receive_ends_last(const struct work *w)
+{
+	return w->req->view.pid && !w->mem->view.pid;
+}
+
+/*
+ * The same, and the request has succeeded.  A process that sleeps is told after both: the call that
+ * wakes it may take the CPU away from us, and its answer is not to come before our own completion.
  */
 static inline enum step receive_finish_both(
 	struct work *w, const struct outcome *o, const struct received *r)
 {
+	bool last = receive_ends_last(w);
 	struct late_event late;
-	enum step s;
 
 	late.seg = NULL;
 	w->x->late = &late;
-	receive_finish(w, o, r);
+	if (!last)
+		receive_finish(w, o, r);
+	work_succeed(w);
+	if (last)
+		receive_finish(w, o, r);
 	w->x->late = NULL;
-	s = work_succeed(w);
 	if (late.seg)
 		complete_late(w->x, &late);
-	return s;
+	return STEP_DONE;
 }
 
 /* What its completion says beside the payload's place; from_qpn: whose message it is. */

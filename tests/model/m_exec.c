@@ -40,8 +40,9 @@ enum exec_mutant {
 	DEATH_OF_PEERS_ONLY, /* frees tokens only of QPs that name the dead one as their peer */
 	NO_TIMER,
 	RUNG_BEFORE_ASKED,
-	ASKED_BEFORE_DROP, /* handed over while the token is held */
-	NO_LAST_LOOK,      /* by an agent that ends */
+	ASKED_BEFORE_DROP,   /* handed over while the token is held */
+	NO_LAST_LOOK,        /* by an agent that ends */
+	RECEIVE_BEFORE_SEND, /* who helps its peer completes its own receive first */
 };
 
 /* What a run of the model does: bits for the arguments of its threads. */
@@ -66,7 +67,7 @@ static struct {
 } w;
 
 static struct seg *seg_a, *seg_b, *hub, *new_hub;
-static struct end end_a, end_b;
+static struct end end_a, end_b, far_of_b, far_of_a; /* the last two: A, as B sees it; B, as A */
 static int options;
 
 /* ---- what the explored files need from others ---- */
@@ -95,6 +96,7 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 {
 	(void)index;
 	*e = v->attach == ID_A ? end_a : end_b;
+	e->view = *v;
 	return 0;
 }
 
@@ -333,7 +335,7 @@ static const struct budget budget = {.requests = 64, .bytes = 1 << 18, .large = 
 /* near.c, watch_after(): who kicked weftd, which cannot execute, looks again later. */
 static void run_out(struct exec *x, uint32_t pos)
 {
-	while (exec_run(x, &end_a, &end_b, budget) == RUN_KICKED) {
+	while (exec_run(x, &end_a, &far_of_a, budget) == RUN_KICKED) {
 		uint64_t tok = atomic_load_explicit(&end_a.qp->token, memory_order_relaxed);
 		uint32_t holder = token_attach(tok);
 
@@ -374,7 +376,7 @@ static void responder(int arg)
 
 	mc_forget(3, parked);
 	if (parked)
-		exec_run(&x, &end_a, &end_b, budget);
+		exec_run(&x, &far_of_b, &end_b, budget);
 	mc_forget(1, 0);
 	if (model_mutant != ERR_NOT_LOOKED_AT && end_state(&end_b) == IBV_QPS_ERR) {
 		slot_enter(x.slot, ID_B, ID_B);
@@ -394,9 +396,9 @@ static void owner_requester(int arg)
 	for (uint32_t pos = 0; pos < n; pos++) {
 		atomic_store_explicit(&end_a.qp->sq_tail, pos + 1, memory_order_release);
 		x.may_wait = false;
-		if (exec_run(&x, &end_a, &end_b, budget) == RUN_BUDGET) {
+		if (exec_run(&x, &end_a, &far_of_a, budget) == RUN_BUDGET) {
 			x.may_wait = true;
-			exec_run(&x, &end_a, &end_b, budget);
+			exec_run(&x, &end_a, &far_of_a, budget);
 		}
 		mc_forget(1, pos);
 	}
@@ -407,7 +409,7 @@ static bool serve(struct exec *x)
 	if (!agent_serve_any(&w.serve))
 		return false;
 	if (agent_serve_take(&w.serve, 0))
-		exec_run(x, &end_a, &end_b, budget);
+		exec_run(x, &far_of_b, &end_b, budget);
 	return true;
 }
 
@@ -628,6 +630,10 @@ static void init(void)
 	end_a = make_end(seg_a, ID_A, &w.cq_a, w.tickets_a);
 	end_b = make_end(seg_b, ID_B, &w.cq_b, w.tickets_b);
 	end_a.rq = NULL; /* B sends nothing */
+	far_of_a = end_b;
+	far_of_b = end_a;
+	far_of_a.view.pid = ID_B;
+	far_of_b.view.pid = model_mutant == RECEIVE_BEFORE_SEND ? 0 : ID_A;
 	fill_qp(end_a.qp, ID_A, ID_B);
 	fill_qp(end_b.qp, ID_B, ID_A);
 	seg_a->hdr.qps_used = seg_b->hdr.qps_used = 1;
@@ -742,6 +748,14 @@ static void check_met(void)
 		mc_check(!pending, "the deadline passed and the send is still parked");
 }
 
+/* Receives complete in order, as sends do: what B's program may have seen is no error to A. */
+static void check_received(void)
+{
+	for (int i = 0; i < RQES; i++)
+		mc_check(!w.rq[i].done || w.rq[i].status || (w.sq[i].done && !w.sq[i].status),
+			"a message that was received is no success for its sender");
+}
+
 static void final(void)
 {
 	bool token_stuck =
@@ -758,6 +772,8 @@ static void final(void)
 	if (mc_dead() == PROC_B && mc_finished(0))
 		mc_check(end_a.qp->sq_head == end_a.qp->sq_tail,
 			"a send to a dead process never completes");
+	if (mc_dead() != PROC_A && mc_stopped() < 0)
+		check_received();
 	if (mc_dead() == PROC_WEFTD && mc_finished(0) && mc_finished(1))
 		check_met();
 }
@@ -856,6 +872,8 @@ const struct model_case exec_cases[] = {
 	{"deadline, no receive", MODEL(no_receive, init_deadline, final, 0, 0)},
 	{"no timer", MODEL(no_receive, init_deadline, final, 0, 0), NO_TIMER},
 	{"the responder dies", MODEL(mortal, init_deadline, final, 0, 2)},
+	{"the receive before the send", MODEL(mortal, init_deadline, final, 0, 2),
+		RECEIVE_BEFORE_SEND},
 	{"the requester dies", MODEL(mortal, init_deadline, final, 0, 1)},
 	{"the responder dies, with a timer", MODEL(deadline, init_deadline, final, 0, 2),
 		.slow = true},

@@ -18,3 +18,17 @@ long stepper_into(struct agent *a, long n, bool *behind);
 
 /* Lets it run to the end of the call and beyond. */
 int stepper_go_on(struct agent *a, bool behind);
+
+/* ---- any thread of a child of ours ---- */
+
+/* Can threads be stepped here? */
+bool stepper_works(void);
+
+/* Stops that thread; 0 or a negative errno. */
+int stepper_begin(pid_t tid);
+
+/*
+ * Has it make a step at a time, on our CPU, until it ends: true.  False: it made so many, and goes
+ * on by itself now.
+ */
+bool stepper_to_its_end(pid_t tid, long max);
