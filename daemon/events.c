@@ -26,6 +26,13 @@ static void env_fire(uint32_t attach_id, uint32_t channel, void *arg)
 		process_fire(s, p, channel);
 }
 
+static bool env_unread(uint32_t attach_id, uint32_t channel, void *arg)
+{
+	struct process *p = process_find(arg, attach_id);
+
+	return p && process_unread(p, channel);
+}
+
 static void env_timer(uint32_t attach_id, uint32_t qp_index, uint64_t when, void *arg)
 {
 	struct server *s = arg;
@@ -39,6 +46,7 @@ static void env_timer(uint32_t attach_id, uint32_t qp_index, uint64_t when, void
 void events_env(struct server *s)
 {
 	s->env.fire = env_fire;
+	s->env.unread = env_unread;
 	s->env.timer = env_timer;
 	s->env.arg = s;
 }

@@ -405,6 +405,13 @@ int process_backing(const struct process *p, uint32_t id)
 	return kept_find(&p->backings, id);
 }
 
+bool process_unread(struct process *p, uint32_t id)
+{
+	struct pollfd pfd = {.fd = process_channel(p, id), .events = POLLIN};
+
+	return pfd.fd >= 0 && poll(&pfd, 1, 0) == 1;
+}
+
 void process_fire(struct server *s, struct process *p, uint32_t id)
 {
 	int fd = process_channel(p, id);

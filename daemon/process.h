@@ -73,6 +73,8 @@ int process_add_channel(struct server *s, struct process *p, uint32_t id, int fd
 int process_del_channel(struct server *s, struct process *p, uint32_t id);
 /* The eventfd of channel id (0: of async events), -1 if there is none. */
 int process_channel(const struct process *p, uint32_t id);
+/* Is it readable? */
+bool process_unread(struct process *p, uint32_t id);
 /* Writes that eventfd; never blocks. */
 void process_fire(struct server *s, struct process *p, uint32_t id);
 

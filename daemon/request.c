@@ -307,11 +307,13 @@ static int do_set_timer(struct server *s, struct session *c, struct proto_in *in
 {
 	const struct proto_timer *call = &in->payload.timer;
 	struct process *p = process_find(s, call->attach_id);
-	uint32_t end = call->index & SEG_TIMER_CQ ? SEG_CQS : SEG_QPS;
+	uint32_t kind = call->index & (SEG_TIMER_CQ | SEG_TIMER_CHANNEL), end = SEG_QPS;
 
 	(void)c;
 	(void)r;
-	if (!p || (call->index & ~SEG_TIMER_CQ) >= end)
+	if (kind)
+		end = kind == SEG_TIMER_CQ ? SEG_CQS : kind == SEG_TIMER_CHANNEL ? SEG_CHANNELS : 0;
+	if (!p || (call->index & ~kind) >= end)
 		return refused(s, REF_UNKNOWN_PEER, -ENOENT);
 	recover_timer(&s->env, p->seg, p->id, call->index);
 	return 0;

@@ -20,7 +20,7 @@ static bool overrun(struct exec *x, const struct view *v, const struct cq_ref *c
 		return true;
 	atomic_fetch_or_explicit(&v->seg->cq_event_map[cq->index / 64], 1ull << cq->index % 64,
 		memory_order_seq_cst);
-	x->fire(v->attach, 0, x->arg);
+	x->fire(v->attach, 0, NULL, x->arg);
 	return true;
 }
 
@@ -59,13 +59,12 @@ bool cq_fire(struct exec *x, struct seg *seg, uint32_t attach, uint32_t index, b
 {
 	struct seg_cq *cq = &seg->cq[index];
 	uint32_t firing = arm_must_fire(&cq->arm, solicited);
-	struct fired_ref order;
+	struct fired_note note = {.cq = index, .fired = &cq->fired};
 
 	if (!firing)
 		return false;
-	order = seg_fired(seg, cq->channel);
-	fired_put(&order, index, &cq->fired);
-	if (x->fire(attach, cq->channel, x->arg))
+	note.order = seg_fired(seg, cq->channel);
+	if (x->fire(attach, cq->channel, &note, x->arg))
 		atomic_fetch_add_explicit(&cq->told, 1, memory_order_release);
 	arm_fired(&cq->arm, firing);
 	return true;

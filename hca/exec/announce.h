@@ -37,10 +37,11 @@ struct exec {
 	_Atomic uint64_t *counters;          /* CTR_ROOM of them, written by this thread alone */
 	struct seen_alive seen[ALIVE_CACHE]; /* by attach id */
 	/*
-	 * Writes the eventfd of a channel of a process (0: its async fd); never blocks.  False:
-	 * weftd was asked to, or it cannot be written.
+	 * Writes the eventfd of a channel of a process (0: its async fd), and enters the note, if
+	 * there is one, right before that; never blocks.  False: weftd was asked to, or it cannot
+	 * be written.
 	 */
-	bool (*fire)(uint32_t attach, uint32_t channel, void *arg);
+	bool (*fire)(uint32_t attach, uint32_t channel, struct fired_note *note, void *arg);
 	/*
 	 * Asks weftd to watch the deadline of a QP, or of SEG_TIMER_CQ | the index of a CQ; false
 	 * if that could not be asked.

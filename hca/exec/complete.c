@@ -84,7 +84,7 @@ void raise_event(struct exec *x, const struct view *v, uint32_t index, enum ibv_
 		return;
 	atomic_fetch_or_explicit(
 		&v->seg->qp_event_map[index / 64], 1ull << index % 64, memory_order_seq_cst);
-	x->fire(v->attach, 0, x->arg);
+	x->fire(v->attach, 0, NULL, x->arg);
 }
 
 void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)

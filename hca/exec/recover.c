@@ -11,10 +11,11 @@
 #include "hca/seg/token.h"
 
 /* Adapts weftd's callbacks to those of an executor. */
-static bool fire(uint32_t attach, uint32_t channel, void *arg)
+static bool fire(uint32_t attach, uint32_t channel, struct fired_note *note, void *arg)
 {
 	const struct recover_env *env = arg;
 
+	fired_enter(note);
 	env->fire(attach, channel, env->arg);
 	return true;
 }
@@ -90,6 +91,59 @@ static void cq_timer(
 		wake_cq(env, seg, attach_id, &ref);
 }
 
+/* What a channel's CQs say of its events. */
+struct channel_state {
+	bool pending;  /* some wait to be got */
+	bool doubtful; /* some were given out that are not told yet */
+};
+
+static struct channel_state look_at_channel(struct seg *seg, uint32_t id)
+{
+	uint32_t n = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
+	struct channel_state s = {false, false};
+
+	for (uint32_t i = 0; i < n && i < SEG_CQS; i++) {
+		const struct seg_cq *cq = &seg->cq[i];
+		uint32_t given, told;
+
+		if (cq->channel != id ||
+			!(atomic_load_explicit(&cq->live, memory_order_acquire) & 1))
+			continue;
+		given = atomic_load_explicit(&cq->given, memory_order_relaxed);
+		told = atomic_load_explicit(&cq->told, memory_order_acquire);
+		s.pending |= atomic_load_explicit(&cq->fired, memory_order_relaxed) != given;
+		s.doubtful |= fired_ahead(given, told) != 0;
+	}
+	return s;
+}
+
+/*
+ * An event was given out whose count had not come, and others waited: the producer may be stopped
+ * since.  (The owner looks at doubt_ns after `given`: one of us sees the other.)
+ */
+static void channel_timer(
+	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t id)
+{
+	_Atomic uint64_t *doubt_ns = &seg->channel[id % SEG_CHANNELS].doubt_ns;
+	uint64_t due = atomic_load_explicit(doubt_ns, memory_order_seq_cst), now = clock_ns();
+	struct channel_state s;
+
+	if (!due)
+		return;
+	if (now >= due) {
+		atomic_store_explicit(doubt_ns, 0, memory_order_seq_cst);
+		atomic_thread_fence(memory_order_seq_cst);
+		s = look_at_channel(seg, id);
+		if (s.pending && !env->unread(attach_id, id, env->arg))
+			env->fire(attach_id, id, env->arg);
+		if (!s.pending || !s.doubtful)
+			return;
+		due = now + FIRED_DOUBT_NS;
+		atomic_store_explicit(doubt_ns, due, memory_order_seq_cst);
+	}
+	env->timer(attach_id, SEG_TIMER_CHANNEL | id, due, env->arg);
+}
+
 void recover_timer(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t qp_index)
 {
@@ -99,6 +153,10 @@ void recover_timer(
 
 	if (qp_index & SEG_TIMER_CQ) {
 		cq_timer(env, seg, attach_id, qp_index & ~SEG_TIMER_CQ);
+		return;
+	}
+	if (qp_index & SEG_TIMER_CHANNEL) {
+		channel_timer(env, seg, attach_id, qp_index & ~SEG_TIMER_CHANNEL);
 		return;
 	}
 	qp_index &= SEG_QPS - 1;
@@ -250,8 +308,11 @@ void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t atta
 		recover_timer(env, seg, attach_id, i);
 	}
 	n = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
-	for (uint32_t i = 0; i < n && i < SEG_CQS; i++)
+	for (uint32_t i = 0; i < n && i < SEG_CQS; i++) {
 		cq_timer(env, seg, attach_id, i);
+		if (seg->cq[i].channel)
+			channel_timer(env, seg, attach_id, seg->cq[i].channel % SEG_CHANNELS);
+	}
 }
 
 void recover_port_event(

@@ -16,7 +16,12 @@ struct recover_env {
 	/* Writes the eventfd of a channel (id 0: the async eventfd) of a process; must not block.
 	 */
 	void (*fire)(uint32_t attach_id, uint32_t channel, void *arg);
-	/* Asks for recover_timer() of that QP, or SEG_TIMER_CQ | CQ, at CLOCK_MONOTONIC ns when. */
+	/* Is it readable? */
+	bool (*unread)(uint32_t attach_id, uint32_t channel, void *arg);
+	/*
+	 * Asks for recover_timer() of that QP, or SEG_TIMER_CQ | CQ, or SEG_TIMER_CHANNEL |
+	 * channel, at CLOCK_MONOTONIC ns when.
+	 */
 	void (*timer)(uint32_t attach_id, uint32_t qp_index, uint64_t when, void *arg);
 	void *arg;
 };
@@ -24,7 +29,8 @@ struct recover_env {
 /*
  * The timer of QP qp_index in seg (of process attach_id, alive) fired, or was asked for: fails
  * the head of its send queue if its deadline passed, else asks for the timer again.  The same
- * for SEG_TIMER_CQ | the index of a CQ, whose event has waited long enough.
+ * for SEG_TIMER_CQ | the index of a CQ, whose event has waited long enough, and for
+ * SEG_TIMER_CHANNEL | a channel, which may lack a count (hca/seg/fired.h).
  */
 void recover_timer(
 	const struct recover_env *env, struct seg *seg, uint32_t attach_id, uint32_t qp_index);

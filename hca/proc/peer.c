@@ -529,7 +529,7 @@ int peer_prepare_channel(struct peer *p, uint32_t id)
 	return rc == -ENOENT ? rc : 0;
 }
 
-bool peer_fire(uint32_t attach, uint32_t id)
+bool peer_fire(uint32_t attach, uint32_t id, struct fired_note *note)
 {
 	const struct own_fd *fd = NULL;
 	struct channel_fd *c;
@@ -543,7 +543,7 @@ bool peer_fire(uint32_t attach, uint32_t id)
 	c = p && id ? channel_of(p, id) : NULL;
 	if (c)
 		fd = &c->fd;
-	done = fd && own_fd_ok(fd) && wake_write(fd->fd);
+	done = fd && own_fd_ok(fd) && wake_write(fd->fd, note);
 	lock_drop(&peers.lock);
 	return done;
 }

@@ -49,8 +49,11 @@ void peer_put(struct peer *p);
  */
 int peer_prepare_channel(struct peer *p, uint32_t id);
 
-/* Writes channel id (0: the async eventfd) of process attach.  False: we have no fd for it. */
-bool peer_fire(uint32_t attach, uint32_t id);
+/*
+ * Writes channel id (0: the async eventfd) of process attach, and enters the note right before
+ * that.  False: we have no fd for it.
+ */
+bool peer_fire(uint32_t attach, uint32_t id, struct fired_note *note);
 
 /*
  * Calls fn for every peer but ourselves, with the list locked: fn must be short, and never waits,

@@ -2,6 +2,8 @@
 #include "hca/proc/wake.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -17,37 +19,57 @@ static struct {
 } channels[SEG_CHANNELS];
 static uint32_t cursor;
 
-bool wake_write(int fd)
+bool wake_write(int fd, struct fired_note *note)
 {
 	const uint64_t one = 1;
 	int saved = errno;
-	ssize_t n = write(fd, &one, sizeof one);
+	ssize_t n;
 
+	fired_enter(note);
+	n = write(fd, &one, sizeof one);
 	errno = saved;
 	return n == sizeof one;
 }
 
-static bool fire_own(uint32_t channel)
+int wake_take(int fd)
+{
+	uint64_t one;
+	struct iovec iov = {.iov_base = &one, .iov_len = sizeof one};
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (preadv2(fd, &iov, 1, -1, RWF_NOWAIT) >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return -errno;
+	/* Emulators lack the flag. */
+	if (poll(&p, 1, 0) == 0)
+		return -EAGAIN;
+	return read(fd, &one, sizeof one) < 0 ? -errno : 0;
+}
+
+static bool fire_own(uint32_t channel, struct fired_note *note)
 {
 	struct own_fd fd = OWN_FD_NONE;
 
 	if (!channel)
-		return wake_write(proc_at()->async_fd);
+		return wake_write(proc_at()->async_fd, note);
 	lock_take(&own_lock);
 	if (channels[channel % SEG_CHANNELS].used)
 		fd = channels[channel % SEG_CHANNELS].fd;
 	lock_drop(&own_lock);
-	return own_fd_ok(&fd) && wake_write(fd.fd);
+	return own_fd_ok(&fd) && wake_write(fd.fd, note);
 }
 
-bool wake_fire(uint32_t attach, uint32_t channel, void *arg)
+bool wake_fire(uint32_t attach, uint32_t channel, struct fired_note *note, void *arg)
 {
+	bool own = attach == proc_at()->attach_id;
+
 	(void)arg;
-	if (attach == proc_at()->attach_id)
-		return fire_own(channel);
-	if (peer_fire(attach, channel))
+	if (own ? fire_own(channel, note) : peer_fire(attach, channel, note))
 		return true;
-	rdv_fire(attach, channel);
+	fired_enter(note);
+	if (!own)
+		rdv_fire(attach, channel);
 	return false;
 }
 

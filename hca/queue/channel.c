@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,7 +25,8 @@
 
 /* A weftd that has just gone is looked after so often. */
 enum { SLOW_TICK_MS = 100, WEFTD_GONE_MS = 10, FAR_FDS = 4 };
-#define ALERT_NS (2 * (uint64_t)NSEC_PER_SEC)
+#define DOUBT_LATE_NS (100 * (uint64_t)NSEC_PER_MSEC)
+#define ALERT_NS      (2 * (uint64_t)NSEC_PER_SEC)
 
 /* On which channel a CQ is, by its index: under that channel's lock it stays what it is. */
 static _Atomic uint32_t channel_of[SEG_CQS];
@@ -43,6 +43,7 @@ static void order_open(struct hca_channel *ch)
 	atomic_store_explicit(&r->head, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->head_seen, 0, memory_order_relaxed);
 	atomic_store_explicit(ch->order.overflow, 0, memory_order_relaxed);
+	atomic_store_explicit(&proc_seg()->channel[ch->id].doubt_ns, 0, memory_order_relaxed);
 }
 
 /* Its memory goes back, and reads as zeros for the next channel. */
@@ -118,61 +119,50 @@ void channel_add_cq(struct hca_channel *ch, struct hca_cq *cq)
 
 /* ---- events ---- */
 
-/*
- * Takes one count from the channel without waiting, whatever its flags say: another thread may
- * have taken the one that poll() saw.  0, -EAGAIN or another error of read(2).
- */
-static int take_count(struct hca_channel *ch)
-{
-	uint64_t one;
-	struct iovec iov = {.iov_base = &one, .iov_len = sizeof one};
-	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
-
-	if (preadv2(ch->fd, &iov, 1, -1, RWF_NOWAIT) >= 0)
-		return 0;
-	if (errno != EOPNOTSUPP && errno != ENOSYS)
-		return -errno;
-	/* Emulators lack the flag. */
-	if (poll(&p, 1, 0) == 0)
-		return -EAGAIN;
-	return read(ch->fd, &one, sizeof one) < 0 ? -errno : 0;
-}
-
-static bool readable(struct hca_channel *ch)
-{
-	struct pollfd p = {.fd = ch->fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) == 1;
-}
-
-/* Lets the fd be readable while there are events whose counts went to others. */
-static void settle(struct hca_channel *ch)
-{
-	if (ch->reader.owes && fired_owes(&ch->order, &ch->reader, readable(ch)) &&
-		own_fd_ok(&ch->own))
-		wake_write(ch->fd);
-}
-
 static uint32_t count_of(const _Atomic uint32_t *events, const struct hca_cq *cq)
 {
-	return atomic_load_explicit(events, memory_order_acquire) - cq->fired_seen;
+	return fired_ahead(atomic_load_explicit(events, memory_order_acquire), cq->fired_seen);
 }
 
-/* Its events that were not taken go with it, and their counts. */
-static void drop_events(struct hca_channel *ch, struct hca_cq *cq)
+/*
+ * A count may be missing, for as long as a producer is stopped: weftd is asked to look, and to add
+ * one.  Not under a lock: it may have to be started.
+ */
+static void ask_to_look(struct hca_channel *ch)
 {
-	int32_t n = (int32_t)count_of(&cq->s->told, cq);
+	_Atomic uint64_t *doubt_ns = &proc_seg()->channel[ch->id].doubt_ns;
+	uint64_t asked, now = clock_ns(), due = now + FIRED_DOUBT_NS;
 
-	if (n <= 0 || !own_fd_ok(&ch->own))
+	/* weftd clears it, and then looks at what was given: one of us sees the other. */
+	atomic_thread_fence(memory_order_seq_cst);
+	asked = atomic_load_explicit(doubt_ns, memory_order_seq_cst);
+	/* One that is long overdue died with weftd. */
+	if (asked && now < asked + DOUBT_LATE_NS)
 		return;
-	while (n-- > 0 && !take_count(ch))
+	atomic_store_explicit(doubt_ns, due, memory_order_seq_cst);
+	if (!wake_timer(proc_at()->attach_id, SEG_TIMER_CHANNEL | ch->id, due, NULL))
+		atomic_store_explicit(doubt_ns, 0, memory_order_relaxed);
+}
+
+/*
+ * Its events that were not taken go with it, and their counts.  True: perhaps not these, but those
+ * of others.
+ */
+static bool drop_events(struct hca_channel *ch, struct hca_cq *cq)
+{
+	uint32_t n = count_of(&cq->s->told, cq);
+
+	if (!n || !own_fd_ok(&ch->own))
+		return false;
+	while (n-- && !wake_take(ch->fd))
 		;
-	ch->reader.owes = true;
-	settle(ch);
+	return fired_more(&ch->order, &ch->reader);
 }
 
 void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
 {
+	bool doubtful = false;
+
 	lock_take(&ch->lock);
 	if (ch->next_up == cq)
 		ch->next_up = cq->next;
@@ -185,9 +175,11 @@ void channel_del_cq(struct hca_channel *ch, struct hca_cq *cq)
 		cq->link = NULL;
 		atomic_store_explicit(&channel_of[cq->index], 0, memory_order_relaxed);
 		if (cq->epoch == proc_epoch())
-			drop_events(ch, cq);
+			doubtful = drop_events(ch, cq);
 	}
 	lock_drop(&ch->lock);
+	if (doubtful)
+		ask_to_look(ch);
 }
 
 /* The CQ that an entry is about if that has an event more, as the entry says. */
@@ -201,50 +193,108 @@ static struct hca_cq *named_by(struct hca_channel *ch, uint64_t entry)
 	return cq && count_of(&cq->s->fired, cq) && fired_is_due(entry, cq->fired_seen) ? cq : NULL;
 }
 
-/* The next in turn with an event more, looking round from the last one found. */
-static struct hca_cq *any_fired(struct hca_channel *ch)
+/* Has somebody written the fd for an event of it that is not given out yet? */
+static bool is_told(const struct hca_cq *cq)
 {
-	struct hca_cq *start, *cq;
-
-	start = cq = ch->next_up ? ch->next_up : ch->cqs;
-	while (cq && !count_of(&cq->s->fired, cq)) {
-		cq = cq->next ? cq->next : ch->cqs;
-		if (cq == start)
-			cq = NULL;
-	}
-	ch->reader.sweeps &= !!cq;
-	if (cq)
-		ch->next_up = cq->next;
-	return cq;
+	return count_of(&cq->s->told, cq);
 }
 
-static struct hca_cq *next_fired(struct hca_channel *ch)
+/* An event to give out. */
+struct choice {
+	struct hca_cq *cq; /* NULL: there is none */
+	bool told;
+	bool others; /* not told either: its count may be one of theirs */
+};
+
+/* False: the choice is made. */
+static bool consider(struct choice *c, struct hca_cq *cq)
 {
-	struct hca_cq *cq = NULL;
+	if (is_told(cq)) {
+		*c = (struct choice){.cq = cq, .told = true};
+		return false;
+	}
+	if (!c->cq)
+		c->cq = cq;
+	else if (c->cq != cq)
+		c->others = true;
+	return true;
+}
+
+/* Of all CQs, looking round from the last one found. */
+static struct choice any_fired(struct hca_channel *ch)
+{
+	struct hca_cq *start = ch->next_up ? ch->next_up : ch->cqs, *cq = start;
+	struct choice c = {NULL};
+
+	while (cq) {
+		if (count_of(&cq->s->fired, cq) && !consider(&c, cq))
+			break;
+		cq = cq->next ? cq->next : ch->cqs;
+		if (cq == start)
+			break;
+	}
+	ch->reader.sweeps &= !!c.cq;
+	if (c.cq)
+		ch->next_up = c.cq->next;
+	return c;
+}
+
+/* The oldest of n entries that is told, and its number; else the oldest. */
+static struct choice oldest(struct hca_channel *ch, uint32_t n, uint32_t *at)
+{
+	struct choice c = {NULL};
 	uint64_t entry;
 
-	while (!cq && (entry = fired_pop(&ch->order, &ch->reader)))
-		cq = named_by(ch, entry);
-	return cq ? cq : any_fired(ch);
+	for (*at = 0; *at < n && (entry = fired_peek(&ch->order, &ch->reader, *at)); ++*at) {
+		struct hca_cq *cq = named_by(ch, entry);
+
+		if (cq && !consider(&c, cq))
+			break;
+	}
+	return c;
+}
+
+static struct choice next_fired(struct hca_channel *ch)
+{
+	struct hca_cq *first = NULL;
+	struct choice c;
+	uint64_t entry;
+	uint32_t at;
+
+	fired_begin(&ch->order, &ch->reader);
+	while ((entry = fired_peek(&ch->order, &ch->reader, 0)) && !(first = named_by(ch, entry)))
+		fired_drop(&ch->order, &ch->reader);
+	if (!first)
+		return any_fired(ch);
+	c = oldest(ch, FIRED_LOOK, &at);
+	/* What was told before the producer of that one began is seen to be told now. */
+	if (c.told && at)
+		c = oldest(ch, at + 1, &at);
+	ch->reader.passed = c.cq == first ? 0 : ch->reader.passed + 1;
+	if (ch->reader.passed <= FIRED_PASSED_MAX)
+		return c;
+	ch->reader.passed = 0;
+	return (struct choice){.cq = first, .others = true};
 }
 
 /* For a count that was taken: the event that it is for.  False: it was one too many. */
 static bool take_event(struct hca_channel *ch, void **cookie)
 {
-	struct hca_cq *cq;
+	struct choice c;
 
 	lock_take(&ch->lock);
-	cq = next_fired(ch);
-	if (cq) {
-		cq->fired_seen++;
-		cq_event_taken(cq);
-		*cookie = cq->cookie;
-		ch->last = cq;
-		fired_give(&ch->reader, &cq->s->told, cq->fired_seen);
-		settle(ch);
+	c = next_fired(ch);
+	if (c.cq) {
+		c.cq->fired_seen++;
+		atomic_store_explicit(&c.cq->s->given, c.cq->fired_seen, memory_order_release);
+		cq_event_taken(c.cq);
+		*cookie = c.cq->cookie;
+		ch->last = c.cq;
 	}
 	lock_drop(&ch->lock);
-	return cq;
+	if (c.others && !c.told)
+		ask_to_look(ch);
+	return c.cq;
 }
 
 /*
@@ -432,8 +482,10 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 {
 	bool waited = false;
 
+	if (ch->epoch != proc_epoch())
+		return -EINVAL; /* the counts are those of the process we were forked from */
 	for (;;) {
-		int rc = take_count(ch);
+		int rc = wake_take(ch->fd);
 
 		if (rc == -EAGAIN) {
 			waited = true;
@@ -444,7 +496,7 @@ int hca_channel_get(struct hca_channel *ch, void **cookie)
 		}
 		if (rc)
 			return rc;
-		if (take_event(ch, cookie) || (!waited && blocks(ch) && make_up_event(ch, cookie)))
+		if (take_event(ch, cookie) || (!waited && make_up_event(ch, cookie)))
 			return 0;
 	}
 }

@@ -80,6 +80,7 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 	/* Entries that an earlier CQ of this index has left speak of lower numbers. */
 	cq->fired_seen = atomic_load_explicit(&s->fired, memory_order_relaxed);
 	atomic_store_explicit(&s->told, cq->fired_seen, memory_order_relaxed);
+	atomic_store_explicit(&s->given, cq->fired_seen, memory_order_relaxed);
 	atomic_store_explicit(&s->failed, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->events, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->surplus, 0, memory_order_relaxed);

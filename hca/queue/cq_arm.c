@@ -105,7 +105,7 @@ void cq_fire_untold(struct hca_cq *cq)
 	if (!x)
 		return;
 	if (atomic_load_explicit(&cq->s->fired, memory_order_acquire) != cq->fired_seen)
-		x->fire(x->attach, cq->channel->id, x->arg);
+		x->fire(x->attach, cq->channel->id, NULL, x->arg);
 	else if (!cq_looks_empty(cq))
 		cq_fire(x, proc_seg(), x->attach, cq->index, false);
 	exec_put(x);

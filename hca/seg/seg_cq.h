@@ -43,6 +43,7 @@ struct seg_cq {
 	uint32_t ignores_overrun; /* the owner, in create_cq: what does not fit is lost */
 	/* anybody: events of fired whose channel was written since */
 	_Atomic uint32_t told;
+	_Atomic uint32_t given; /* the owner: those that the program has got */
 	/* anybody: completions that wait for their event, and when it is due at the latest */
 	_Atomic uint32_t held;
 	_Atomic uint64_t due; /* CLOCK_MONOTONIC ns, 0 never */
@@ -53,9 +54,12 @@ struct seg_channel {
 	struct ticket_ring ring;
 	/* anybody, and the owner takes it back: an entry did not fit */
 	_Alignas(CACHE_LINE) _Atomic uint32_t overflow;
+	/* the owner asks weftd to look whether a count is missing: CLOCK_MONOTONIC ns, 0 not */
+	_Atomic uint64_t doubt_ns;
 };
 
-/* In what weftd is asked to look at: a CQ, not a QP. */
-#define SEG_TIMER_CQ (1u << 31)
+/* In what weftd is asked to look at: a CQ, or a channel, not a QP. */
+#define SEG_TIMER_CQ      (1u << 31)
+#define SEG_TIMER_CHANNEL (1u << 30)
 
 _Static_assert(offsetof(struct seg_cq, ring) == CACHE_LINE, "one line beside the rings");

@@ -94,6 +94,8 @@ static void make_buffer(struct vp_end *e)
 
 void vp_make(struct vp_end *e, struct ibv_context *ctx, const struct vp_opts *o)
 {
+	struct ibv_comp_channel *on;
+
 	*e = (struct vp_end){.ctx = ctx, .opts = *o, .len = o->len};
 	e->pd = ibv_alloc_pd(ctx);
 	if (!e->pd)
@@ -103,8 +105,9 @@ void vp_make(struct vp_end *e, struct ibv_context *ctx, const struct vp_opts *o)
 		if (!e->channel)
 			die("ibv_create_comp_channel");
 	}
-	e->scq = ibv_create_cq(ctx, o->cqe, e, e->channel, 0);
-	e->rcq = o->one_cq ? e->scq : ibv_create_cq(ctx, o->cqe, e, e->channel, 0);
+	on = o->on ? o->on : e->channel;
+	e->scq = ibv_create_cq(ctx, o->cqe, e, on, 0);
+	e->rcq = o->one_cq ? e->scq : ibv_create_cq(ctx, o->cqe, e, on, 0);
 	if (!e->scq || !e->rcq)
 		die("ibv_create_cq");
 	e->qp = make_qp(e);

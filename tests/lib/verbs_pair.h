@@ -19,8 +19,9 @@ struct vp_opts {
 	struct ibv_srq *srq;   /* of the same context, or NULL; its PD need not be the QP's */
 	uint32_t send_wr, recv_wr, sge, max_inline;
 	int cqe;
-	bool channel; /* CQs on a completion channel */
-	bool one_cq;  /* the same CQ for sends and receives */
+	bool channel;                /* CQs on a completion channel of the end's own */
+	struct ibv_comp_channel *on; /* ... on this one, or NULL */
+	bool one_cq;                 /* the same CQ for sends and receives */
 	bool sig_all;
 	size_t len; /* of the buffer; 0 = none */
 	int mr_access, qp_access;

@@ -288,17 +288,15 @@ void *view_backing_reach(const struct view *v, uint32_t id, uint64_t offset, uin
 	abort();
 }
 
-static bool fire(uint32_t attach, uint32_t channel, void *arg)
+static bool fire(uint32_t attach, uint32_t channel, struct fired_note *note, void *arg)
 {
-	(void)attach;
-	(void)channel;
-	(void)arg;
+	(void)attach, (void)channel, (void)note, (void)arg;
 	return true;
 }
 
 static void fire_of_weftd(uint32_t attach, uint32_t channel, void *arg)
 {
-	fire(attach, channel, arg);
+	fire(attach, channel, NULL, arg);
 }
 
 static bool ask_timer(uint32_t attach, uint32_t index, uint64_t when, void *arg)

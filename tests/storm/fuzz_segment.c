@@ -33,15 +33,22 @@ enum {
 static struct seg *hub, *victim, *hostile;
 static uint8_t memory[OWN_MEMORY + 64];
 
-static bool no_fire(uint32_t attach, uint32_t channel, void *arg)
+static bool no_fire(uint32_t attach, uint32_t channel, struct fired_note *note, void *arg)
 {
 	(void)attach, (void)channel, (void)arg;
+	fired_enter(note);
 	return true;
 }
 
 static void no_env_fire(uint32_t attach, uint32_t channel, void *arg)
 {
 	(void)attach, (void)channel, (void)arg;
+}
+
+static bool no_unread(uint32_t attach, uint32_t channel, void *arg)
+{
+	(void)attach, (void)channel, (void)arg;
+	return false;
 }
 
 static bool no_timer(uint32_t attach, uint32_t qp, uint64_t when, void *arg)
@@ -193,7 +200,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct recover_env env = {.hub_id = HUB_ID, .fire = no_env_fire, .timer = no_env_timer};
+	struct recover_env env = {
+		.hub_id = HUB_ID, .fire = no_env_fire, .unread = no_unread, .timer = no_env_timer};
 
 	if (!hub) {
 		hub = new_segment();
@@ -211,6 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (memory[i])
 			abort();
 	recover_timer(&env, hostile, HOSTILE, 1);
+	recover_timer(&env, hostile, HOSTILE, SEG_TIMER_CHANNEL | 1);
 	hostile->hdr.qps_used &= 7;
 	hostile->hdr.cqs_used &= 3;
 	recover_death(&env, hostile, HOSTILE, VICTIM);

@@ -367,7 +367,8 @@ static void count_too_many(void)
 	never_armed = ibv_create_cq(b.ctx, 1, NULL, b.channel, 0);
 	CHECK(never_armed);
 	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(fcntl(b.channel->fd, F_SETFL, i & 1 ? O_NONBLOCK : 0), 0);
 		CHECK_EQ(write(b.channel->fd, &one, sizeof one), sizeof one);
 		take(b.channel, b.rcq);
 		CHECK(!readable(b.channel, 0));
