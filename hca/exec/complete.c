@@ -87,6 +87,24 @@ void raise_event(struct exec *x, const struct view *v, uint32_t index, enum ibv_
 	x->fire(v->attach, 0, NULL, x->arg);
 }
 
+static bool any_bit(const _Atomic uint64_t *map, uint32_t bits)
+{
+	for (uint32_t i = 0; i * 64 < bits; i++)
+		if (atomic_load_explicit(&map[i], memory_order_acquire))
+			return true;
+	return false;
+}
+
+bool has_async_event(const struct seg *seg)
+{
+	uint32_t qps = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
+	uint32_t cqs = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
+
+	return atomic_load_explicit(&seg->hdr.port_events, memory_order_acquire) ||
+	       any_bit(seg->qp_event_map, qps < SEG_QPS ? qps : SEG_QPS) ||
+	       any_bit(seg->cq_event_map, cqs < SEG_CQS ? cqs : SEG_CQS);
+}
+
 void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type type)
 {
 	raise_event(x, &e->view, e->index, type);

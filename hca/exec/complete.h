@@ -54,6 +54,9 @@ void raise_qp_event(struct exec *x, const struct end *e, enum ibv_event_type typ
 /* The same of entry index of process v, a QP or an SRQ. */
 void raise_event(struct exec *x, const struct view *v, uint32_t index, enum ibv_event_type type);
 
+/* Does an async event wait for the process? */
+bool has_async_event(const struct seg *seg);
+
 /*
  * A request of e's own has failed: UC and UD go to SQE, from which they may come back, all others
  * to ERR.

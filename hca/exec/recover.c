@@ -228,21 +228,17 @@ static void forget_imports(struct seg *seg, uint32_t dead_id)
 			atomic_store_explicit(&seg->import[i], 0, memory_order_release);
 }
 
-static bool any_bit(const _Atomic uint64_t *map, uint32_t bits)
+/*
+ * Async events may be marked and not counted.  (Without a count, the owner would find nothing and
+ * sleep.)  It sees to it that there are as many of these as of those.
+ */
+static void recount_async(const struct recover_env *env, struct seg *seg, uint32_t attach_id)
 {
-	for (uint32_t i = 0; i * 64 < bits; i++)
-		if (atomic_load_explicit(&map[i], memory_order_acquire))
-			return true;
-	return false;
-}
-
-static bool has_event(const struct seg *seg)
-{
-	uint32_t qps = atomic_load_explicit(&seg->hdr.qps_used, memory_order_acquire);
-	uint32_t cqs = atomic_load_explicit(&seg->hdr.cqs_used, memory_order_acquire);
-
-	return any_bit(seg->qp_event_map, qps < SEG_QPS ? qps : SEG_QPS) ||
-	       any_bit(seg->cq_event_map, cqs < SEG_CQS ? cqs : SEG_CQS);
+	if (!has_async_event(seg))
+		return;
+	atomic_store_explicit(&seg->hdr.async_doubt, 1, memory_order_seq_cst);
+	if (!env->unread(attach_id, 0, env->arg))
+		env->fire(attach_id, 0, env->arg);
 }
 
 /* Receives that the dead process had taken of entry i's own queue.  True if there were any. */
@@ -290,10 +286,8 @@ void recover_death(
 			wake_owner(env, &e);
 		touched = true;
 	}
-	/* Marked but perhaps not counted.  (Without one, its owner would find nothing and sleep.)
-	 */
-	if (touched && has_event(seg))
-		env->fire(attach_id, 0, env->arg);
+	if (touched)
+		recount_async(env, seg, attach_id);
 }
 
 void recover_adopt(const struct recover_env *env, struct seg *seg, uint32_t attach_id)

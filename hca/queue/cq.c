@@ -12,6 +12,7 @@
 #include "hca/proc/tables.h"
 #include "hca/queue/channel.h"
 #include "hca/queue/cq_poll.h"
+#include "hca/queue/event.h"
 #include "hca/queue/own_rxq.h"
 #include "hca/seg/arm.h"
 
@@ -148,6 +149,8 @@ int hca_cq_close(struct hca_cq *cq)
 		return -EBUSY;
 	if (cq->channel)
 		channel_del_cq(cq->channel, cq);
+	if (cq->epoch == proc_epoch())
+		cq_forget_events(cq->index);
 	return 0;
 }
 

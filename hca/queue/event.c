@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "base/at_open.h"
+#include "base/lock.h"
 #include "hca/api/hca.h"
+#include "hca/exec/complete.h"
 #include "hca/obj/cq.h"
 #include "hca/obj/qp.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
+#include "hca/proc/wake.h"
 #include "hca/queue/explain.h"
 #include "hca/seg/port_event.h"
 
@@ -81,18 +84,28 @@ static bool take_qp_event(struct seg *seg, enum ibv_event_type *type, void **coo
 	return false;
 }
 
+/* One count for each, so that nobody wakes up for nothing and then sleeps in read(2). */
+static void forget(_Atomic uint64_t *map, uint32_t index, _Atomic uint32_t *bits)
+{
+	int saved = errno;
+
+	while (take_from(map, index, bits) >= 0)
+		(void)wake_take(hca_async_fd());
+	errno = saved;
+}
+
 void qp_forget_events(uint32_t index)
 {
 	struct seg *seg = proc_seg();
-	struct pollfd p = {.fd = hca_async_fd(), .events = POLLIN};
-	int saved = errno;
-	uint64_t one;
 
-	/* One count for each, so that nobody wakes up for nothing and then sleeps in read(2). */
-	while (take_from(seg->qp_event_map, index, &seg->qp[index].events) >= 0)
-		if (poll(&p, 1, 0) == 1)
-			(void)!read(p.fd, &one, sizeof one);
-	errno = saved;
+	forget(seg->qp_event_map, index, &seg->qp[index].events);
+}
+
+void cq_forget_events(uint32_t index)
+{
+	struct seg *seg = proc_seg();
+
+	forget(seg->cq_event_map, index, &seg->cq[index].events);
 }
 
 static bool take_cq_event(struct seg *seg, enum ibv_event_type *type, void **cookie)
@@ -112,22 +125,56 @@ static bool take_cq_event(struct seg *seg, enum ibv_event_type *type, void **coo
 	return false;
 }
 
+static bool take_any(struct seg *seg, enum ibv_event_type *type, void **cookie)
+{
+	int t = port_event_take(&seg->hdr.port_events);
+
+	*cookie = NULL;
+	if (t < 0)
+		return take_qp_event(seg, type, cookie) || take_cq_event(seg, type, cookie);
+	*type = t;
+	return true;
+}
+
+/* After a death, until no event waits: lets the fd be readable if one does, and only then. */
+static void recount(struct seg *seg)
+{
+	struct pollfd p = {.fd = hca_async_fd(), .events = POLLIN};
+
+	if (has_async_event(seg)) {
+		if (poll(&p, 1, 0) == 0)
+			wake_write(p.fd, NULL);
+		return;
+	}
+	atomic_store_explicit(&seg->hdr.async_doubt, 0, memory_order_seq_cst);
+	while (!wake_take(p.fd))
+		;
+	/* One that was raised meanwhile: its count may have gone with those. */
+	if (!has_async_event(seg))
+		return;
+	atomic_store_explicit(&seg->hdr.async_doubt, 1, memory_order_seq_cst);
+	wake_write(p.fd, NULL);
+}
+
 int hca_async_get(enum ibv_event_type *type, void **cookie)
 {
+	static struct lock recounting;
 	struct seg *seg = proc_seg();
 	uint64_t one;
-	int t;
+	bool got;
 
+	if (!proc_epoch())
+		return -EINVAL; /* a child that has not opened the device: the fd is its parent's */
 	for (;;) {
 		if (read(hca_async_fd(), &one, sizeof one) < 0)
 			return -errno;
-		*cookie = NULL;
-		t = port_event_take(&seg->hdr.port_events);
-		if (t >= 0) {
-			*type = t;
-			return 0;
+		got = take_any(seg, type, cookie);
+		if (atomic_load_explicit(&seg->hdr.async_doubt, memory_order_acquire) &&
+			lock_try(&recounting)) {
+			recount(seg);
+			lock_drop(&recounting);
 		}
-		if (take_qp_event(seg, type, cookie) || take_cq_event(seg, type, cookie))
+		if (got)
 			return 0;
 	}
 }

@@ -80,7 +80,9 @@ struct seg_header {
 
 	/* anybody: async events that wait for ibv_get_async_event */
 	_Alignas(CACHE_LINE) _Atomic uint64_t port_events; /* hca/seg/port_event.h */
-	_Atomic uint32_t object_events;                    /* some QP or CQ has one */
+	/* weftd, and the owner takes it back: they may be more than the async fd counts, or fewer
+	 */
+	_Atomic uint32_t async_doubt;
 
 	/* the owner, at attach: who can reach whose memory how (hca/proc/reach.h) */
 	_Alignas(CACHE_LINE) _Atomic uint32_t reach; /* enum reach_flags */

@@ -141,6 +141,46 @@ static void forks(void)
 	}
 }
 
+/* ---- events that wait when a process forks ---- */
+
+static void ask_for_events(int fd, void *arg)
+{
+	struct ibv_async_event ev;
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)fd, (void)arg;
+	CHECK_FAILS(ibv_get_cq_event(b.channel, &cq, &context), EINVAL);
+	CHECK_FAILS(ibv_get_async_event(b.ctx, &ev), EINVAL);
+}
+
+static void events_stay(void)
+{
+	struct vp_opts o = vp_defaults();
+	struct ibv_async_event ev;
+	struct vp_end from, to;
+	struct ibv_cq *cq;
+	struct vp_child c;
+	struct ibv_wc wc;
+	void *context;
+
+	check_case("events that wait are the parent's");
+	CHECK_EQ(ibv_req_notify_cq(b.rcq, 0), 0);
+	traffic(1);
+	vp_pair(&from, &to, &o);
+	CHECK_EQ(vp_post_send(&from, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 8,
+			 &(struct vp_addr){.rkey = 1}, 0),
+		0);
+	vp_want(from.scq, &wc, IBV_WC_REM_ACCESS_ERR, 1);
+	c = vp_fork(ask_for_events, NULL);
+	vp_join(&c);
+	CHECK_EQ(ibv_get_cq_event(b.channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	if (CHECK(vp_async(to.ctx, &ev, VP_DEADLINE_MS)))
+		ibv_ack_async_event(&ev);
+	vp_pair_free(&from, &to);
+}
+
 /* The child is killed, and another stays on while the parent goes on. */
 static void killed_child(void)
 {
@@ -233,6 +273,7 @@ int main(void)
 	to_b = vp_addr(&b);
 	traffic(MESSAGES);
 	forks();
+	events_stay();
 	killed_child();
 	private_memory();
 	busy_forks();
