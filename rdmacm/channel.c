@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Event channels.  The fd that the program polls is a datagram socket: an event of weftd is a
- * datagram.  Events of our own making wait in a list, and while there are some a datagram of one
- * byte, the token, lies in the socket.  So the fd is readable if and only if there is an event, and
- * blocks or not as the program has set it.
+ * datagram.  Events of our own making wait in a list, and for each of them a datagram of one byte,
+ * a token, is sent: who waits for edges (EPOLLET) has one for each event.  While the list has
+ * something a token lies in the socket, and none if it has not.  So the fd is readable if and only
+ * if there is an event, and blocks or not as the program has set it.
  *
  * weftd gives the socket its name, in the runtime directory, which no other user can enter; we use
  * it only to send ourselves the token.  Where we cannot (a program that gave up its rights, or
@@ -168,7 +169,7 @@ void channel_destroy(struct event_channel *ch)
 	free(ch);
 }
 
-/* ---- the token ---- */
+/* ---- tokens ---- */
 
 static int send_token(const struct event_channel *ch)
 {
@@ -185,23 +186,29 @@ static int send_token(const struct event_channel *ch)
 		ret = -errno;
 	if (dir_fd >= 0)
 		close(dir_fd);
-	return ret;
+	return ret == -ENOBUFS ? -EAGAIN : ret;
 }
 
 /*
- * Under the lock: makes the fd readable while the list has something.  True: it could not, and
- * ask_token() must be called without the lock.
+ * Under the lock: sends one.  0; -EAGAIN: the queue is full, so the fd is readable; 1: it could
+ * not, and ask_token() must be called without the lock.
  */
-static bool set_token(struct event_channel *ch)
+static int put_token(struct event_channel *ch)
 {
 	int ret;
 
-	if (!ch->head || ch->token || ch->lost || !own_fd_ok(&ch->sock))
-		return false;
+	if (ch->lost || !own_fd_ok(&ch->sock))
+		return 0;
 	ret = send_token(ch);
-	/* If its queue is full it is readable anyway, and whoever empties it comes by here. */
-	ch->token = ret != -EAGAIN && ret != -ENOBUFS;
-	return ch->token && ret;
+	ch->tokens += ret != -EAGAIN;
+	return ret && ret != -EAGAIN ? 1 : ret;
+}
+
+/* Under the lock: makes the fd readable while the list has something.  True: ask_token(). */
+static bool set_token(struct event_channel *ch)
+{
+	/* If its queue is full whoever empties it comes by here. */
+	return ch->head && !ch->tokens && put_token(ch) == 1;
 }
 
 static void ask_token(struct event_channel *ch)
@@ -212,7 +219,7 @@ static void ask_token(struct event_channel *ch)
 	if (!ret)
 		return;
 	lock_take(&ch->lock);
-	ch->token = false;
+	ch->tokens -= ch->tokens != 0;
 	lock_drop(&ch->lock);
 	if (ret == -ENOENT)
 		lose(ch);
@@ -247,16 +254,55 @@ static bool pop(struct event_channel *ch, struct cm_event *e)
 	return true;
 }
 
+static bool well_formed(const struct cm_event *e, ssize_t n)
+{
+	return n >= (ssize_t)offsetof(struct cm_event, priv) && e->param.priv_len <= CM_PRIV_MAX &&
+	       n == (ssize_t)cm_event_size(e);
+}
+
+/*
+ * Under the lock: takes a datagram out of the socket, an event into the list.  False: there is
+ * none.
+ */
+static bool drain_one(struct event_channel *ch)
+{
+	struct cm_event e;
+	ssize_t n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT);
+
+	if (n == TOKEN_SIZE)
+		ch->tokens -= ch->tokens != 0;
+	else if (well_formed(&e, n))
+		(void)append(ch, &e, n);
+	return n > 0;
+}
+
+/* Under the lock: with an empty list the fd must not be readable for its sake. */
+static void clear_tokens(struct event_channel *ch)
+{
+	/* (Another reader may have one, and wait for the lock.) */
+	while (ch->tokens && !ch->head && drain_one(ch))
+		;
+}
+
 int channel_put(struct event_channel *ch, const struct cm_event *e, size_t len)
 {
-	bool ask;
-	int ret;
+	int ret, token;
 
 	lock_take(&ch->lock);
+	token = put_token(ch);
+	if (token == -EAGAIN) {
+		while (drain_one(ch))
+			;
+		token = put_token(ch);
+	}
+	/* The one that came last is the edge; the socket has little room, which weftd needs. */
+	while (ch->tokens > 1 && drain_one(ch))
+		;
 	ret = append(ch, e, len);
-	ask = set_token(ch);
+	if (ret)
+		clear_tokens(ch);
 	lock_drop(&ch->lock);
-	if (ask)
+	if (token == 1)
 		ask_token(ch);
 	return ret;
 }
@@ -291,29 +337,6 @@ static void finish(struct event_channel *ch, const struct after *after)
 		ask_token(ch);
 }
 
-static bool well_formed(const struct cm_event *e, ssize_t n)
-{
-	return n >= (ssize_t)offsetof(struct cm_event, priv) && e->param.priv_len <= CM_PRIV_MAX &&
-	       n == (ssize_t)cm_event_size(e);
-}
-
-/* Under the lock: with an empty list the fd must not be readable for its sake. */
-static void clear_token(struct event_channel *ch)
-{
-	struct cm_event e;
-
-	while (ch->token && !ch->head) {
-		ssize_t n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT);
-
-		if (n <= 0)
-			return; /* another reader has it and waits for the lock */
-		if (n == TOKEN_SIZE)
-			ch->token = false;
-		else if (well_formed(&e, n))
-			(void)append(ch, &e, n);
-	}
-}
-
 /* An event that has come already. */
 static bool take_listed(struct event_channel *ch, struct cm_event *e)
 {
@@ -324,7 +347,7 @@ static bool take_listed(struct event_channel *ch, struct cm_event *e)
 	got = pop(ch, e);
 	if (got) {
 		taken(ch, e, &after);
-		clear_token(ch);
+		clear_tokens(ch);
 		after.ask_token = set_token(ch);
 	}
 	lock_drop(&ch->lock);
@@ -340,8 +363,9 @@ static bool accept_datagram(struct event_channel *ch, struct cm_event *e, ssize_
 
 	lock_take(&ch->lock);
 	if (n == TOKEN_SIZE) {
-		ch->token = false;
+		ch->tokens -= ch->tokens != 0;
 		got = pop(ch, e);
+		clear_tokens(ch);
 	} else {
 		got = well_formed(e, n);
 		/* Those in the list are older. */
@@ -415,23 +439,6 @@ int channel_take(struct event_channel *ch, struct cm_event *e)
 	}
 }
 
-/* Under the lock: all that lies in the socket comes into the list. */
-static void drain(struct event_channel *ch)
-{
-	struct cm_event e;
-	ssize_t n;
-
-	if (!own_fd_ok(&ch->sock))
-		return;
-	while ((n = recv(ch->ch.fd, &e, sizeof e, MSG_DONTWAIT)) > 0) {
-		if (n == TOKEN_SIZE) {
-			ch->token = false;
-		} else if (well_formed(&e, n)) {
-			(void)append(ch, &e, n);
-		}
-	}
-}
-
 void channel_sift(struct event_channel *ch, struct event_channel *to,
 	bool (*pick)(const struct cm_event *e, const void *arg), const void *arg)
 {
@@ -441,7 +448,8 @@ void channel_sift(struct event_channel *ch, struct event_channel *to,
 	if (ch->inherited)
 		return; /* what comes is the parent's */
 	lock_take(&ch->lock);
-	drain(ch);
+	while (own_fd_ok(&ch->sock) && drain_one(ch))
+		;
 	for (struct local_event **link = &ch->head; *link;) {
 		struct local_event *l = *link;
 

@@ -69,7 +69,7 @@ struct event_channel {
 
 	struct lock lock; /* the rest */
 	struct local_event *head, **tail;
-	bool token;       /* a datagram of one byte lies in the socket: head has something */
+	unsigned tokens;  /* datagrams of one byte in the socket */
 	bool lost;        /* its name is gone: no event of weftd comes any more */
 	uint32_t unacked; /* events of weftd taken since it was told */
 };
