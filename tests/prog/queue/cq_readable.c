@@ -17,7 +17,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { PEERS = 5, MESSAGES = 4000 /* of each peer */, LEN = 64, DEPTH = 8, FLYING = 2 };
+enum { PEERS = 5, LEN = 64, DEPTH = 8, FLYING = 2 };
 
 enum how { BY_POLL, BY_LEVEL, BY_EDGE, BY_DUPLICATE, BY_THREADS, HOWS };
 
@@ -32,6 +32,12 @@ static _Atomic unsigned received, wanted;
 static _Atomic unsigned bare; /* told, but no event */
 static int stop[2];           /* a pipe that ends threads */
 static bool replies;          /* the hub answers each message */
+
+/* Of each peer. */
+static unsigned messages(void)
+{
+	return vp_by_packet() ? 800 : 4000;
+}
 
 static void post_send(struct vp_end *e)
 {
@@ -194,7 +200,7 @@ static void peer(int fd, void *arg)
 		vp_sync(fd);
 		for (int i = 0; i < FLYING; i++)
 			post_send(&end[0]);
-		go(how, MESSAGES);
+		go(how, messages());
 		vp_sync(fd);
 	}
 }
@@ -209,7 +215,7 @@ static void hub(const struct vp_child *child)
 		check_case("%s", names[how]);
 		for (unsigned i = 0; i < PEERS; i++)
 			vp_sync(child[i].fd);
-		go(how, PEERS * MESSAGES);
+		go(how, PEERS * messages());
 		for (unsigned i = 0; i < PEERS; i++)
 			vp_sync(child[i].fd);
 	}
