@@ -12,7 +12,8 @@
 
 #include "words.h"
 
-enum { BOARD_LINKS = 6, BOARD_TEXT = 4096, NOTE_LANES = 2, ROOMS = 8 };
+enum { BOARD_LINKS = 6, BOARD_TEXT = 4096, NOTE_LANES = 2, NOTE_POSTERS = 2, ROOMS = 8 };
+enum { BOARD_PLAYERS = 3 };
 
 /* What an end tells the other at each meeting. */
 struct note {
@@ -46,6 +47,7 @@ struct board_link {
 	 */
 	_Atomic uint32_t dying, dead;
 	struct tally tally[2]; /* of what each end did to words of the other's process */
+	_Atomic uint64_t seen[2][NOTE_LANES][NOTE_POSTERS]; /* messages, by the end that got them */
 };
 
 /* What goes on beside the links; each can be left out, to find out what a difference needs. */
@@ -55,6 +57,7 @@ enum disturber {
 	DISTURB_STOPS = 4,
 	DISTURB_WEFTD = 8,
 	DISTURB_KILLS = 16, /* of players */
+	DISTURB_EXITS = 32, /* ... that have just seen a message */
 };
 
 struct board {
@@ -62,7 +65,9 @@ struct board {
 	_Atomic uint32_t stop;   /* time is up */
 	_Atomic uint32_t failed; /* text[] is being written, or is */
 	_Atomic uint32_t told;   /* ... is */
-	_Atomic uint64_t requests, rounds, epochs, forks, kills, deaths, lost;
+	_Atomic uint64_t requests, rounds, epochs, forks, kills, deaths, exits, lost;
+	_Atomic uint64_t next_exit;
+	_Atomic bool leaving[BOARD_PLAYERS]; /* being killed, or about to exit */
 	char text[BOARD_TEXT];
 	struct board_link link[BOARD_LINKS];
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "seen.h"
 #include "tests/storm/world.h"
 
 enum { WAITS_ONCE_IN = 4, NEVER = 0xffffffff };
@@ -38,6 +39,9 @@ static void failed_send(struct end *e, const struct ibv_wc *wc, unsigned lane)
 		compare_wrong(e, wc, lane, "send", -1, 0, "after a death: wr_id");
 	if (!may_be_next(e, lane, q->poster, index))
 		compare_wrong(e, wc, lane, "send", index, wc->status, "after a death: order");
+	if (is_reliable(&e->e) && seen_by_other(e, index))
+		compare_wrong(e, wc, lane, "send", index, IBV_WC_SUCCESS,
+			"after a death: the other end had received it");
 	if (wc->status == IBV_WC_RETRY_EXC_ERR && (l->failed || !is_reliable(&e->e)))
 		compare_wrong(e, wc, lane, "send", index, IBV_WC_WR_FLUSH_ERR,
 			"after a death: the second that is retried");

@@ -8,6 +8,7 @@
 #include "broken.h"
 #include "include/weft/verbs_ext.h"
 #include "post.h"
+#include "seen.h"
 #include "tests/storm/world.h"
 
 enum { SHOWN = 8, PATIENCE_S = 40 };
@@ -431,6 +432,8 @@ static void check_recv(struct end *e, const struct ibv_wc *wc, unsigned lane)
 	if (!any)
 		compare_wrong(e, wc, lane, "receive", -1, 0, "no more was to come");
 	recv_status(e, index, &status);
+	if (!status && !wc->status)
+		seen_note(e, lane, poster, index, slot);
 	if (!e->srq && wc->wr_id != (WR_RECV | wr_id_of(e, plan_first_slot(&e->r, e->side, lane) +
 								   l->recvs_done)))
 		compare_wrong(e, wc, lane, "receive", index, status, "wr_id");

@@ -4,7 +4,7 @@
  * them changes, and compare memory and completions with a model.
  *
  * usage: differ BUILD [--seconds N] [--seed N] [--share auto|always|never] [--mover default|agent]
- *                     [--slice N] [--progress] [--without regions,forks,stops,weftd,kills]
+ *                     [--slice N] [--progress] [--without regions,forks,stops,weftd,kills,exits]
  *
  * Goes through all settings that are not given, a slice of time each, with another seed each time.
  */
@@ -38,16 +38,16 @@ static void usage(void)
 {
 	fprintf(stderr, "usage: differ BUILD [--seconds N] [--seed N] [--share auto|always|never] "
 			"[--mover default|agent] [--slice N] [--progress] "
-			"[--without regions,forks,stops,weftd,kills]\n");
+			"[--without regions,forks,stops,weftd,kills,exits]\n");
 	exit(2);
 }
 
 static uint32_t disturbers(const char *list)
 {
-	static const char *const names[] = {"regions", "forks", "stops", "weftd", "kills"};
+	static const char *const names[] = {"regions", "forks", "stops", "weftd", "kills", "exits"};
 	uint32_t mask = 0;
 
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		mask |= strstr(list, names[i]) ? 1u << i : 0;
 	return mask;
 }
@@ -107,20 +107,21 @@ static void say_failure(
 
 static void say_progress(const struct setting *s, double since, unsigned slices)
 {
-	static uint64_t requests, rounds, epochs, forks, deaths, lost;
+	static uint64_t requests, rounds, epochs, forks, deaths, exits, lost;
 
 	requests += atomic_load(&board->requests);
 	rounds += atomic_load(&board->rounds);
 	epochs += atomic_load(&board->epochs);
 	forks += atomic_load(&board->forks);
 	deaths += atomic_load(&board->deaths);
+	exits += atomic_load(&board->exits);
 	lost += atomic_load(&board->lost);
 	printf("differ: %6.0f s, slice %u (share %s, mover %s, seed %llu): %llu requests, %llu "
-	       "rounds, %llu epochs, %llu forks, %llu deaths, %llu datagrams lost\n",
+	       "rounds, %llu epochs, %llu forks, %llu deaths (%llu exits), %llu datagrams lost\n",
 		seconds() - since, slices, s->share, s->mover, (unsigned long long)s->seed,
 		(unsigned long long)requests, (unsigned long long)rounds,
 		(unsigned long long)epochs, (unsigned long long)forks, (unsigned long long)deaths,
-		(unsigned long long)lost);
+		(unsigned long long)exits, (unsigned long long)lost);
 }
 
 /* One slice after the other; false after a difference. */

@@ -58,6 +58,7 @@ struct end {
 	struct ibv_xrcd *xrcd;
 	struct ibv_ah *ah;
 	struct lane lane[LANES];
+	_Atomic uint32_t posting; /* the slot of the receive that is being posted, + 1; 0: none */
 	uint64_t got[REQUESTS / 64]; /* receives of the round that have completed with a message */
 	struct note mine, peer;
 	struct ibv_mr *words; /* the words of this process */

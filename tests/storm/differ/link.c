@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "link.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +13,20 @@
 
 enum { EPOCHS = 1 << 12 /* of one life */, STACK_BYTES = (768 << 10) + (80 << 10) };
 
-/*
- * Polls until all of the round has completed here; posts late receives as it goes.  False: the
- * other end was killed.
- */
-static bool complete_all(struct end *e)
+/* Late receives, by a thread of their own: it helps the other end while this one polls. */
+static void *post_late(void *arg)
+{
+	while (post_receives(arg, 1))
+		;
+	return NULL;
+}
+
+/* Polls until all of the round has completed here.  False: the other end was killed. */
+static bool complete(struct end *e, unsigned left)
 {
 	uint64_t since = now_ns();
 	struct ibv_wc wc;
-	unsigned idle = 0, missing = compare_missing(e, NULL, 0), left = post_receives(e, 0);
+	unsigned idle = 0, missing = compare_missing(e, NULL, 0);
 	bool is_send;
 
 	while (missing) {
@@ -39,8 +45,24 @@ static bool complete_all(struct end *e)
 		if (idle % 256 == 0)
 			compare_patience(e, since);
 	}
-	post_receives(e, UINT32_MAX);
 	return true;
+}
+
+/* The same; late receives are posted as it goes. */
+static bool complete_all(struct end *e)
+{
+	unsigned left = post_receives(e, 0);
+	bool by_thread = left && rnd_once_in(&e->rnd, 2), through;
+	pthread_t thread;
+
+	if (by_thread && pthread_create(&thread, NULL, post_late, e))
+		end_fail(e, "pthread_create: %m");
+	through = complete(e, by_thread ? 0 : left);
+	if (by_thread)
+		pthread_join(thread, NULL);
+	if (through)
+		post_receives(e, UINT32_MAX);
+	return through;
 }
 
 /* The other end is through, too: nothing more may come but datagrams. */

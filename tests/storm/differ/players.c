@@ -19,7 +19,7 @@
 #include "words.h"
 
 enum {
-	PLAYERS = 3,
+	PLAYERS = BOARD_PLAYERS,
 	STACK = 4 << 20,
 	HEAP_BLOCKS = 64 << 20, /* larger ones are mappings of their own */
 	STEP_US = 5000,
@@ -132,24 +132,44 @@ static void start(struct game *g, unsigned player)
 	g->pid[player] = start_player(g->setting, player, ++g->lives[player]);
 }
 
-/* Another takes its place.  What it was at is unknown: it is not asked, nor waited for. */
-static void kill_player(struct game *g)
+/* False: it is already. */
+static bool is_to_die(unsigned player)
 {
-	unsigned player = rnd_below(&g->rnd, PLAYERS);
-
-	if (board->without & DISTURB_KILLS || now_ns() < g->next_death || g->pid[player] <= 0)
-		return;
+	if (atomic_exchange(&board->leaving[player], true))
+		return false;
 	for (unsigned i = 0; i < LINKS; i++)
 		if (is_of(i, player))
 			atomic_fetch_add(&board->link[i].dying, 1);
-	kill(g->pid[player], SIGKILL);
-	waitpid(g->pid[player], NULL, 0);
+	return true;
+}
+
+bool players_leave(unsigned link, unsigned side)
+{
+	return is_to_die(links[link].player[side]);
+}
+
+/* Another takes its place.  What it was at is unknown: it is not asked, nor waited for. */
+static void replace(struct game *g, unsigned player)
+{
 	memory_mop_up(g->pid[player]);
 	for (unsigned i = 0; i < LINKS; i++)
 		if (is_of(i, player))
 			atomic_fetch_add(&board->link[i].dead, 1);
+	atomic_store(&board->leaving[player], false);
 	start(g, player);
 	atomic_fetch_add(&board->deaths, 1);
+}
+
+static void kill_player(struct game *g)
+{
+	unsigned player = rnd_below(&g->rnd, PLAYERS);
+
+	if (board->without & DISTURB_KILLS || now_ns() < g->next_death || g->pid[player] <= 0 ||
+		!is_to_die(player))
+		return;
+	kill(g->pid[player], SIGKILL);
+	waitpid(g->pid[player], NULL, 0);
+	replace(g, player);
 	g->next_death = now_ns() + rnd_below(&g->rnd, DEATH_MS) * 1000000ull;
 }
 
@@ -170,6 +190,12 @@ static unsigned reap(struct game *g)
 		if (g->pid[i] <= 0)
 			continue;
 		if (waitpid(g->pid[i], &status, WNOHANG) != g->pid[i]) {
+			left++;
+			continue;
+		}
+		if (WIFEXITED(status) && WEXITSTATUS(status) == PLAYER_LEFT) {
+			replace(g, i);
+			atomic_fetch_add(&board->exits, 1);
 			left++;
 			continue;
 		}

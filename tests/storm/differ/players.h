@@ -19,3 +19,12 @@ bool players_run(const struct setting *s, double seconds);
 
 /* The player at that end of a link; -1: there is no such link. */
 int players_at(unsigned link, unsigned side);
+
+/* The exit status of a player that leaves while the game goes on. */
+enum { PLAYER_LEFT = 40 };
+
+/*
+ * The player at that end, the calling process, is about to leave: true, and it does so at once.
+ * False: somebody else sees to its end already.
+ */
+bool players_leave(unsigned link, unsigned side);

@@ -293,8 +293,10 @@ static void post_receive(struct end *e, unsigned lane, unsigned number)
 	wr.num_sge = sges(e, &p, s);
 	if (!lane && faulty_message(e) == (int)number)
 		spoil(e, &wr);
+	atomic_store(&e->posting, slot + 1);
 	rc = e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad)
 		    : ibv_post_recv(e->lane[lane].qp, &wr, &bad);
+	atomic_store(&e->posting, 0);
 	if (rc)
 		end_fail(e, "posting receive %u of lane %u: %s", number, lane, strerror(rc));
 	e->lane[lane].recvs_posted++;
