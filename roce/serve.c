@@ -403,7 +403,9 @@ static bool serve_first(struct flow *f, uint64_t now)
 		return true;
 	if (serve(f, &p, f->kept.first->bytes, f->kept.first->len, over))
 		return true;
-	if (over)
+	if (f->said == ANSWER_LATER) /* a worker will come, when it has a CPU */
+		f->kept_until = now + KEEP_BUSY_NS;
+	else if (over)
 		return true; /* as if it had been lost */
 	set_due(f, now);
 	return false;

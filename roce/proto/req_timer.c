@@ -41,6 +41,7 @@ void req_progress(struct rc_requester *q, uint64_t now)
 {
 	q->progress = q->asked = now;
 	q->expired = 0;
+	q->unsent = false;
 	q->retries = q->conf.retry_cnt;
 }
 

@@ -255,8 +255,29 @@ static bool send_one(struct rc_requester *q, uint64_t now)
 	return true;
 }
 
+/* Asks anew for what is missing of a read.  False: there was no room. */
+static bool ask_again(struct rc_requester *q, struct rc_read *read, uint64_t now)
+{
+	uint32_t packets, psn = read_hole(read, &packets);
+
+	read->asked = now;
+	read->again = true;
+	return send_ask(q, read, psn, packets);
+}
+
+static bool resend_oldest(struct rc_requester *q, uint64_t now)
+{
+	struct rc_read *read = reads_find(&q->reads, q->una);
+
+	if (read)
+		return ask_again(q, read, now);
+	return send_data(q, req_entry_of(q, q->una), q->una, true);
+}
+
 void rc_req_run(struct rc_requester *q, uint64_t now)
 {
+	if (q->unsent && !q->dead && !q->rnr_until)
+		q->unsent = !resend_oldest(q, now);
 	while (!q->dead && !q->failing && !q->rnr_until && send_one(q, now))
 		;
 }
@@ -268,16 +289,6 @@ uint32_t req_entry_of(struct rc_requester *q, uint32_t psn)
 	while (number + 1 != q->tail && roce_psn_diff(psn, entry_end(req_entry(q, number))) >= 0)
 		number++;
 	return number;
-}
-
-void req_ask_again(struct rc_requester *q, struct rc_read *read, uint64_t now)
-{
-	uint32_t packets, psn = read_hole(read, &packets);
-
-	q->resent++;
-	read->asked = now;
-	read->again = true;
-	send_ask(q, read, psn, packets);
 }
 
 bool req_ask_missing(
@@ -302,14 +313,8 @@ bool req_ask_missing(
 
 void req_resend_oldest(struct rc_requester *q, uint64_t now)
 {
-	struct rc_read *read = reads_find(&q->reads, q->una);
-
-	if (read) {
-		req_ask_again(q, read, now);
-		return;
-	}
 	q->resent++;
-	send_data(q, req_entry_of(q, q->una), q->una, true);
+	q->unsent = !resend_oldest(q, now);
 }
 
 /* So many at once: twice as many for each that was missing right behind. */
@@ -349,10 +354,12 @@ void req_go_back(struct rc_requester *q, uint32_t psn, uint64_t now)
 		psn = q->una;
 	read = reads_find(&q->reads, psn);
 	q->timed_at = 0;
-	q->went_back = false;
+	q->went_back = q->unsent = false;
 	if (read && (read->got || read->psn != psn)) {
-		if (!read_complete(read))
-			req_ask_again(q, read, now);
+		if (!read_complete(read)) {
+			q->resent++;
+			ask_again(q, read, now);
+		}
 		psn = roce_psn_add(read->psn, read->packets);
 	}
 	if (roce_psn_diff(psn, q->next) >= 0)

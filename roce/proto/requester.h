@@ -82,6 +82,7 @@ struct rc_requester {
 	uint32_t since_ack_req; /* packets */
 	uint32_t probe;         /* while probing: what was sent again, */
 	uint32_t probe_end;     /* ... and what had been sent before */
+	bool unsent;            /* there was no room for that packet: rc_req_run() sends it */
 	bool went_back; /* for a NAK; nothing tells yet whether the other end kept what followed */
 	bool other_keeps;      /* it keeps what comes ahead: only what is missing is sent again */
 	uint32_t filled, fill; /* one beyond what was; how many packets at once */
@@ -132,9 +133,6 @@ static inline uint32_t entry_end(const struct rc_entry *e)
 /* The entry of a PSN that is under way or was: of head to tail. */
 uint32_t req_entry_of(struct rc_requester *, uint32_t psn);
 
-/* Asks anew for what is missing of a read. */
-void req_ask_again(struct rc_requester *, struct rc_read *, uint64_t now);
-
 /*
  * Asks again for what is missing of packets from..end-1 of a READ, each run of them by itself.
  * False: nothing is.
@@ -142,7 +140,10 @@ void req_ask_again(struct rc_requester *, struct rc_read *, uint64_t now);
 bool req_ask_missing(
 	struct rc_requester *, struct rc_read *, uint32_t from, uint32_t end, uint64_t now);
 
-/* Sends the oldest packet that nothing answers once more, alone. */
+/*
+ * Sends the oldest packet that nothing answers once more, alone; if there is no room, rc_req_run()
+ * does.
+ */
 void req_resend_oldest(struct rc_requester *, uint64_t now);
 
 /*

@@ -21,6 +21,7 @@ static struct world {
 	uint64_t now;
 	struct rc_requester req;
 	uint32_t posted, ended, sent;
+	bool full;
 	enum ibv_wc_status last;
 } w;
 
@@ -35,8 +36,8 @@ static bool on_send(
 	void *arg, const struct roce_packet *head, uint32_t entry, uint64_t offset, size_t len)
 {
 	(void)arg, (void)head, (void)entry, (void)offset, (void)len;
-	w.sent++;
-	return true;
+	w.sent += !w.full;
+	return !w.full;
 }
 
 static void on_complete(void *arg, uint32_t entry, enum ibv_wc_status status)
@@ -128,6 +129,34 @@ static void no_cpu_for_long(void **state)
 	assert_int_equal(w.last, IBV_WC_SUCCESS);
 }
 
+/*
+ * Where there is no room for the packet that is to be sent again, as where only a worker may read
+ * its bytes, it is sent as soon as there is.
+ */
+static void no_room_for_what_is_asked_again(void **state)
+{
+	uint32_t sent;
+
+	(void)state;
+	post();
+	sent = w.sent;
+	w.full = true;
+	next_deadline();
+	assert_int_equal(w.req.probes, 1);
+	w.full = false;
+	rc_req_run(&w.req, w.now);
+	assert_int_equal(w.sent, sent + 1);
+	rc_req_run(&w.req, w.now);
+	assert_int_equal(w.sent, sent + 1);
+	w.full = true;
+	next_deadline();
+	acknowledge();
+	w.full = false;
+	rc_req_run(&w.req, w.now);
+	assert_int_equal(w.sent, sent + 1);
+	assert_int_equal(w.ended, 1);
+}
+
 /* Who had no CPU itself, and posts before it reads: the answer came meanwhile. */
 static void posts_before_it_reads(void **state)
 {
@@ -149,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nobody_answers, begin, end),
 		cmocka_unit_test_setup_teardown(no_cpu_for_long, begin, end),
+		cmocka_unit_test_setup_teardown(no_room_for_what_is_asked_again, begin, end),
 		cmocka_unit_test_setup_teardown(posts_before_it_reads, begin, end),
 	};
 
