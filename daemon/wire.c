@@ -132,7 +132,7 @@ static void steer_soon(struct server *s)
 
 /* ---- opening and closing ---- */
 
-static void on_lock(struct server *s, struct watch *w, uint32_t events)
+static void on_asked(struct server *s, struct watch *w, uint32_t events)
 {
 	(void)s, (void)events;
 	port_lock_greet(w->fd);
@@ -141,10 +141,14 @@ static void on_lock(struct server *s, struct watch *w, uint32_t events)
 static int watch_all(struct server *s)
 {
 	struct wire_port *w = s->wire;
-	int ret;
+	int ret = 0;
 
-	w->lock = (struct watch){on_lock, w->group.lock};
-	ret = server_watch(s, &w->lock);
+	w->shown = (struct watch){on_asked, w->group.shown};
+	if (w->shown.fd < 0)
+		log_line(LOG_LVL_INFO, "cannot show others that UDP port %d is ours: %s", ROCE_PORT,
+			strerror(-w->shown.fd));
+	else
+		ret = server_watch(s, &w->shown);
 	for (int i = 0; !ret && i < WIRE_FAMILIES; i++) {
 		w->socket[i] = (struct watch){wire_read_socket, w->group.seat[0]->fd[i]};
 		if (w->socket[i].fd >= 0)
@@ -166,8 +170,9 @@ static void close_port(struct server *s)
 		server_unwatch(s, &w->socket[i]);
 		w->group.seat[0]->fd[i] = -1;
 	}
-	server_unwatch(s, &w->lock);
-	w->group.lock = -1;
+	if (w->group.shown >= 0)
+		server_unwatch(s, &w->shown);
+	w->group.shown = -1;
 	wire_group_close(&w->group);
 	w->unwanted_ns = w->adopted_ns = 0;
 	w->ranges.n = 0;
@@ -469,7 +474,7 @@ int wire_start(struct server *s)
 	if (!w)
 		return -ENOMEM;
 	s->wire = w;
-	w->group.lock = -1;
+	w->group.lock = w->group.shown = -1;
 	w->timer = (struct watch){
 		on_timer, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
 	if (w->timer.fd < 0)

@@ -20,7 +20,7 @@
 
 struct wire_port {
 	struct watch timer;                 /* first member */
-	struct watch lock;                  /* of the group */
+	struct watch shown;                 /* of the group */
 	struct watch socket[WIRE_FAMILIES]; /* of seat 0 */
 	struct wire_group group;
 	struct wire_hand hand;

@@ -153,7 +153,7 @@ int wire_group_open(struct wire_group *g, const struct port_place *place)
 {
 	int ret;
 
-	*g = (struct wire_group){.place = *place, .lock = port_lock_take(place)};
+	*g = (struct wire_group){.place = *place, .lock = port_lock_take(place), .shown = -1};
 	if (g->lock < 0)
 		return g->lock;
 	ret = keeper_open(&g->keeper);
@@ -162,6 +162,7 @@ int wire_group_open(struct wire_group *g, const struct port_place *place)
 		return ret;
 	}
 	g->open = true;
+	g->shown = port_lock_show(place);
 	ret = add_seat(g);
 	for (int i = 0; !ret && i < WIRE_FAMILIES; i++)
 		g->has[i] = g->seat[0]->fd[i] >= 0;
@@ -178,7 +179,7 @@ int wire_group_fds(const struct wire_group *g)
 
 	if (!g->open)
 		return 0;
-	n += g->lock >= 0;
+	n += (g->lock >= 0) + (g->shown >= 0);
 	for (size_t k = 0; k < sizeof g->keeper.fd / sizeof *g->keeper.fd; k++)
 		n += g->keeper.fd[k] >= 0;
 	for (uint32_t i = 0; i < g->n; i++)
@@ -195,7 +196,8 @@ void wire_group_close(struct wire_group *g)
 	free(g->seat);
 	keeper_close(&g->keeper);
 	close_fd(&g->lock);
-	*g = (struct wire_group){.lock = -1};
+	close_fd(&g->shown);
+	*g = (struct wire_group){.lock = -1, .shown = -1};
 }
 
 int wire_group_seat(struct wire_group *g, struct wire_seat **out)
@@ -286,7 +288,7 @@ static int take_entry(void *arg, const struct keeper_entry *e)
 	int ret = 0;
 
 	if (e->index == LOCK_INDEX) {
-		if (g->lock < 0 && wire_is_pair(fd[0])) {
+		if (g->lock < 0 && port_lock_is(fd[0])) {
 			g->lock = fd[0];
 			fd[0] = -1;
 		}
@@ -338,14 +340,7 @@ static void forget(struct wire_group *g)
 			seat_end(g->seat[g->n]);
 	free(g->seat);
 	close_fd(&g->lock);
-	*g = (struct wire_group){.lock = -1};
-}
-
-static bool same_place(const struct port_place *a, const struct port_place *b)
-{
-	if (a->any || b->any)
-		return a->any == b->any;
-	return a->ipv6 == b->ipv6 && !memcmp(a->addr, b->addr, sizeof a->addr);
+	*g = (struct wire_group){.lock = -1, .shown = -1};
 }
 
 int wire_group_adopt(
@@ -353,14 +348,14 @@ int wire_group_adopt(
 {
 	int ret;
 
-	*g = (struct wire_group){.lock = -1};
+	*g = (struct wire_group){.lock = -1, .shown = -1};
 	for (int i = 0; i < 2; i++)
 		if (!wire_is_pair(keeper->fd[i]))
 			return -EPROTO;
 	ret = keeper_walk(keeper, take_entry, g);
 	if (!ret && !is_whole(g))
 		ret = -EPROTO;
-	if (!ret && !same_place(&g->place, place))
+	if (!ret && !port_place_same(&g->place, place))
 		ret = -ESTALE;
 	if (ret) {
 		forget(g);
@@ -368,6 +363,7 @@ int wire_group_adopt(
 	}
 	g->keeper = *keeper;
 	g->open = true;
+	g->shown = port_lock_show(&g->place);
 	return 0;
 }
 

@@ -22,7 +22,8 @@ struct wire_group {
 	bool open;
 	bool has[WIRE_FAMILIES];
 	struct port_place place;
-	int lock; /* roce/port/lock.h; -1: none */
+	int lock;  /* roce/port/lock.h; -1: none */
+	int shown; /* says that it is ours; -errno: it could not be had */
 	struct keeper keeper;
 	struct wire_seat **seat; /* seat 0 is weftd's */
 	uint32_t n, room;
@@ -45,7 +46,7 @@ int wire_group_adopt(
 /* Whether that is the keeper of this group. */
 bool wire_group_is(const struct wire_group *g, const struct keeper *keeper);
 
-/* How many descriptors it has, whoever has its seats: lock, keeper and sockets. */
+/* How many descriptors it has, whoever has its seats: locks, keeper and sockets. */
 int wire_group_fds(const struct wire_group *g);
 
 /* Closes all.  Nobody may have a seat any more; what processes hold of it stays with them. */

@@ -4,11 +4,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,6 +22,13 @@ void port_place_text(const struct port_place *p, char text[PORT_PLACE_TEXT])
 		inet_ntop(AF_INET, p->addr + 12, text, PORT_PLACE_TEXT);
 }
 
+bool port_place_same(const struct port_place *a, const struct port_place *b)
+{
+	if (a->any || b->any)
+		return a->any == b->any;
+	return a->ipv6 == b->ipv6 && !memcmp(a->addr, b->addr, sizeof a->addr);
+}
+
 bool port_place_parse(struct port_place *p, const char *text)
 {
 	*p = (struct port_place){.any = !*text || strcmp(text, "*") == 0};
@@ -34,85 +39,113 @@ bool port_place_parse(struct port_place *p, const char *text)
 }
 
 /* An abstract name: only the first byte of the path is 0. */
-static socklen_t lock_addr(const struct port_place *p, struct sockaddr_un *a)
+static socklen_t lock_addr(const struct port_place *p, const char *suffix, struct sockaddr_un *a)
 {
 	char where[PORT_PLACE_TEXT];
 
 	port_place_text(p, where);
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	return offsetof(struct sockaddr_un, sun_path) + 1 +
-	       snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "weft-roce-%d/%s", ROCE_PORT,
-		       where);
+	       snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "weft-roce-%d/%s%s", ROCE_PORT,
+		       where, suffix);
 }
 
-static int lock_socket(void)
+static const char the_lock[] = "", the_weftd[] = "/weftd";
+
+static int new_socket(int type)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	return fd < 0 ? -errno : fd;
 }
 
-int port_lock_take(const struct port_place *p)
+/* A new socket that has the name. */
+static int take_name(const struct port_place *p, const char *suffix, int type)
 {
 	struct sockaddr_un a;
-	socklen_t len = lock_addr(p, &a);
-	int fd = lock_socket(), ret;
+	socklen_t len = lock_addr(p, suffix, &a);
+	int fd = new_socket(type), ret;
 
-	if (fd < 0)
-		return fd;
-	if (bind(fd, (struct sockaddr *)&a, len) == 0 && listen(fd, SOMAXCONN) == 0)
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) == 0)
 		return fd;
 	ret = -errno;
 	close(fd);
 	return ret;
 }
 
-void port_lock_greet(int lock)
+/* A new socket that is connected to who has the name. */
+static int meet_name(const struct port_place *p, const char *suffix, int type)
 {
-	int fd = accept4(lock, NULL, NULL, SOCK_CLOEXEC);
+	struct sockaddr_un a;
+	socklen_t len = lock_addr(p, suffix, &a);
+	int fd = new_socket(type), ret;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, len) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int port_lock_take(const struct port_place *p)
+{
+	int fd = take_name(p, the_lock, SOCK_DGRAM);
+
+	if (fd >= 0)
+		shutdown(fd, SHUT_RDWR); /* what anybody sends there does not lie there */
+	return fd;
+}
+
+bool port_lock_is(int fd)
+{
+	socklen_t len = sizeof(int);
+	int domain = 0, type = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && domain == AF_UNIX &&
+	       type == SOCK_DGRAM;
+}
+
+int port_lock_show(const struct port_place *p)
+{
+	int fd = take_name(p, the_weftd, SOCK_SEQPACKET), ret;
+
+	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+void port_lock_greet(int shown)
+{
+	int fd = accept4(shown, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0)
 		close(fd);
 }
 
-/* Who made the socket with that name; false: nobody has it. */
-static bool lock_owner(const struct port_place *p, struct ucred *cred)
+static bool is_locked(const struct port_place *p)
 {
-	socklen_t size = sizeof *cred;
-	struct sockaddr_un a;
-	socklen_t len = lock_addr(p, &a);
-	int fd = lock_socket();
-	bool found;
+	int fd = meet_name(p, the_lock, SOCK_DGRAM);
 
-	if (fd < 0)
-		return false;
-	found = connect(fd, (struct sockaddr *)&a, len) == 0 &&
-		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &size) == 0;
-	close(fd);
-	return found;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
-/* A zombie is none; another program of the same number is none. */
-static bool is_weftd(pid_t pid)
+/* Who shows that it has the lock.  0; -EAGAIN: it does not answer; other errors: nobody does. */
+static int who_shows(const struct port_place *p, struct ucred *cred)
 {
-	int fd = syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd end = {.fd = fd, .events = POLLIN};
-	char path[64], comm[32] = "weftd\n";
-	FILE *f;
+	int fd = meet_name(p, the_weftd, SOCK_SEQPACKET), ret = 0;
+	socklen_t size = sizeof *cred;
 
-	if (fd < 0 && errno == ESRCH)
-		return false;
-	if (fd >= 0 && poll(&end, 1, 0) != 0)
-		comm[0] = '\0';
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &size))
+		ret = -errno;
 	close(fd);
-	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-	f = comm[0] ? fopen(path, "re") : NULL;
-	if (f) {
-		if (!fgets(comm, sizeof comm, f))
-			comm[0] = '\0';
-		fclose(f);
-	}
-	return strcmp(comm, "weftd\n") == 0;
+	return ret;
 }
 
 /* A socket on the port, as a table of the kernel's has it. */
@@ -135,66 +168,95 @@ static void read_address(const char *hex, struct port_place *p)
 	p->any = !memcmp(p->addr, none, sizeof none);
 }
 
-/* Looks in a table of the kernel's for who has the port. */
-static bool find_socket(const char *table, struct bound *b)
+/*
+ * Looks in a table of the kernel's for who has the port there; of all places where want is NULL.
+ * What is bound to one address stands in the way of who wants all, and the other way round.
+ */
+static bool find_in(const char *table, const struct port_place *want, struct bound *b)
 {
 	char line[512], hex[33];
 	FILE *f = fopen(table, "re");
 	unsigned port = 0;
 	bool found = false;
 
-	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", hex,
-				&port, &b->uid, &b->inode) == 4 &&
-			port == ROCE_PORT;
+	while (f && !found && fgets(line, sizeof line, f)) {
+		if (sscanf(line, " %*d: %32[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %u %*d %lu", hex,
+			    &port, &b->uid, &b->inode) != 4 ||
+			port != ROCE_PORT)
+			continue;
+		read_address(hex, &b->place);
+		found = !want || port_place_same(want, &b->place);
+	}
 	if (f)
 		fclose(f);
-	if (found)
-		read_address(hex, &b->place);
 	return found;
 }
 
-static void tell_fabric(const struct ucred *cred, struct port_holder *out)
+static bool find_socket(const struct port_place *want, struct bound *b)
 {
+	return find_in("/proc/self/net/udp", want, b) || find_in("/proc/self/net/udp6", want, b);
+}
+
+/*
+ * The name of who shows itself could be taken by anybody: it counts if the socket on the port is of
+ * that user, or of nobody that can be seen.
+ */
+static bool tell_weftd(const struct port_place *p, const struct bound *b, struct port_holder *out)
+{
+	struct ucred cred = {.pid = 0};
+	int ret = who_shows(p, &cred);
+
+	if ((ret && ret != -EAGAIN) || (!ret && b && b->uid != cred.uid))
+		return false;
 	out->kind = PORT_HOLDER_FABRIC;
-	/* 0: it is of another pid namespace, where it cannot be looked for. */
-	if (cred->pid <= 0)
-		snprintf(out->text, sizeof out->text, "a weftd of user %u", (unsigned)cred->uid);
-	else if (is_weftd(cred->pid))
-		snprintf(out->text, sizeof out->text, "weftd (pid %d) of user %u", (int)cred->pid,
-			(unsigned)cred->uid);
-	else {
-		out->kind = PORT_HOLDER_ORPHANS;
+	if (ret)
+		snprintf(out->text, sizeof out->text, "a weftd that does not answer");
+	else if (cred.pid > 0)
+		snprintf(out->text, sizeof out->text, "weftd (pid %d) of user %u", (int)cred.pid,
+			(unsigned)cred.uid);
+	else /* of another pid namespace */
+		snprintf(out->text, sizeof out->text, "a weftd of user %u", (unsigned)cred.uid);
+	return true;
+}
+
+/* A fabric that has that place. */
+static bool tell_fabric(const struct port_place *p, struct port_holder *out)
+{
+	struct bound b;
+	bool seen;
+
+	if (!is_locked(p))
+		return false;
+	seen = find_socket(p, &b);
+	if (tell_weftd(p, seen ? &b : NULL, out))
+		return true;
+	out->kind = PORT_HOLDER_ORPHANS;
+	if (seen)
 		snprintf(out->text, sizeof out->text,
-			"processes of a weftd (pid %d) of user %u that has ended", (int)cred->pid,
-			(unsigned)cred->uid);
-	}
+			"processes of a weftd of user %u that has ended", b.uid);
+	else
+		snprintf(out->text, sizeof out->text, "processes of a weftd that has ended");
+	return true;
 }
 
 /* A socket of the kernel's own belongs to no file: its inode is 0. */
-static void find_other(struct port_holder *out)
+static void tell_other(struct port_holder *out)
 {
-	struct ucred cred;
 	struct bound b;
 
 	out->kind = PORT_HOLDER_OTHER;
-	if (!find_socket("/proc/self/net/udp", &b) && !find_socket("/proc/self/net/udp6", &b))
+	if (!find_socket(NULL, &b))
 		snprintf(out->text, sizeof out->text, "somebody who cannot be seen");
 	else if (!b.inode)
 		snprintf(out->text, sizeof out->text, "the kernel (rdma_rxe?)");
-	else if (lock_owner(&b.place, &cred)) /* a fabric of one address, where all are wanted */
-		tell_fabric(&cred, out);
-	else
+	else if (!tell_fabric(&b.place, out)) /* of one address, where all are wanted */
 		snprintf(out->text, sizeof out->text, "a program of user %u", b.uid);
 }
 
 void port_holder_find(const struct port_place *p, struct port_holder *out)
 {
 	const struct port_place any = {.any = true};
-	struct ucred cred;
 
-	if (lock_owner(p, &cred) || lock_owner(&any, &cred))
-		tell_fabric(&cred, out);
-	else
-		find_other(out);
+	if (!tell_fabric(p, out) && !tell_fabric(&any, out))
+		tell_other(out);
 }

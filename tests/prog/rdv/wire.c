@@ -4,20 +4,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rdv/address.h"
 #include "rdv/admin.h"
+#include "roce/port/lock.h"
 #include "tests/prog/rdv/help.h"
 #include "tests/prog/rdv/wire_kid.h"
 #include "wire/roce.h"
 
-enum { WAIT_MS = 20000, QPN_BLOCK = 256 };
+enum { WAIT_MS = 20000, QPN_BLOCK = 256, NOBODY = 65534 };
 
 static const char *const addrs[] = {"127.0.0.1", "198.51.100.1", "2001:db8:77::1"};
 
@@ -236,6 +240,73 @@ static int wire_orphans_stay(void)
 	CHECK(status_becomes(NULL, "wire.sockets", 2));
 	CHECK_EQ(kid_do(&b, DO_JOIN, 0, 0), 1);
 	kid_end(&b, SIGKILL);
+	return 0;
+}
+
+/* Asks whose the port is; the answer must have this kind, and this text in it. */
+static void whose(enum port_holder_kind kind, const char *text)
+{
+	const struct port_place all = {.any = true};
+	struct port_holder holder;
+
+	port_holder_find(&all, &holder);
+	CHECK_EQ(holder.kind, kind);
+	if (!strstr(holder.text, text))
+		fprintf(stderr, "it is said to be of: %s\n", holder.text);
+	CHECK(strstr(holder.text, text));
+}
+
+/* A socket that has that abstract name, and answers nobody. */
+static int take_name(const char *name)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(a.sun_path + 1, name);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&a,
+			 offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name)),
+		0);
+	CHECK_EQ(listen(fd, 1), 0);
+	return fd;
+}
+
+/*
+ * Whoever asks whose the port is gets the right answer, however many have asked before: of a weftd
+ * that runs, of one that is stopped, and of processes that one has left behind.
+ */
+static int wire_asked(void)
+{
+	enum { OFTEN = 6000 }; /* more than any socket lets wait */
+	long index, qpn;
+	struct kid a = joined(&index, &qpn);
+	char weftd[64], orphans[64];
+	pid_t pid = weftd_pid(NULL);
+	int squatter;
+
+	snprintf(weftd, sizeof weftd, "weftd (pid %d) of user %u", (int)pid, (unsigned)geteuid());
+	snprintf(orphans, sizeof orphans, "of user %u that has ended", (unsigned)geteuid());
+	for (int i = 0; i < OFTEN; i++)
+		whose(PORT_HOLDER_FABRIC, i % 100 ? "" : weftd);
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	whose(PORT_HOLDER_FABRIC, weftd);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	for (double end = seconds() + WAIT_MS / 1000; kill(pid, 0) == 0 && seconds() < end;)
+		usleep(1000);
+	for (int i = 0; i < OFTEN; i++)
+		whose(PORT_HOLDER_ORPHANS, orphans);
+	/* Who takes the name of a living one is not taken for it, unless it is that user. */
+	squatter = take_name("weft-roce-4791/*/weftd");
+	if (geteuid() == 0) {
+		close(squatter);
+		CHECK_EQ(seteuid(NOBODY), 0);
+		squatter = take_name("weft-roce-4791/*/weftd");
+		CHECK_EQ(seteuid(0), 0);
+		whose(PORT_HOLDER_ORPHANS, orphans);
+	}
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	comes(&a, addrs[1], qpn, CAME_IPV4);
+	close(squatter);
+	kid_end(&a, SIGKILL);
 	return 0;
 }
 
@@ -519,6 +590,7 @@ const struct test_case wire_cases[] = {
 	{"wire_weftd_killed", wire_weftd_killed},
 	{"wire_orphans", wire_orphans},
 	{"wire_orphans_stay", wire_orphans_stay},
+	{"wire_asked", wire_asked},
 	{"wire_two_fabrics", wire_two_fabrics},
 	{"wire_taken", wire_taken},
 	{"wire_address", wire_address},
