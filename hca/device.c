@@ -64,8 +64,8 @@ static void query_basic(const struct fabric_page *page, struct ibv_device_attr *
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = SEG_CQS - 1;
 	a->max_cqe = HCA_MAX_CQE;
-	a->max_mr = SEG_MRS - 1;
-	a->max_mw = SEG_MRS - 1;
+	a->max_mr = SEG_MRS - 2;
+	a->max_mw = SEG_MRS - 2;
 	a->max_pd = 1 << 24;
 	a->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = a->max_qp_rd_atom * 1024;

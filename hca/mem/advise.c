@@ -15,7 +15,7 @@
 
 static int check_sge(const struct hca_pd *pd, const struct ibv_sge *s, bool write)
 {
-	const struct hca_mr *mr = s->lkey ? table_mr(s->lkey >> KEY_VARIANT_BITS) : NULL;
+	const struct hca_mr *mr = s->lkey ? table_mr(key_index(s->lkey)) : NULL;
 	uint64_t off;
 
 	if (!mr || mr->key != s->lkey) /* none also if its client took it away */
@@ -31,7 +31,7 @@ static int check_sge(const struct hca_pd *pd, const struct ibv_sge *s, bool writ
 /* Regions that are not on demand are present by definition; populating theirs does no harm. */
 static int bring_in(const struct ibv_sge *s, bool write)
 {
-	const struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
+	const struct hca_mr *mr = table_mr(key_index(s->lkey));
 	uint64_t page = sysconf(_SC_PAGESIZE);
 	uint64_t from, to;
 	int saved = errno;

@@ -47,7 +47,7 @@ static _Alignas(PAGE_BYTES) _Atomic uint32_t own_maps[SEG_MRS];
 
 static _Atomic uint32_t *own_maps_of(uint32_t key)
 {
-	return &own_maps[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+	return &own_maps[key_index(key)];
 }
 
 static uint64_t record_of(uint32_t key)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/draw.h"
 #include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/mem/crash_region.h"
@@ -32,7 +33,16 @@ enum {
 	ACCESS_NEEDS_LOCAL = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-static uint8_t key_variant[SEG_MRS];
+enum {
+	VARIANT_STEPS = 8, /* of the 256 variants that there are */
+	DRAWN_SHIFT = KEY_VARIANT_BITS + KEY_INDEX_BITS,
+	DRAWN_MASK = 0xf,
+};
+
+/* Of the last key of an entry. */
+static struct variant {
+	uint8_t used, last;
+} variant[SEG_MRS];
 
 /* ---- checks ---- */
 
@@ -173,7 +183,13 @@ static void publish(struct hca_mr *mr)
 
 uint32_t mr_next_key(uint32_t index)
 {
-	return index << KEY_VARIANT_BITS | key_variant[index]++;
+	struct variant *v = &variant[index];
+	uint32_t drawn = draw_u8();
+
+	v->last = v->used ? v->last + 1 + drawn % VARIANT_STEPS : draw_u8();
+	v->used = 1;
+	return (drawn / VARIANT_STEPS & DRAWN_MASK) << DRAWN_SHIFT | index << KEY_VARIANT_BITS |
+	       v->last;
 }
 
 int mr_new(struct hca_mr **out)
@@ -498,7 +514,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 
 int hca_mr_get(struct hca_pd *pd, uint32_t key, struct hca_mr **out)
 {
-	struct hca_mr *mr = key ? table_mr(key >> KEY_VARIANT_BITS) : NULL;
+	struct hca_mr *mr = key ? table_mr(key_index(key)) : NULL;
 
 	if (!mr || mr->key != key || mr->pd != pd || mr->epoch != proc_epoch())
 		return -ENOENT;

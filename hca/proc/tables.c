@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/atomic.h"
+#include "base/draw.h"
 #include "base/lock.h"
 #include "hca/obj/mr.h"
 #include "hca/proc/proc.h"
@@ -14,6 +15,9 @@
  * each that was never used costs the segment new memory.
  */
 enum { SPAN_MIN = 4096 };
+
+/* Where no region is to be found; its key is none. */
+static struct hca_mr nothing;
 
 /* One table: slots, a cursor that walks round, and how many are taken. */
 struct table {
@@ -30,6 +34,11 @@ static _Alignas(PAGE_BYTES) void *_Atomic mr_slots[SEG_MRS];
 static struct table qps = {.slot = qp_slots};
 static struct table cqs = {.slot = cq_slots, .size = SEG_CQS};
 static struct table mrs = {.slot = mr_slots, .size = SEG_MRS};
+/*
+ * The entry of a region is its slot's number with some bits turned, which are drawn: keys then
+ * begin anywhere, and what few regions take of the segment lies together all the same.
+ */
+static uint32_t mr_turn;
 static uint32_t first_qpn[SEG_QPS / SEG_QPN_PER_BLOCK];
 
 static void table_clear(struct table *t)
@@ -45,6 +54,12 @@ void tables_reset(void)
 	qps.size = 0;
 	table_clear(&cqs);
 	table_clear(&mrs);
+	mr_slots[mr_turn] = NULL;
+	mr_turn = draw_below(SEG_MRS);
+	/* Entry 0 is nobody's, nor is slot 0. */
+	if (mr_turn)
+		mr_slots[mr_turn] = &nothing;
+	mrs.used = mr_turn > 0;
 }
 
 void tables_forked_child(void)
@@ -121,7 +136,7 @@ struct hca_cq *table_cq(uint32_t index)
 
 struct hca_mr *table_mr(uint32_t index)
 {
-	return get(&mrs, index, SEG_MRS);
+	return index ? get(&mrs, index ^ mr_turn, SEG_MRS) : NULL;
 }
 
 static void note_used(_Atomic uint32_t *used, uint32_t index)
@@ -144,7 +159,9 @@ int table_add_cq(struct hca_cq *cq)
 
 int table_add_mr(struct hca_mr *mr)
 {
-	return put(&mrs, mr);
+	int slot = put(&mrs, mr);
+
+	return slot < 0 ? slot : (int)((uint32_t)slot ^ mr_turn);
 }
 
 /* With the lock held: room for one more block of QPs. */
@@ -201,22 +218,21 @@ void table_del_cq(uint32_t index)
 
 void table_del_mr(uint32_t index)
 {
-	del(&mrs, index);
+	del(&mrs, index ^ mr_turn);
 }
 
 void table_hold_mr(struct hca_mr *mr)
 {
-	static struct hca_mr nothing; /* its key is none */
 	void *found = mr;
 
 	/* A client's callback may come when quarantine has given the entry to another. */
-	atomic_compare_exchange_strong_explicit(
-		&mrs.slot[mr->index], &found, &nothing, memory_order_acq_rel, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&mrs.slot[mr->index ^ mr_turn], &found, &nothing,
+		memory_order_acq_rel, memory_order_relaxed);
 }
 
 void table_return_mr(struct hca_mr *mr)
 {
-	atomic_store_explicit(&mrs.slot[mr->index], mr, memory_order_release);
+	atomic_store_explicit(&mrs.slot[mr->index ^ mr_turn], mr, memory_order_release);
 }
 
 void table_del_qp(uint32_t index)

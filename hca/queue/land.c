@@ -19,7 +19,7 @@
  */
 static struct hca_mr *sge_region(const struct seg_sge *s, uint64_t len)
 {
-	struct hca_mr *mr = table_mr(s->lkey >> KEY_VARIANT_BITS);
+	struct hca_mr *mr = table_mr(key_index(s->lkey));
 	uint64_t off;
 
 	if (!mr || mr->key != s->lkey)

@@ -140,7 +140,7 @@ static bool covers(uint64_t base, uint64_t length, const struct agent_piece *p)
 /* Our own table is asked, which nobody else can write. */
 static struct hca_mr *region_of(uint32_t key, uint32_t pd)
 {
-	struct hca_mr *mr = table_mr(key >> 8 & (SEG_MRS - 1));
+	struct hca_mr *mr = table_mr(key_index(key));
 
 	return mr && key && mr->key == key && mr->pd->handle == pd ? mr : NULL;
 }
@@ -252,7 +252,7 @@ static enum move_result persist_pieces(const struct request *r)
 	enum move_result rc = MOVE_OK;
 
 	for (unsigned i = 0; i < r->n && rc == MOVE_OK; i++) {
-		const struct hca_mr *mr = table_mr(r->piece[i].key >> KEY_VARIANT_BITS);
+		const struct hca_mr *mr = table_mr(key_index(r->piece[i].key));
 
 		rc = mr ? persist_own(mr->durability, r->piece[i].addr, r->piece[i].len)
 			: MOVE_DENIED;

@@ -53,7 +53,7 @@ static struct hca_mr *region_of(uint32_t key)
 
 	if (!key || atomic_load_explicit(&s->key, memory_order_acquire) != key)
 		return NULL;
-	mr = table_mr(key >> KEY_VARIANT_BITS);
+	mr = table_mr(key_index(key));
 	return mr && mr->key == key && mr->kind->io ? mr : NULL;
 }
 

@@ -37,7 +37,7 @@ enum {
 	SEG_CQS = 1 << FIRED_NUMBER_SHIFT,
 	SEG_CHANNELS = 1 << 16, /* completion channels */
 	SEG_FIRED_LOG = 10,     /* log2 of the events of one whose order is kept */
-	SEG_MRS = 1 << 20,
+	SEG_MRS = 1 << KEY_INDEX_BITS,
 	SEG_PARK_BYTES = 8192,   /* a parked SEND up to this size is copied out */
 	SEG_RING_BYTES = 16384,  /* receive payload ring of a QP */
 	SEG_RING_MSG_MAX = 4096, /* larger SENDs go by a mover */
@@ -245,7 +245,7 @@ struct seg {
 /* The entry that a key is about, whether it has that key or not. */
 static inline struct seg_mr *seg_mr_of(struct seg *seg, uint32_t key)
 {
-	return &seg->mr[key >> KEY_VARIANT_BITS & (SEG_MRS - 1)];
+	return &seg->mr[key_index(key)];
 }
 
 /* Entries of member[] from this one on were never used, whatever the segment says. */

@@ -75,7 +75,7 @@ enum { MR_OPS_ENOUGH = 64 };
  * first.
  */
 struct seg_mr {
-	_Atomic uint32_t key; /* lkey and rkey: index << 8 | variant; 0 = none */
+	_Atomic uint32_t key; /* lkey and rkey; 0 = none */
 	uint32_t access;      /* enum ibv_access_flags */
 	uint32_t pd;
 	uint32_t flags; /* enum seg_mr_flags */
@@ -116,7 +116,15 @@ struct seg_backing {
 	uint64_t ipc_ns;
 };
 
-/* A key is the index of its entry and a variant of 8 bits. */
-enum { KEY_VARIANT_BITS = 8 };
+/*
+ * A key: 4 bits that are drawn, the index of its entry, and a variant, which no key of that entry
+ * had lately.  Indices begin at a drawn one (hca/proc/tables.c), so nobody guesses a key.
+ */
+enum { KEY_VARIANT_BITS = 8, KEY_INDEX_BITS = 20 };
+
+static inline uint32_t key_index(uint32_t key)
+{
+	return key >> KEY_VARIANT_BITS & ((1u << KEY_INDEX_BITS) - 1);
+}
 
 _Static_assert(sizeof(struct seg_mr) == CACHE_LINE, "one region, one line");
