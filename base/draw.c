@@ -23,8 +23,8 @@ static struct pool *_Atomic pool;
 
 static struct pool *new_pool(void)
 {
-	struct pool *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	struct pool *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0),
 		    *first = NULL;
 
 	if (p == MAP_FAILED)

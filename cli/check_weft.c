@@ -16,6 +16,7 @@
 #include "cli/common/fabric.h"
 #include "cli/common/say.h"
 #include "rdv/admin.h"
+#include "rdv/fabrics.h"
 #include "rdv/paths.h"
 
 enum { CHILD_SECONDS = 10, ANSWER = 256 };
@@ -188,6 +189,40 @@ void check_weftd_runs(struct check *c)
 			rc == -ETIMEDOUT ? "weftd is stopped? continue or kill it"
 					 : "end the old weftd, or set WEFT_RUNTIME_DIR",
 			"'%s': %s", fabric, strerror(-rc));
+}
+
+/* Takes ours out. */
+static size_t without_ours(struct rdv_fabric *all, size_t n)
+{
+	int32_t pid = 0;
+	size_t left = 0;
+
+	if (silent || rdv_ping(NULL, &pid))
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid != pid || all[i].uid != geteuid() ||
+			strcmp(all[i].name, cli_fabric_name(NULL)))
+			all[left++] = all[i];
+	return left;
+}
+
+void check_other_fabrics(struct check *c)
+{
+	struct rdv_fabric all[RDV_FABRICS_MAX];
+	size_t n = without_ours(all, rdv_fabrics_find(all, 0));
+	bool alike = false;
+	char text[400];
+
+	for (size_t i = 0; i < n; i++)
+		alike |= all[i].uid == geteuid() && !strcmp(all[i].name, cli_fabric_name(NULL));
+	rdv_fabrics_text(text, sizeof text, all, n);
+	if (alike)
+		check_set(c, CHECK_WARN,
+			"for one fabric give all shells the same XDG_RUNTIME_DIR or "
+			"WEFT_RUNTIME_DIR",
+			"%s: one has the name of ours, in another runtime directory", text);
+	else
+		check_set(c, CHECK_OK, NULL, "%s", n ? text : "none on this host");
 }
 
 /* In a child: loads the library as a program does and writes the names of its devices. */

@@ -10,5 +10,6 @@ struct check;
 void check_runtime_dir(struct check *c);
 void check_weftd_file(struct check *c);
 void check_weftd_runs(struct check *c);
+void check_other_fabrics(struct check *c);
 void check_libibverbs(struct check *c);
 void check_device_files(struct check *c);

@@ -34,6 +34,7 @@ static const struct check_kind kinds[] = {
 	{"runtime dir", check_runtime_dir},
 	{"weftd", check_weftd_file},
 	{"fabric", check_weftd_runs},
+	{"others", check_other_fabrics},
 	{"libibverbs", check_libibverbs},
 	{"device files", check_device_files},
 	{"peer clients", check_peer_clients},

@@ -73,6 +73,7 @@ struct server {
 	int spare_fd; /* given up for a moment to refuse a connection when fds run out */
 	int base_fds; /* open before any client came */
 	struct watch listener, signals, timer, addrs;
+	struct watch shown; /* rdv/fabrics.h */
 
 	struct recover_env env; /* hub segment and id in it */
 	int hub_fd;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "daemon/startup.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -31,6 +32,7 @@
 #include "daemon/umad.h"
 #include "daemon/wire.h"
 #include "rdv/conn.h"
+#include "rdv/fabrics.h"
 
 enum { LIFE_WAIT_MS = 3000, LIFE_POLL_MS = 2, DEFAULT_IDLE_S = 30, MAX_IDLE_S = 1000000 };
 /* Fewer do not serve a single process. */
@@ -275,6 +277,26 @@ static int listen_at(struct server *s, const struct failure *f)
 	return 0;
 }
 
+static void greet(struct server *s, struct watch *w, uint32_t events)
+{
+	(void)s, (void)events;
+	rdv_fabric_greet(w->fd);
+}
+
+/* Without it all works, but others of this host cannot say that we are here. */
+static void show(struct server *s)
+{
+	int fd = rdv_fabric_show(s->paths.fabric, be64toh(s->node->page->node_guid));
+	int ret = fd < 0 ? fd : 0;
+
+	s->shown = (struct watch){greet, fd};
+	if (!ret)
+		ret = server_watch(s, &s->shown);
+	if (ret)
+		log_line(LOG_LVL_INFO, "cannot show others of this host that we are here: %s",
+			strerror(-ret));
+}
+
 static int signal_fd(void)
 {
 	sigset_t mask;
@@ -364,6 +386,8 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 		ret = listen_at(s, &f);
 	if (!ret)
 		ret = make_events(s, &f);
+	if (!ret)
+		show(s);
 	if (!ret)
 		ret = wire_start(s);
 	if (!ret)

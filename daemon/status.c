@@ -2,6 +2,7 @@
 #include "daemon/status.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -24,6 +25,7 @@
 #include "daemon/wire_status.h"
 #include "fabric/page.h"
 #include "pages/durable.h"
+#include "rdv/fabrics.h"
 
 /* Names of enum seg_counter. */
 static const char *const counter_names[CTR_COUNT] = {
@@ -300,6 +302,24 @@ static json_t *gids(const struct fabric_port *port)
 	return a;
 }
 
+/* Of whichever user; programs of two fabrics do not meet by mistake. */
+static json_t *other_fabrics(const struct server *s)
+{
+	struct rdv_fabric all[RDV_FABRICS_MAX];
+	size_t n = rdv_fabrics_find(all, be64toh(s->node->page->node_guid));
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "fabric", json_string(all[i].name));
+		set_int(o, "user", all[i].uid);
+		set_int(o, "pid", all[i].pid);
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
 static json_t *whole(const struct server *s)
 {
 	json_t *o = json_object();
@@ -330,6 +350,7 @@ static json_t *whole(const struct server *s)
 		json_object_set_new(o, "subnet", subnet_admin_status(s->subnet));
 		json_object_set_new(o, "subnet_drops", subnet_admin_drops(s->subnet));
 	}
+	json_object_set_new(o, "other_fabrics", other_fabrics(s));
 	json_object_set_new(o, "gids", gids(&s->node->page->port[0]));
 	return o;
 }

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/unix_names.h"
 #include "wire/roce.h"
 
 void port_place_text(const struct port_place *p, char text[PORT_PLACE_TEXT])
@@ -38,58 +38,25 @@ bool port_place_parse(struct port_place *p, const char *text)
 	return p->ipv6;
 }
 
-/* An abstract name: only the first byte of the path is 0. */
-static socklen_t lock_addr(const struct port_place *p, const char *suffix, struct sockaddr_un *a)
+struct lock_name {
+	char s[PORT_PLACE_TEXT + 32];
+};
+
+static struct lock_name name_of(const struct port_place *p, const char *suffix)
 {
 	char where[PORT_PLACE_TEXT];
+	struct lock_name n;
 
 	port_place_text(p, where);
-	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
-	return offsetof(struct sockaddr_un, sun_path) + 1 +
-	       snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "weft-roce-%d/%s%s", ROCE_PORT,
-		       where, suffix);
+	snprintf(n.s, sizeof n.s, "weft-roce-%d/%s%s", ROCE_PORT, where, suffix);
+	return n;
 }
 
 static const char the_lock[] = "", the_weftd[] = "/weftd";
 
-static int new_socket(int type)
-{
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* A new socket that has the name. */
-static int take_name(const struct port_place *p, const char *suffix, int type)
-{
-	struct sockaddr_un a;
-	socklen_t len = lock_addr(p, suffix, &a);
-	int fd = new_socket(type), ret;
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-/* A new socket that is connected to who has the name. */
-static int meet_name(const struct port_place *p, const char *suffix, int type)
-{
-	struct sockaddr_un a;
-	socklen_t len = lock_addr(p, suffix, &a);
-	int fd = new_socket(type), ret;
-
-	if (fd < 0 || connect(fd, (struct sockaddr *)&a, len) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
 int port_lock_take(const struct port_place *p)
 {
-	int fd = take_name(p, the_lock, SOCK_DGRAM);
+	int fd = unix_name_take(name_of(p, the_lock).s, SOCK_DGRAM);
 
 	if (fd >= 0)
 		shutdown(fd, SHUT_RDWR); /* what anybody sends there does not lie there */
@@ -108,7 +75,7 @@ bool port_lock_is(int fd)
 
 int port_lock_show(const struct port_place *p)
 {
-	int fd = take_name(p, the_weftd, SOCK_SEQPACKET), ret;
+	int fd = unix_name_take(name_of(p, the_weftd).s, SOCK_SEQPACKET), ret;
 
 	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
 		return fd;
@@ -127,7 +94,7 @@ void port_lock_greet(int shown)
 
 static bool is_locked(const struct port_place *p)
 {
-	int fd = meet_name(p, the_lock, SOCK_DGRAM);
+	int fd = unix_name_meet(name_of(p, the_lock).s, SOCK_DGRAM);
 
 	if (fd >= 0)
 		close(fd);
@@ -137,7 +104,7 @@ static bool is_locked(const struct port_place *p)
 /* Who shows that it has the lock.  0; -EAGAIN: it does not answer; other errors: nobody does. */
 static int who_shows(const struct port_place *p, struct ucred *cred)
 {
-	int fd = meet_name(p, the_weftd, SOCK_SEQPACKET), ret = 0;
+	int fd = unix_name_meet(name_of(p, the_weftd).s, SOCK_SEQPACKET), ret = 0;
 	socklen_t size = sizeof *cred;
 
 	if (fd < 0)

@@ -89,4 +89,4 @@ struct test_case {
 };
 
 extern const struct test_case life_cases[], start_cases[], hostile_cases[], user_cases[],
-	wire_cases[];
+	wire_cases[], fabric_cases[];

@@ -18,7 +18,7 @@ static const char *const fabrics[] = {"default", "a", "b"};
 static const struct test_case *find_case(const char *name)
 {
 	const struct test_case *tables[] = {
-		life_cases, start_cases, hostile_cases, user_cases, wire_cases};
+		life_cases, start_cases, hostile_cases, user_cases, wire_cases, fabric_cases};
 
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
 		for (const struct test_case *c = tables[i]; c->name; c++)

@@ -75,7 +75,7 @@ done
 
 rc doctor 0 "$WEFT" doctor
 same 'nothing fails' '' "$(grep FAIL "$T/out")"
-same 'all checks are there' 20 "$(grep -Ec '^(ok|warn) ' "$T/out")"
+same 'all checks are there' 21 "$(grep -Ec '^(ok|warn) ' "$T/out")"
 rc 'doctor as JSON' 0 "$WEFT" doctor --json
 ok 'it counts' grep -q '"failed": 0' "$T/out"
 WEFT_PEER_CLIENTS=/none.so rc 'doctor finds a missing peer client' 1 "$WEFT" doctor
