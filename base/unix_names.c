@@ -2,10 +2,15 @@
 #include "base/unix_names.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 socklen_t unix_name_addr(const char *name, struct sockaddr_un *addr)
@@ -18,8 +23,8 @@ socklen_t unix_name_addr(const char *name, struct sockaddr_un *addr)
 }
 
 /* By bind() or connect(), whose other two arguments are the same. */
-static int named(const char *name, int type,
-	int (*call)(int fd, const struct sockaddr *addr, socklen_t len))
+static int named(
+	const char *name, int type, int (*call)(int fd, const struct sockaddr *addr, socklen_t len))
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
 	struct sockaddr_un addr;
@@ -88,4 +93,83 @@ void unix_names_each(const char *prefix, bool (*each)(void *arg, const char *nam
 	free(line);
 	if (f)
 		fclose(f);
+}
+
+/* ---- of whom ---- */
+
+enum { ANSWER = 32 << 10, ANSWER_S = 1 };
+
+/* Linux 5.3 */
+enum { SHOW_UID = 0x40, ATTR_UID = 7 };
+
+static bool ask_all(int fd)
+{
+	const struct {
+		struct nlmsghdr head;
+		struct unix_diag_req req;
+	} ask = {
+		.head = {.nlmsg_len = sizeof ask,
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.req = {.sdiag_family = AF_UNIX,
+			.udiag_states = ~0u,
+			.udiag_show = UDIAG_SHOW_NAME | SHOW_UID},
+	};
+
+	return send(fd, &ask, sizeof ask, 0) == (ssize_t)sizeof ask;
+}
+
+/* One socket of the kernel's answer: is it that one, and whose? */
+static bool is_it(const struct nlmsghdr *h, const char *name, uid_t *uid)
+{
+	const struct unix_diag_msg *m = NLMSG_DATA(h);
+	const struct rtattr *a = (const struct rtattr *)(m + 1);
+	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m));
+	bool same = false, known = false;
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		const char *at = RTA_DATA(a);
+
+		if (a->rta_type == UNIX_DIAG_NAME)
+			same = RTA_PAYLOAD(a) == strlen(name) + 1 && !*at &&
+			       !memcmp(at + 1, name, strlen(name));
+		if (a->rta_type == ATTR_UID && RTA_PAYLOAD(a) >= sizeof *uid) {
+			memcpy(uid, at, sizeof *uid);
+			known = true;
+		}
+	}
+	return same && known;
+}
+
+/* A part of the answer; *more: there is another. */
+static bool read_part(int fd, const char *name, uid_t *uid, bool *more)
+{
+	_Alignas(struct nlmsghdr) char part[ANSWER];
+	int n = (int)recv(fd, part, sizeof part, 0);
+	const struct nlmsghdr *h = (const struct nlmsghdr *)part;
+
+	*more = n > 0;
+	for (; n > 0 && NLMSG_OK(h, (unsigned)n); h = NLMSG_NEXT(h, n)) {
+		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
+			*more = false;
+		else if (is_it(h, name, uid))
+			return true;
+	}
+	return false;
+}
+
+bool unix_name_owner(const char *name, uid_t *uid)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	const struct timeval patience = {.tv_sec = ANSWER_S};
+	bool more, found = false;
+
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	more = ask_all(fd);
+	while (more && !found)
+		found = read_part(fd, name, uid, &more);
+	close(fd);
+	return found;
 }

@@ -7,12 +7,14 @@
 
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 /* The address of that name, which is cut off if it is too long; its length. */
 socklen_t unix_name_addr(const char *name, struct sockaddr_un *addr);
 
-/* A new socket of that type, CLOEXEC, non-blocking, that has the name.  -EADDRINUSE: it is taken. */
+/* A new socket of that type, CLOEXEC, non-blocking, that has the name.  -EADDRINUSE: it is taken.
+ */
 int unix_name_take(const char *name, int type);
 
 /*
@@ -21,9 +23,11 @@ int unix_name_take(const char *name, int type);
  */
 int unix_name_meet(const char *name, int type);
 
+/* Whose socket that is which has the name, as the kernel tells; false: it does not. */
+bool unix_name_owner(const char *name, uid_t *uid);
+
 /*
  * Shows `each` all names with that prefix of sockets here that listen, as text that may be
  * anything; ends when it returns false.  Does not block.
  */
-void unix_names_each(
-	const char *prefix, bool (*each)(void *arg, const char *name), void *arg);
+void unix_names_each(const char *prefix, bool (*each)(void *arg, const char *name), void *arg);

@@ -174,26 +174,43 @@ static int do_attach(struct server *s, struct session *c, struct proto_in *in, s
 	return 0;
 }
 
+static void give_block(const struct server *s, uint32_t block, struct reply *r)
+{
+	int fd = claims_socket(&s->leases.claims, block);
+
+	r->payload.block.first_qpn = block * LEASE_QPNS;
+	if (fd >= 0)
+		r->fds[r->n_fds++] = fd;
+	else
+		r->payload.block.flags = PROTO_UNCLAIMED;
+}
+
 static int do_lease(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
 	int block = lease_take(&s->leases, c->process->id);
 
 	(void)in;
 	if (block < 0)
-		return block;
-	r->payload.block.first_qpn = block * LEASE_QPNS;
+		return block == -EMFILE ? refused(s, REF_NO_FDS, block) : block;
+	give_block(s, block, r);
 	wire_leases_changed(s, c->process);
 	return 0;
 }
 
 static int do_claim(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
 {
-	int ret = lease_claim(&s->leases, in->payload.block.first_qpn / LEASE_QPNS, c->process->id);
+	const struct proto_block *call = &in->payload.block;
+	uint32_t block = call->first_qpn / LEASE_QPNS;
+	int fd = in->n_fds ? in->fds[0] : -1;
+	int ret = lease_claim(&s->leases, block, c->process->id, fd, call->flags & PROTO_UNCLAIMED);
 
-	(void)r;
-	if (!ret)
-		wire_leases_changed(s, c->process);
-	return ret == -EEXIST ? refused(s, REF_LEASE_CONFLICT, ret) : ret;
+	if (ret)
+		return ret == -EEXIST ? refused(s, REF_LEASE_CONFLICT, ret) : ret;
+	if (fd >= 0)
+		proto_take_fd(in, 0);
+	give_block(s, block, r);
+	wire_leases_changed(s, c->process);
+	return 0;
 }
 
 static int do_return(struct server *s, struct session *c, struct proto_in *in, struct reply *r)
@@ -216,7 +233,8 @@ static int do_find_qpn(struct server *s, struct session *c, struct proto_in *in,
 
 	(void)c;
 	if (!p)
-		return -ENOENT;
+		return call->qpn && !lease_is_ours(&s->leases, call->qpn) ? -EADDRNOTAVAIL
+									  : -ENOENT;
 	reply->attach_id = p->id;
 	reply->pid = p->own_pid;
 	reply->pid_ns = p->pid_ns;

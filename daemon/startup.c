@@ -371,7 +371,7 @@ int server_start(struct server *s, const char *fabric, char *why, size_t size)
 	if (ret)
 		return ret;
 	count_start(s);
-	leases_init(&s->leases, s->epoch);
+	claims_start(&s->leases.claims, &s->paths);
 	events_env(s);
 	find_netns(s);
 	port_place_get(&s->paths, &s->place);
@@ -405,6 +405,7 @@ void server_end(struct server *s)
 
 	snprintf(name, sizeof name, "%s.sock", s->paths.name);
 	unlinkat(s->paths.dir_fd, name, 0);
+	claims_end(&s->leases.claims, &s->paths, s->n_processes > 0);
 	umads_end(s);
 	issm_end(s);
 	connections_end(s);

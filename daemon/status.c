@@ -253,10 +253,12 @@ static int passers_by(const struct server *s)
 	return n;
 }
 
-/* Those that clients hold: neither weftd's own nor those of the port, which outlive its users. */
+/* Those that clients hold: neither weftd's own nor those of the port and of claims, which outlive
+ * them. */
 static int fds_of_clients(const struct server *s)
 {
-	return server_count_fds(s) - passers_by(s) - wire_group_fds(&s->wire->group);
+	return server_count_fds(s) - passers_by(s) - wire_group_fds(&s->wire->group) -
+	       (int)s->leases.claims.n_resting;
 }
 
 static json_t *counts(const struct server *s)

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/draw.h"
 #include "base/log.h"
+#include "rdv/claim.h"
 #include "rdv/fork.h"
 #include "rdv/grow.h"
 #include "rdv/look.h"
@@ -20,7 +22,11 @@
 #include "rdv/spawn.h"
 #include "rdv/wire.h"
 
-enum { CALL_TRIES = 3 };
+enum {
+	CALL_TRIES = 3,
+	CLAIM_BLOCKS = CLAIM_QPNS / RDV_QPN_BLOCK,
+	ALL_BLOCKS = (1 << CLAIM_BLOCKS) - 1,
+};
 
 struct client client = {
 	.conn = {.sock = {.fd = -1}},
@@ -206,18 +212,33 @@ static int send_channel(struct conn *conn, const struct client_fd *f)
 	return ret;
 }
 
-static int send_lease(struct conn *conn, uint32_t first)
+/* Another duplicate, where ours was closed behind our back. */
+static void keep_claim(struct client_lease *l, struct proto_in *in)
 {
-	const struct proto_block call = {.first_qpn = first};
-	struct proto_out out = proto_call(OP_CLAIM, &call);
-	int ret = call_over(conn, &out, NULL);
+	if (!own_fd_ok(&l->claim))
+		l->claim = own_fd(proto_take_fd(in, 0));
+	proto_close(in);
+}
 
+static int send_lease(struct conn *conn, struct client_lease *l)
+{
+	const struct proto_block call = {
+		.first_qpn = l->first, .flags = l->unclaimed ? PROTO_UNCLAIMED : 0};
+	struct proto_out out = proto_call(OP_CLAIM, &call);
+	struct proto_in in;
+	int ret;
+
+	out.fds = &l->claim.fd;
+	out.n_fds = own_fd_ok(&l->claim);
+	ret = conn_call(conn, &out, &in);
+	if (!ret)
+		keep_claim(l, &in);
 	if (ret == -EEXIST) {
 		log_line(LOG_LVL_ERROR,
 			"QP numbers from %#" PRIx32
 			" were leased to another process while weftd was "
 			"down; peers cannot reach them",
-			first);
+			l->first);
 		ret = 0;
 	}
 	return ret;
@@ -263,7 +284,7 @@ static int publish(struct client *c, struct conn *conn)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < c->n_leases; i++)
-		ret = send_lease(conn, c->leases[i]);
+		ret = send_lease(conn, &c->leases[i]);
 	for (size_t i = 0; !ret && i < c->channels.n; i++)
 		ret = send_channel(conn, &c->channels.at[i]);
 	for (size_t i = 0; !ret && i < c->backings.n; i++)
@@ -466,18 +487,46 @@ int rdv_check(void)
 	return ret;
 }
 
-static int lease(struct client *c, uint32_t *first)
+static int lease_more(struct client *c)
 {
-	struct proto_block block;
+	struct proto_out out = proto_call(OP_LEASE, NULL);
+	struct proto_in in;
 	int ret = grow((void **)&c->leases, &c->leases_room, c->n_leases, sizeof *c->leases);
 
 	if (!ret)
-		ret = call_plain(OP_LEASE, NULL, &block);
+		ret = client_call(&out, &in);
 	if (ret)
 		return ret;
-	c->leases[c->n_leases++] = block.first_qpn;
-	*first = block.first_qpn;
+	c->leases[c->n_leases++] = (struct client_lease){.first = in.payload.block.first_qpn,
+		.unclaimed = in.payload.block.flags & PROTO_UNCLAIMED,
+		.claim = own_fd(proto_take_fd(&in, 0))};
+	proto_close(&in);
 	return 0;
+}
+
+/* One of its blocks that are left, which one is drawn. */
+static uint32_t draw_block(struct client_lease *l)
+{
+	uint32_t i = draw_below(CLAIM_BLOCKS);
+
+	while (l->used >> i & 1)
+		i = (i + 1) % CLAIM_BLOCKS;
+	l->used |= 1u << i;
+	return l->first + i * RDV_QPN_BLOCK;
+}
+
+static int lease(struct client *c, uint32_t *first)
+{
+	size_t i = 0;
+	int ret = 0;
+
+	while (i < c->n_leases && c->leases[i].used == ALL_BLOCKS)
+		i++;
+	if (i == c->n_leases)
+		ret = lease_more(c);
+	if (!ret)
+		*first = draw_block(&c->leases[i]);
+	return ret;
 }
 
 int rdv_lease_qpns(uint32_t *first)
@@ -495,19 +544,30 @@ int rdv_publish_member(uint32_t index)
 	return client_leave(cancel, call_plain(OP_MEMBERS, &call, NULL));
 }
 
-int rdv_return_qpns(uint32_t first)
+/* Gives the block back; the last one of its claim with that. */
+static int give_back(struct client *c, uint32_t first)
 {
-	const struct proto_block call = {.first_qpn = first};
-	struct client *c = &client;
-	int cancel = client_enter();
+	const struct proto_block call = {.first_qpn = first / CLAIM_QPNS * CLAIM_QPNS};
+	uint32_t bit = 1u << first % CLAIM_QPNS / RDV_QPN_BLOCK;
 	size_t i = 0;
 
-	while (i < c->n_leases && c->leases[i] != first)
+	while (i < c->n_leases && c->leases[i].first != call.first_qpn)
 		i++;
-	if (i == c->n_leases)
-		return client_leave(cancel, -ENOENT);
+	if (i == c->n_leases || first % RDV_QPN_BLOCK || !(c->leases[i].used & bit))
+		return -ENOENT;
+	c->leases[i].used &= ~bit;
+	if (c->leases[i].used)
+		return 0;
+	own_fd_close(&c->leases[i].claim);
 	c->leases[i] = c->leases[--c->n_leases];
-	return client_leave(cancel, call_undo(OP_RETURN, &call));
+	return call_undo(OP_RETURN, &call);
+}
+
+int rdv_return_qpns(uint32_t first)
+{
+	int cancel = client_enter();
+
+	return client_leave(cancel, give_back(&client, first));
 }
 
 /* pid as our own /proc shows it for a pidfd; 0 if the process is in none of our namespaces. */

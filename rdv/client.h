@@ -15,6 +15,14 @@ struct client_fds {
 	size_t n, room;
 };
 
+/* What weftd has leased to us: a claim's numbers, of which blocks are given out. */
+struct client_lease {
+	uint32_t first;
+	uint32_t used;       /* bit i: block i */
+	bool unclaimed;      /* it never had a claim */
+	struct own_fd claim; /* rdv/claim.h */
+};
+
 struct client {
 	struct lock lock;      /* control calls, one at a time; all below */
 	struct lock post_lock; /* which socket conn.sock is; taken inside lock, for an instant */
@@ -29,7 +37,7 @@ struct client {
 	struct own_fd arena_fd;     /* under post_lock too */
 	struct client_fds channels; /* OP_ADD_CHANNEL */
 	struct client_fds backings; /* OP_ADD_BACKING */
-	uint32_t *leases;           /* first numbers of our blocks */
+	struct client_lease *leases;
 	size_t n_leases, leases_room;
 	int (*publish_cm)(rdv_cm_send send, void *conn);
 	char dir[PATH_MAX]; /* the runtime directory; under post_lock too */

@@ -83,7 +83,8 @@ static void drop_connection(void)
 	memset(&c->att, 0, sizeof c->att);
 	c->channels.n = 0;
 	c->backings.n = 0;
-	c->n_leases = 0;
+	while (c->n_leases)
+		own_fd_close(&c->leases[--c->n_leases].claim);
 	c->told = false;
 	if (atomic_exchange(&c->attached, false))
 		atomic_fetch_add(&c->epoch, 1);

@@ -6,6 +6,7 @@
  *     NAME.sock    weftd listens here
  *     NAME.lock    flock: held by a client while it starts weftd
  *     NAME.epoch   flock: held by weftd while it runs; counts its starts
+ *     NAME.qpns    which claims of queue pair numbers weftd holds (daemon/tables/claims.h)
  *     NAME.ch/     the sockets of event channels, named by weftd (daemon/tables/channel_names.h)
  *     NAME.tree    device files, written by weftd (fabric/sysfs.h), read through the path shim; of
  *                  node N of a topology, but 0, NAME.tree.N

@@ -32,8 +32,8 @@
 
 static const struct proto_op ops[OP_COUNT] = {
 	[OP_ATTACH] = {"attach", WITH_FDS(proto_attach, 1, 4), WITH_FDS(proto_attached, 4, 5)},
-	[OP_LEASE] = {"lease", NOTHING, JUST(proto_block)},
-	[OP_CLAIM] = {"claim", JUST(proto_block), NOTHING},
+	[OP_LEASE] = {"lease", NOTHING, WITH_FDS(proto_block, 0, 1)},
+	[OP_CLAIM] = {"claim", WITH_FDS(proto_block, 0, 1), WITH_FDS(proto_block, 0, 1)},
 	[OP_RETURN] = {"return", JUST(proto_block), NOTHING},
 	[OP_FIND_QPN] = {"find_qpn", JUST(proto_find), WITH_FDS(proto_found, 2, 4)},
 	[OP_ADD_CHANNEL] = {"add_channel", WITH_FDS(proto_channel, 1, 1), NOTHING},

@@ -27,10 +27,18 @@ enum proto_op_number {
 	 * proto_attached, fds {fabric page, hub, segment, async eventfd, arena if PROTO_ARENA}.
 	 */
 	OP_ATTACH = 1,
-	OP_LEASE,  /* ; proto_block */
-	OP_CLAIM,  /* proto_block: the process holds it already, from an earlier weftd */
+	OP_LEASE, /* ; proto_block, fds {the claim's socket} unless PROTO_UNCLAIMED */
+	/*
+	 * proto_block, fds {the claim's socket, if the process has it}; proto_block, fds {the same}
+	 * unless PROTO_UNCLAIMED: the process holds it already, from an earlier weftd.  -EEXIST: it
+	 * is another's by now.
+	 */
+	OP_CLAIM,
 	OP_RETURN, /* proto_block */
-	/* proto_find; proto_found, fds {segment, async, arena if PROTO_ARENA, pidfd if any} */
+	/*
+	 * proto_find; proto_found, fds {segment, async, arena if PROTO_ARENA, pidfd if any}.
+	 * -ENOENT: nobody, now; -EADDRNOTAVAIL: the number is not of this fabric.
+	 */
 	OP_FIND_QPN,
 	OP_ADD_CHANNEL, /* proto_channel, fds {eventfd}; replaces one of the same id */
 	OP_DEL_CHANNEL, /* proto_channel */
@@ -134,6 +142,7 @@ enum proto_flags {
 	PROTO_REQ2 = 1 << 3,  /* proto_umad_register: it is REGISTER_AGENT2 */
 	PROTO_IPV4 = 1 << 4,  /* proto_wire_joined: there is a socket of that family */
 	PROTO_IPV6 = 1 << 5,
+	PROTO_UNCLAIMED = 1 << 6, /* proto_block: there is no claim */
 };
 
 /* Sizes of the payloads in cm/cm_proto.h, less their private data, and where the length of that is.
@@ -181,9 +190,10 @@ struct proto_attached {
 	uint32_t pad;
 };
 
-/* A block of QP numbers. */
+/* A block of QP numbers: those of a claim (rdv/claim.h). */
 struct proto_block {
 	uint32_t first_qpn;
+	uint32_t flags; /* PROTO_UNCLAIMED */
 };
 
 struct proto_find {

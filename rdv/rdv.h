@@ -67,13 +67,18 @@ int rdv_check(void);
  */
 int rdv_arena_fd(void);
 
-/* Leases a block of SEG_QPN_PER_BLOCK QP numbers; *first is a multiple of that. -ENOSPC: none. */
+enum { RDV_QPN_BLOCK = 256 };
+
+/*
+ * Leases a block of RDV_QPN_BLOCK QP numbers, which nobody else in this network namespace has, at a
+ * drawn place; *first is a multiple of that.  -ENOSPC: none.
+ */
 int rdv_lease_qpns(uint32_t *first);
 
 /* Gives a block back (the process keeps blocks while it runs; used at detach). */
 int rdv_return_qpns(uint32_t first);
 
-/* Who owns QP number qpn.  -ENOENT: nobody (now). */
+/* Who owns QP number qpn.  -ENOENT: nobody (now); -EADDRNOTAVAIL: it is not of this fabric. */
 int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out);
 
 /* The same of the process with that attach id. */

@@ -3,34 +3,49 @@
 
 #include <errno.h>
 
-void leases_init(struct leases *l, uint32_t epoch)
-{
-	l->cursor = (epoch & 15) << 12;
-}
+#include "base/draw.h"
 
-int lease_take(struct leases *l, uint32_t attach_id)
+/* Where all claims are others': one that we have not leased, at a drawn place. */
+static int take_unclaimed(const struct leases *l)
 {
-	for (uint32_t i = 0; i < LEASE_BLOCKS; i++) {
-		uint32_t block = (l->cursor + i) % LEASE_BLOCKS;
+	uint32_t first = draw_below(LEASE_BLOCKS - 1);
 
-		if (block == 0 || l->owner[block])
-			continue;
-		l->owner[block] = attach_id;
-		l->cursor = block + 1;
-		l->count++;
-		return block;
+	for (uint32_t i = 0; i < LEASE_BLOCKS - 1; i++) {
+		uint32_t block = 1 + (first + i) % (LEASE_BLOCKS - 1);
+
+		if (!l->owner[block] && claims_socket(&l->claims, block) < 0)
+			return block;
 	}
 	return -ENOSPC;
 }
 
-int lease_claim(struct leases *l, uint32_t block, uint32_t attach_id)
+int lease_take(struct leases *l, uint32_t attach_id)
 {
-	if (block == 0 || block >= LEASE_BLOCKS)
-		return -EINVAL;
-	if (l->owner[block])
-		return l->owner[block] == attach_id ? 0 : -EEXIST;
+	int block = claims_take(&l->claims, l->owner);
+
+	if (block == -ENOSPC)
+		block = take_unclaimed(l);
+	if (block < 0)
+		return block;
 	l->owner[block] = attach_id;
 	l->count++;
+	return block;
+}
+
+int lease_claim(struct leases *l, uint32_t block, uint32_t attach_id, int fd, bool unclaimed)
+{
+	int ret = 0;
+
+	if (block == 0 || block >= LEASE_BLOCKS)
+		return -EINVAL;
+	if (l->owner[block] && l->owner[block] != attach_id)
+		return -EEXIST;
+	if (!unclaimed)
+		ret = claims_keep(&l->claims, block, fd);
+	if (ret)
+		return ret;
+	l->count += !l->owner[block];
+	l->owner[block] = attach_id;
 	return 0;
 }
 
@@ -40,6 +55,7 @@ int lease_return(struct leases *l, uint32_t block, uint32_t attach_id)
 		return -ENOENT;
 	l->owner[block] = 0;
 	l->count--;
+	claims_rest(&l->claims, block);
 	return 0;
 }
 
@@ -55,4 +71,9 @@ uint32_t lease_owner(const struct leases *l, uint32_t qpn)
 	uint32_t block = qpn / LEASE_QPNS;
 
 	return block < LEASE_BLOCKS ? l->owner[block] : 0;
+}
+
+bool lease_is_ours(const struct leases *l, uint32_t qpn)
+{
+	return claims_are_ours(&l->claims, qpn / LEASE_QPNS);
 }

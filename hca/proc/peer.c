@@ -12,6 +12,7 @@
 #include "hca/proc/parts.h"
 #include "hca/proc/proc.h"
 #include "hca/proc/reach.h"
+#include "hca/proc/tables.h"
 #include "hca/proc/wake.h"
 #include "hca/seg/token.h"
 
@@ -203,17 +204,6 @@ static struct peer *hold_mapped(uint32_t qpn, int64_t *index)
 	return p;
 }
 
-/* A QP number by which weftd knows us: the first of a block that we lease. */
-static uint32_t own_qpn(void)
-{
-	struct seg *seg = proc_seg();
-
-	for (uint32_t b = 0; b < SEG_QPN_BLOCKS; b++)
-		if (atomic_load_explicit(&seg->qpn_block[b], memory_order_relaxed))
-			return b * SEG_QPN_PER_BLOCK;
-	return 0;
-}
-
 /* We ourselves as a peer: filled in once per attach, for other threads read it. */
 static struct peer *own_peer(void)
 {
@@ -331,7 +321,7 @@ static bool greet(struct peer *p)
 {
 	const struct rdv_attach *at = proc_at();
 	struct seg *seg = p->view.seg;
-	uint64_t word = (uint64_t)own_qpn() << TOKEN_ATTACH_BITS | at->attach_id;
+	uint64_t word = (uint64_t)table_some_qpn() << TOKEN_ATTACH_BITS | at->attach_id;
 
 	for (uint32_t i = 0; i < SEG_GUESTS; i++) {
 		uint32_t used = atomic_load_explicit(&seg->hdr.guests_used, memory_order_relaxed);
@@ -433,7 +423,7 @@ static void meet(uint64_t word)
 	if (meet_known(word))
 		return;
 	rc = ask_weftd(word >> TOKEN_ATTACH_BITS & 0xffffff, 0, &p);
-	if (rc && rc != -ENOENT)
+	if (rc && rc != -ENOENT && rc != -EADDRNOTAVAIL)
 		log_line(LOG_LVL_WARN,
 			"cannot see whether process %#x still uses our memory: weftd does not "
 			"answer",

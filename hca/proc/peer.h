@@ -24,7 +24,7 @@ struct peer {
 
 /*
  * The process that owns QP number qpn, mapped, with one more reference; *index is the QP's index
- * there.  May ask weftd.  -ENOENT: nobody.
+ * there.  May ask weftd.  -ENOENT: nobody; -EADDRNOTAVAIL: the number is not of this fabric.
  */
 int peer_find(uint32_t qpn, struct peer **p, uint32_t *index);
 

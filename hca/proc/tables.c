@@ -16,6 +16,8 @@
  */
 enum { SPAN_MIN = 4096 };
 
+_Static_assert(SEG_QPN_PER_BLOCK == (int)RDV_QPN_BLOCK, "blocks are leased as they are used");
+
 /* Where no region is to be found; its key is none. */
 static struct hca_mr nothing;
 
@@ -39,7 +41,11 @@ static struct table mrs = {.slot = mr_slots, .size = SEG_MRS};
  * begin anywhere, and what few regions take of the segment lies together all the same.
  */
 static uint32_t mr_turn;
-static uint32_t first_qpn[SEG_QPS / SEG_QPN_PER_BLOCK];
+/* Of each block of indices: its first number, and its word in the segment. */
+static struct numbers {
+	uint32_t first, word;
+} numbers[SEG_QPS / SEG_QPN_PER_BLOCK];
+static _Atomic uint32_t some_qpn;
 
 static void table_clear(struct table *t)
 {
@@ -52,6 +58,7 @@ void tables_reset(void)
 {
 	table_clear(&qps);
 	qps.size = 0;
+	atomic_store_explicit(&some_qpn, 0, memory_order_relaxed);
 	table_clear(&cqs);
 	table_clear(&mrs);
 	mr_slots[mr_turn] = NULL;
@@ -167,19 +174,34 @@ int table_add_mr(struct hca_mr *mr)
 /* With the lock held: room for one more block of QPs. */
 static int grow_qps(void)
 {
-	uint32_t first;
+	struct numbers *n = &numbers[qps.size / SEG_QPN_PER_BLOCK];
 	int rc;
 
 	if (qps.size + SEG_QPN_PER_BLOCK > SEG_QPS)
 		return -ENOMEM;
-	rc = rdv_lease_qpns(&first);
+	rc = rdv_lease_qpns(&n->first);
 	if (rc)
 		return rc;
-	first_qpn[qps.size / SEG_QPN_PER_BLOCK] = first;
-	atomic_store_explicit(&proc_seg()->qpn_block[first / SEG_QPN_PER_BLOCK], qps.size + 1,
+	n->word = qpn_word(qps.size, draw_u32());
+	atomic_store_explicit(&proc_seg()->qpn_block[n->first / SEG_QPN_PER_BLOCK], n->word,
 		memory_order_release);
+	if (!qps.size)
+		atomic_store_explicit(&some_qpn, n->first, memory_order_relaxed);
 	qps.size += SEG_QPN_PER_BLOCK;
 	return 0;
+}
+
+/* With the lock held. */
+static uint32_t number_of(uint32_t index)
+{
+	const struct numbers *n = &numbers[index / SEG_QPN_PER_BLOCK];
+
+	return n->first + qpn_of_index(n->word, index % SEG_QPN_PER_BLOCK);
+}
+
+uint32_t table_some_qpn(void)
+{
+	return atomic_load_explicit(&some_qpn, memory_order_relaxed);
 }
 
 static int add_numbered(void *qp, uint32_t *qpn)
@@ -194,7 +216,7 @@ static int add_numbered(void *qp, uint32_t *qpn)
 	if (index > 0) {
 		atomic_store_explicit(&qps.slot[index], qp, memory_order_release);
 		qps.used++;
-		*qpn = first_qpn[index / SEG_QPN_PER_BLOCK] + index % SEG_QPN_PER_BLOCK;
+		*qpn = number_of(index);
 		note_used(&proc_seg()->hdr.qps_used, index);
 	}
 	lock_drop(&qps.lock);

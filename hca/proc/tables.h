@@ -31,6 +31,9 @@ int table_add_mr(struct hca_mr *mr);
 int table_add_qp(struct hca_qp *qp, uint32_t *qpn);
 int table_add_srq(struct hca_srq *srq, uint32_t *srqn);
 
+/* A number by which weftd knows us, whether a QP has it or not; 0: it has leased us none yet. */
+uint32_t table_some_qpn(void);
+
 void table_del_cq(uint32_t index);
 void table_del_mr(uint32_t index);
 /* Its entry, if that is its own still, stays taken, with nothing in it, until table_del_mr(). */

@@ -19,7 +19,8 @@ void routes_free(struct routes *r, bool live);
 /*
  * The QP or SRQ with that number, as it is now.  Valid until the next call for the same QP.  May
  * ask weftd.  The caller holds qp's token and is in one of its exec slots.  -ENOENT: there is none;
- * -EAGAIN: weftd, new itself, may not know it yet; others: it could not be reached now.
+ * -EADDRNOTAVAIL: the number is not of this fabric; -EAGAIN: weftd, new itself, may not know it
+ * yet; others: it could not be reached now.
  */
 int route_to(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out);
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "hca/seg/fired.h"
+#include "hca/seg/qpn.h"
 #include "hca/seg/rxq.h"
 #include "hca/seg/seg_cq.h"
 #include "hca/seg/seg_fault.h"
@@ -31,9 +32,8 @@ enum { SEG_VERSION = 18 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
-	SEG_QPN_BLOCKS = 1 << 16, /* leases of 256 QP numbers */
-	SEG_QPN_PER_BLOCK = 256,
-	SEG_QPS = 1 << 17, /* QPs per process */
+	SEG_QPN_BLOCKS = 1 << 16, /* of SEG_QPN_PER_BLOCK QP numbers (hca/seg/qpn.h) */
+	SEG_QPS = 1 << 17,        /* QPs per process */
 	SEG_CQS = 1 << FIRED_NUMBER_SHIFT,
 	SEG_CHANNELS = 1 << 16, /* completion channels */
 	SEG_FIRED_LOG = 10,     /* log2 of the events of one whose order is kept */
@@ -221,7 +221,7 @@ struct seg {
 	struct seg_header hdr;
 	_Alignas(4096) struct exec_slot slots[SEG_SLOTS];
 	_Alignas(4096) _Atomic uint64_t counters[SEG_SLOTS][CTR_ROOM];
-	/* block of 256 QP numbers -> first QP index + 1 in this process, 0 = not leased here */
+	/* block of QP numbers -> which QP indices in this process (hca/seg/qpn.h) */
 	_Alignas(4096) _Atomic uint32_t qpn_block[SEG_QPN_BLOCKS];
 	/* QP index -> has async events waiting, so that nobody scans all QPs */
 	_Alignas(4096) _Atomic uint64_t qp_event_map[SEG_QPS / 64];
@@ -279,6 +279,7 @@ static inline uint64_t seg_counter(const struct seg *seg, enum seg_counter which
 	return sum;
 }
 
+_Static_assert(SEG_QPS / SEG_QPN_PER_BLOCK < 1 << QPN_WORD_INDEX_BITS, "a block's word");
 _Static_assert(CTR_COUNT <= CTR_ROOM, "one row per slot");
 _Static_assert(sizeof(struct seg_header) <= 4096, "one page");
 _Static_assert(sizeof(struct exec_slot) == CACHE_LINE, "one slot, one line");

@@ -271,13 +271,14 @@ int end_init(struct end *e, const struct view *v, uint32_t index)
 int64_t view_find_qpn(const struct view *v, uint32_t qpn)
 {
 	uint32_t block = (qpn & 0xffffff) / SEG_QPN_PER_BLOCK;
-	uint32_t first = atomic_load_explicit(&v->seg->qpn_block[block], memory_order_acquire);
+	uint32_t word = atomic_load_explicit(&v->seg->qpn_block[block], memory_order_acquire);
 	const struct seg_qp *q;
 	uint32_t index;
 
-	if (!first)
+	if (!word)
 		return -ENOENT;
-	index = (first - 1 + qpn % SEG_QPN_PER_BLOCK) & (SEG_QPS - 1);
+	index = qpn_first_index(word) + qpn_to_index(word, qpn % SEG_QPN_PER_BLOCK);
+	index &= SEG_QPS - 1;
 	q = &v->seg->qp[index];
 	/* The state first: it is shown last, when the rest of a new QP is there. */
 	if (!(atomic_load_explicit(&q->state, memory_order_acquire) & QPS_LIVE) || q->qpn != qpn)

@@ -206,14 +206,42 @@ static void flushes_queues_that_are_none(void **state)
 	munmap(hub, SEG_SIZE);
 }
 
+/* Each index of a block has one number, and which ones follow each other is the key's. */
+static void numbers_in_drawn_order(void **state)
+{
+	enum { KEYS = 64 };
+	unsigned same = 0;
+
+	(void)state;
+	for (uint32_t key = 0; key < KEYS; key++) {
+		uint32_t word = qpn_word(SEG_QPS - SEG_QPN_PER_BLOCK, key * 0x10001);
+		uint8_t seen[SEG_QPN_PER_BLOCK] = {0};
+
+		assert_true(word);
+		assert_int_equal(qpn_first_index(word), SEG_QPS - SEG_QPN_PER_BLOCK);
+		for (uint32_t i = 0; i < SEG_QPN_PER_BLOCK; i++) {
+			uint32_t n = qpn_of_index(word, i);
+
+			assert_true(n < SEG_QPN_PER_BLOCK && !seen[n]++);
+			assert_int_equal(qpn_to_index(word, n), i);
+			same += i && n == qpn_of_index(word, i - 1) + 1;
+		}
+	}
+	/* as often as chance has it */
+	assert_in_range(same, KEYS / 4, KEYS * 4);
+}
+
 static void finds_qps_by_number(void **state)
 {
+	const uint32_t word = qpn_word(SEG_QPN_PER_BLOCK, 0x12345678);
+	const uint32_t qpn = 0x4200 + qpn_of_index(word, 5);
+
 	(void)state;
-	good_qp(SEG_QPN_PER_BLOCK + 5)->qpn = 0x4205;
-	atomic_store(&seg->qpn_block[0x42], SEG_QPN_PER_BLOCK + 1);
-	assert_int_equal(view_find_qpn(&view, 0x4205), SEG_QPN_PER_BLOCK + 5);
-	assert_int_equal(view_find_qpn(&view, 0x4206), -ENOENT);
-	assert_int_equal(view_find_qpn(&view, 0x4305), -ENOENT);
+	good_qp(SEG_QPN_PER_BLOCK + 5)->qpn = qpn;
+	atomic_store(&seg->qpn_block[0x42], word);
+	assert_int_equal(view_find_qpn(&view, qpn), SEG_QPN_PER_BLOCK + 5);
+	assert_int_equal(view_find_qpn(&view, qpn ^ 1), -ENOENT);
+	assert_int_equal(view_find_qpn(&view, qpn + 0x100), -ENOENT);
 	atomic_store(&seg->qpn_block[0x44], UINT32_MAX); /* scribbled: masked, not followed */
 	assert_int_equal(view_find_qpn(&view, 0x4405), -ENOENT);
 }
@@ -381,6 +409,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_does_not_fit),
 		cmocka_unit_test(looks_after_queues_without_cq),
 		cmocka_unit_test(flushes_queues_that_are_none),
+		cmocka_unit_test(numbers_in_drawn_order),
 		cmocka_unit_test(finds_qps_by_number),
 		cmocka_unit_test(resolves_like_an_hca),
 		cmocka_unit_test(resolves_windows),

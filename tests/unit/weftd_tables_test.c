@@ -8,65 +8,125 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "daemon/tables/leases.h"
 #include "daemon/tables/members.h"
 #include "daemon/tables/timers.h"
 
-static void lease_life(void **state)
+static struct leases *leases_new(void)
 {
 	struct leases *l = calloc(1, sizeof *l);
+
+	l->claims.file = -1;
+	return l;
+}
+
+/* With all sockets that it has. */
+static void leases_free(struct leases *l)
+{
+	for (uint32_t n = 0; n < CLAIMS; n++)
+		if (claims_socket(&l->claims, n) >= 0)
+			close(claims_socket(&l->claims, n));
+	free(l);
+}
+
+static void lease_life(void **state)
+{
+	struct leases *l = leases_new();
 	int a, b;
 
 	(void)state;
-	leases_init(l, 3);
 	a = lease_take(l, 7);
 	b = lease_take(l, 8);
-	assert_int_equal(a, 3 << 12);
+	assert_true(a > 0 && b > 0);
 	assert_int_not_equal(a, b);
-	assert_int_equal(lease_owner(l, a * LEASE_QPNS + 255), 7);
+	assert_int_equal(lease_owner(l, a * LEASE_QPNS + LEASE_QPNS - 1), 7);
 	assert_int_equal(lease_owner(l, b * LEASE_QPNS), 8);
 	assert_int_equal(lease_owner(l, ~0u), 0);
+	assert_true(lease_is_ours(l, a * LEASE_QPNS));
 	assert_int_equal(lease_return(l, a, 8), -ENOENT);
 	assert_int_equal(lease_return(l, a, 7), 0);
 	assert_int_equal(lease_owner(l, a * LEASE_QPNS), 0);
-	assert_int_not_equal(lease_take(l, 7), a); /* not at once again */
-	lease_drop(l, 7);
-	assert_int_equal(l->count, 1);
-	free(l);
+	lease_drop(l, 8);
+	assert_int_equal(l->count, 0);
+	leases_free(l);
+}
+
+/* Nobody else can take a claim while it is held, rests, or a duplicate of it lives. */
+static void claims_are_ones_own(void **state)
+{
+	struct leases *a = leases_new(), *b = leases_new();
+	int n = lease_take(a, 7), copy = dup(claims_socket(&a->claims, n)), more;
+
+	(void)state;
+	assert_true(claim_is(copy, n) && !claim_is(copy, n + 1));
+	assert_int_equal(claim_take(n), -EADDRINUSE);
+	lease_drop(a, 7);
+	assert_int_equal(claim_take(n), -EADDRINUSE);
+	for (int i = 0; i < CLAIMS_RESTING; i++) {
+		assert_true(lease_take(a, 7) > 0);
+		lease_drop(a, 7);
+	}
+	assert_true(claims_socket(&a->claims, n) < 0 && !lease_is_ours(a, n * LEASE_QPNS));
+	assert_int_equal(claim_take(n), -EADDRINUSE);
+	/* its process brings it to the next weftd */
+	assert_int_equal(lease_claim(b, n, 9, copy, false), 0);
+	assert_int_equal(lease_owner(b, n * LEASE_QPNS), 9);
+	more = dup(copy);
+	assert_int_equal(lease_claim(b, n, 9, more, false), 0);
+	assert_int_equal(fcntl(more, F_GETFD), -1);
+	leases_free(b);
+	n = claim_take(n);
+	assert_true(n >= 0);
+	close(n);
+	leases_free(a);
 }
 
 static void lease_claims(void **state)
 {
-	struct leases *l = calloc(1, sizeof *l);
+	struct leases *a = leases_new(), *b = leases_new();
+	int n = lease_take(a, 7), other = lease_take(a, 7), fd = dup(claims_socket(&a->claims, n));
 
 	(void)state;
-	leases_init(l, 0);
-	assert_int_equal(lease_claim(l, 0, 7), -EINVAL);
-	assert_int_equal(lease_claim(l, LEASE_BLOCKS, 7), -EINVAL);
-	assert_int_equal(lease_claim(l, 1, 7), 0);
-	assert_int_equal(lease_claim(l, 1, 7), 0);
-	assert_int_equal(lease_claim(l, 1, 8), -EEXIST);
-	assert_int_equal(l->count, 1);
-	assert_int_equal(lease_take(l, 8), 2);
-	free(l);
+	assert_int_equal(lease_claim(b, 0, 7, -1, false), -EINVAL);
+	assert_int_equal(lease_claim(b, LEASE_BLOCKS, 7, -1, false), -EINVAL);
+	assert_int_equal(lease_claim(b, other, 7, fd, false), -EINVAL);
+	assert_int_equal(lease_claim(b, n, 7, fd, false), 0);
+	assert_int_equal(lease_claim(b, n, 7, -1, false), 0);
+	assert_int_equal(lease_claim(b, n, 8, -1, false), -EEXIST);
+	assert_int_equal(b->count, 1);
+	/* that one has closed it, and nobody has taken it since */
+	leases_free(a);
+	assert_int_equal(lease_claim(b, other, 7, -1, false), 0);
+	assert_true(claims_socket(&b->claims, other) >= 0);
+	leases_free(b);
 }
 
-static void lease_exhaustion(void **state)
+/* Claims begin anywhere, and no two fabrics have one in common. */
+static void drawn_claims(void **state)
 {
-	struct leases *l = calloc(1, sizeof *l);
+	enum { EACH = 100 };
+	struct leases *a = leases_new(), *b = leases_new();
+	unsigned next = 0;
+	int last = 0;
 
 	(void)state;
-	leases_init(l, 15);
-	for (int i = 1; i < LEASE_BLOCKS; i++)
-		assert_true(lease_take(l, 7) > 0);
-	assert_int_equal(lease_take(l, 7), -ENOSPC);
-	assert_int_equal(lease_return(l, 77, 7), 0);
-	assert_int_equal(lease_take(l, 8), 77);
-	free(l);
+	for (int i = 0; i < EACH; i++) {
+		int n = lease_take(i & 1 ? a : b, 7);
+
+		assert_true(n > 0);
+		assert_true(!a->owner[n] || !b->owner[n]);
+		next += n == last + 1;
+		last = n;
+	}
+	assert_true(next < EACH / 10);
+	leases_free(a);
+	leases_free(b);
 }
 
 static void timers_in_order(void **state)
@@ -244,8 +304,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lease_life),
+		cmocka_unit_test(claims_are_ones_own),
+		cmocka_unit_test(drawn_claims),
 		cmocka_unit_test(lease_claims),
-		cmocka_unit_test(lease_exhaustion),
 		cmocka_unit_test(timers_in_order),
 		cmocka_unit_test(members_follow_segments),
 		cmocka_unit_test(members_one_by_one),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Keys that nobody guesses: those of one process say nothing of another's, and what a key named
- * once no later one names soon.
+ * Keys and numbers that nobody guesses: those of one process say nothing of another's, and what a
+ * key named once no later one names soon.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
-enum { PROCESSES = 8, REGIONS = 6000, LATELY = 30, PAGE = 4096, SMALL = 1 << 20 };
+enum { PROCESSES = 8, QPS = 5, REGIONS = 6000, LATELY = 30, PAGE = 4096, SMALL = 1 << 20 };
 
 static uint8_t page[PAGE];
 
@@ -72,9 +72,54 @@ static void not_again_soon(void)
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
 
+/* Tells the first numbers of queue pairs of a process that has just begun. */
+static void first_numbers(int fd, void *arg)
+{
+	struct vp_opts o = vp_defaults();
+	struct vp_end e[QPS];
+
+	(void)arg;
+	for (int i = 0; i < QPS; i++) {
+		vp_make(&e[i], i ? e[0].ctx : vp_open(), &o);
+		vp_tell(fd, e[i].qp->qp_num);
+	}
+	vp_hear(fd);
+	for (int i = 0; i < QPS; i++)
+		vp_free(&e[i]);
+}
+
+/* All at once: no number is there twice. */
+static void numbers(void)
+{
+	struct vp_child child[PROCESSES];
+	uint32_t qpn[PROCESSES * QPS];
+	uint32_t least = UINT32_MAX, most = 0;
+	unsigned next = 0, n = 0;
+
+	check_case("queue pairs");
+	for (int i = 0; i < PROCESSES; i++) {
+		child[i] = vp_fork(first_numbers, NULL);
+		for (int k = 0; k < QPS; k++, n++) {
+			qpn[n] = vp_hear(child[i].fd);
+			next += k && qpn[n] == qpn[n - 1] + 1;
+			least = qpn[n] < least ? qpn[n] : least;
+			most = qpn[n] > most ? qpn[n] : most;
+			for (unsigned j = 0; j < n; j++)
+				CHECK(qpn[j] != qpn[n]);
+		}
+	}
+	CHECK_RANGE(next, 0, n / 4);
+	CHECK(most - least > SMALL);
+	for (int i = 0; i < PROCESSES; i++) {
+		vp_tell(child[i].fd, 0);
+		vp_join(&child[i]);
+	}
+}
+
 int main(void)
 {
 	in_each_process();
+	numbers();
 	not_again_soon();
 	return check_result();
 }

@@ -3,14 +3,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/unix_names.h"
 #include "rdv/admin.h"
+#include "rdv/claim.h"
 #include "rdv/fabrics.h"
+#include "rdv/rdv.h"
 #include "tests/prog/rdv/help.h"
 
-enum { NOBODY = 65534, QUICK_MS = 2000 };
+enum { NOBODY = 65534, QUICK_MS = 2000, WAIT_S = 20 };
 
 /* That weftd among those that are found; NULL: it is not. */
 static const struct rdv_fabric *find(pid_t pid)
@@ -117,9 +121,191 @@ static int many(void)
 	return 0;
 }
 
+/* ---- claims of queue pair numbers ---- */
+
+/* Can somebody else have those numbers? */
+static bool is_free(long qpn)
+{
+	int fd = claim_take(qpn / CLAIM_QPNS);
+
+	if (fd < 0) {
+		CHECK_EQ(fd, -EADDRINUSE);
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+static bool becomes_free(long qpn)
+{
+	double end = seconds() + WAIT_S;
+
+	while (!is_free(qpn) && seconds() < end)
+		usleep(1000);
+	return is_free(qpn);
+}
+
+/* Waits for its end, at which its sockets go. */
+static void kill_weftd(const char *fabric)
+{
+	pid_t pid = weftd_pid(fabric);
+	double end = seconds() + WAIT_S;
+
+	CHECK(pid > 0);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	while (find(pid) && seconds() < end)
+		usleep(1000);
+}
+
+/* As long as a process lives nobody else gets its numbers, whatever becomes of weftd. */
+static int claims(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long qpn = kid_do(&a, DO_LEASE, 0, 0), id = kid_do(&a, ASK_ID, 0, 0), other;
+
+	CHECK(qpn > 0 && !is_free(qpn));
+	for (int again = 0; again < 3; again++) {
+		kill_weftd(NULL);
+		CHECK(!is_free(qpn));
+		/* who has not come to the new one yet is of the fabric all the same */
+		CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT);
+		other = (qpn + (CLAIMS / 2) * CLAIM_QPNS) % (CLAIMS * CLAIM_QPNS);
+		CHECK_EQ(kid_do(&b, DO_FIND, other, 0), -EADDRNOTAVAIL);
+		CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+		CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
+	}
+	kill_weftd(NULL);
+	kid_end(&a, SIGKILL);
+	CHECK(becomes_free(qpn));
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -EADDRNOTAVAIL);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
+/* A program that closes all has the numbers all the same, and has their socket back. */
+static int claims_closed(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long qpn = kid_do(&a, DO_LEASE, 0, 0), id = kid_do(&a, ASK_ID, 0, 0);
+
+	CHECK_EQ(kid_do(&a, DO_CLOSE_FDS, 0, 0), 0);
+	CHECK(!is_free(qpn));
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	kill_weftd(NULL);
+	CHECK(!is_free(qpn));
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	/* Where nobody has it, the next weftd takes it again. */
+	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
+	kill_weftd(NULL);
+	CHECK(becomes_free(qpn));
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK(!is_free(qpn));
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
+	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
+	/* Who has closed its segment, too, cannot come again, and leaves nothing behind. */
+	CHECK_EQ(kid_do(&a, DO_CLOSE_FDS, 0, 0), 0);
+	kill_weftd(NULL);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), -ESTALE);
+	CHECK(becomes_free(qpn));
+	kid_end(&a, SIGKILL);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
+/* ... unless another fabric has it by then: that one's it stays. */
+static int claims_lost(void)
+{
+	struct kid a = kid_start(), b = kid_start();
+	long qpn = kid_do(&a, DO_LEASE, 0, 0);
+	int shown, theirs;
+
+	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
+	kill_weftd(NULL);
+	CHECK(becomes_free(qpn));
+	shown = rdv_fabric_show("another", 0xaf);
+	theirs = claim_take(qpn / CLAIM_QPNS);
+	CHECK(shown >= 0 && theirs >= 0);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK(logged("were leased to another process while weftd was down"));
+	CHECK_EQ(status_of(NULL, "refusals.lease_conflict"), 1);
+	CHECK(kid_do(&b, DO_FIND, qpn, 0) < 0);
+	close(shown);
+	close(theirs);
+	kid_end(&a, SIGKILL);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
+/* A child has numbers of its own, and does not hold its parent's. */
+static int claims_forked(void)
+{
+	struct kid a = kid_start();
+	long qpn = kid_do(&a, DO_LEASE, 0, 0), child = kid_do(&a, DO_FORK, 0, 0), other;
+
+	CHECK(child > 0);
+	other = kid_do(&a, DO_LEASE, 0, 0);
+	CHECK(other > 0 && other / CLAIM_QPNS != qpn / CLAIM_QPNS);
+	CHECK_EQ(kill(a.pid, SIGKILL), 0);
+	waitpid(a.pid, NULL, 0);
+	kill_weftd(NULL);
+	CHECK(becomes_free(qpn));
+	CHECK(!is_free(other));
+	kid_send(&a, DO_EXIT, 0, 0);
+	close(a.to);
+	close(a.from);
+	CHECK(becomes_free(other));
+	return 0;
+}
+
+/* Another user has taken all names, and answers nobody: it is said who, and this one goes on. */
+static int claims_squatted(void)
+{
+	const struct rlimit many = {CLAIMS + 100, CLAIMS + 100};
+	static int fd[CLAIMS];
+	struct kid a = kid_start(), b = kid_start();
+	char who[64];
+	long qpn;
+
+	if (setrlimit(RLIMIT_NOFILE, &many))
+		return puts("not as many descriptors to be had"), SKIP;
+	if (geteuid() == 0)
+		CHECK_EQ(seteuid(NOBODY), 0);
+	for (uint32_t n = 1; n < CLAIMS; n++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "weft-qpn/%u", n);
+		fd[n] = unix_name_take(name, SOCK_SEQPACKET);
+		CHECK(fd[n] >= 0);
+	}
+	if (getuid() == 0)
+		CHECK_EQ(seteuid(0), 0);
+	qpn = kid_do(&a, DO_LEASE, 0, 0);
+	CHECK(qpn > 0);
+	CHECK(kid_do(&b, DO_LEASE, 0, 0) / CLAIM_QPNS != qpn / CLAIM_QPNS);
+	snprintf(who, sizeof who, "are taken, by %s%u among others",
+		getuid() ? "somebody" : "user ", NOBODY);
+	CHECK(getuid() || logged(who));
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
+	kill_weftd(NULL);
+	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
+	CHECK_EQ(status_of(NULL, "refusals.lease_conflict"), 0);
+	for (uint32_t n = 1; n < CLAIMS; n++)
+		close(fd[n]);
+	CHECK(kid_do(&a, DO_LEASE, 0, 0) > 0);
+	kid_end(&a, SIGKILL);
+	kid_end(&b, SIGKILL);
+	return 0;
+}
+
 const struct test_case fabric_cases[] = {
 	{"others", others},
 	{"liars", liars},
 	{"many", many},
+	{"claims", claims},
+	{"claims_closed", claims_closed},
+	{"claims_lost", claims_lost},
+	{"claims_forked", claims_forked},
+	{"claims_squatted", claims_squatted},
 	{0},
 };

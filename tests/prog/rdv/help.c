@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "hca/seg/seg.h"
 #include "rdv/admin.h"
+#include "rdv/claim.h"
 #include "rdv/rdv.h"
 #include "tests/prog/rdv/wire_kid.h"
 
@@ -143,6 +144,17 @@ static long set_limit(int which, rlim_t soft, bool hard)
 	return setrlimit(which, &rl) < 0 ? -errno : 0;
 }
 
+static long close_claim(long qpn)
+{
+	const int fds_max = 65536;
+	long n = 0;
+
+	for (int fd = REPLY_FD + 1; fd < fds_max; fd++)
+		if (claim_is(fd, qpn / CLAIM_QPNS))
+			n += !close(fd);
+	return n;
+}
+
 static long close_fds(void)
 {
 	return syscall(SYS_close_range, REPLY_FD + 1, ~0u, 0);
@@ -192,6 +204,8 @@ static long obey(const struct order_msg *m)
 		return rdv_fire(m->arg, m->arg2);
 	case DO_CLOSE_FDS:
 		return close_fds();
+	case DO_CLOSE_CLAIM:
+		return close_claim(m->arg);
 	case DO_CHECK:
 		return rdv_check();
 	case DO_REVIVE:

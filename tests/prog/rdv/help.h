@@ -47,6 +47,7 @@ enum order {
 	DO_READ, /* arg: id; takes one event, -EAGAIN if there is none after arg2 ms; 0: 20 s */
 	DO_FIRE, /* arg: attach id, arg2: channel */
 	DO_CLOSE_FDS,   /* closes all fds but the orders' */
+	DO_CLOSE_CLAIM, /* arg: QP number; closes the socket of its claim; how many there were */
 	DO_CHECK,       /* rdv_check() */
 	DO_REVIVE,      /* 0 if the async fd is good then, or the error */
 	DO_FORK,        /* makes a child that obeys in its place; the pid of the child */

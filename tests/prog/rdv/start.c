@@ -180,7 +180,7 @@ static int two_fabrics(void)
 	CHECK_EQ(weftd_pid("default"), 0);
 	qpn = kid_do(&a, DO_LEASE, 0, 0);
 	CHECK(qpn > 0);
-	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT);
+	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -EADDRNOTAVAIL);
 	CHECK_EQ(status_of("a", "counts.processes"), 1);
 	kid_end(&a, 0);
 	kid_end(&b, 0);

@@ -68,11 +68,27 @@ static const struct {
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
+static bool is_ours(uint32_t qpn)
+{
+	return qpn == ud.qp->qp_num || qpn == still.qp->qp_num || qpn == rc[0].qp->qp_num ||
+	       qpn == rc[1].qp->qp_num;
+}
+
+/* Of a block of ours, but no queue pair's. */
+static uint32_t no_qp(void)
+{
+	uint32_t other = 1;
+
+	while (is_ours(ud.qp->qp_num ^ other))
+		other++;
+	return ud.qp->qp_num ^ other;
+}
+
 static uint32_t destination(enum wrong wrong)
 {
 	switch (wrong) {
 	case NO_QP:
-		return ud.qp->qp_num + 200; /* of the same block */
+		return no_qp();
 	case TYPE:
 	case RC_TYPE:
 		return rc[0].qp->qp_num;
