@@ -60,10 +60,13 @@ int claim_meet(uint32_t n, struct ucred *cred)
 bool claim_owner(uint32_t n, uid_t *uid)
 {
 	struct ucred cred;
-	int fd = claim_meet(n, &cred);
+	int fd;
 
+	if (unix_name_owner(name_of(n).s, uid))
+		return true;
+	fd = claim_meet(n, &cred);
 	if (fd < 0)
-		return unix_name_owner(name_of(n).s, uid);
+		return false;
 	close(fd);
 	*uid = cred.uid;
 	return true;

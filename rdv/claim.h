@@ -28,5 +28,6 @@ bool claim_is(int fd, uint32_t n);
  */
 int claim_meet(uint32_t n, struct ucred *cred);
 
-/* Whose that claim is, whether he takes connections or not.  False: nobody's, or it cannot be seen. */
+/* Whose that claim is, whether he takes connections or not.  False: nobody's, or it cannot be seen.
+ */
 bool claim_owner(uint32_t n, uid_t *uid);

@@ -21,8 +21,8 @@
 enum { CLAIMS_RESTING = 32 };
 
 struct claims {
-	int socket[CLAIMS];                /* + 1; 0: none */
-	uint8_t ours[CLAIMS / 8];          /* as the file has it */
+	int socket[CLAIMS];               /* + 1; 0: none */
+	uint8_t ours[CLAIMS / 8];         /* as the file has it */
 	uint32_t resting[CLAIMS_RESTING]; /* the one that rests for longest first */
 	uint32_t n_resting;
 	uint64_t none_ns; /* when all were found to be taken; 0: they were not */

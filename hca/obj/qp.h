@@ -72,6 +72,7 @@ struct hca_qp {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	uint64_t next_find_ns; /* near.c: when to look for a missing peer again */
+	_Atomic uint8_t meant; /* near.c: enum near_meant */
 	/* explain.c: completions by status, and refused posts: invalid ones, those without room */
 	_Atomic uint32_t ended[EXPLAIN_STATUSES], refused[2];
 	/* progress.c: the list of what waits for time */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hca/queue/explain.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +15,12 @@
 #include "hca/proc/proc.h"
 #include "hca/proc/tables.h"
 #include "hca/run/far.h"
+#include "hca/run/near.h"
 #include "hca/seg/opcode.h"
+#include "rdv/claim.h"
+#include "rdv/fabrics.h"
 
-enum { WHY = 320, WHO = 96, TEN = 10 };
+enum { WHY = 400, WHO = 96, TEN = 10 };
 
 static const char *const status_names[EXPLAIN_STATUSES] = {
 	[IBV_WC_SUCCESS] = "IBV_WC_SUCCESS",
@@ -213,6 +217,34 @@ static void why_invalid(const struct end *peer, const struct seg_wqe *w, char wh
 			"max_dest_rd_atomic of the QP there allow it?");
 }
 
+/* No process of this fabric has it: most likely one of another has, and which ones are there? */
+static void why_not_here(uint32_t qpn, char why[WHY])
+{
+	uint64_t ours = be64toh(proc_at()->fabric->node_guid);
+	struct rdv_fabric all[RDV_FABRICS_MAX];
+	size_t n = rdv_fabrics_find(all, ours);
+	char whose[32] = "", others[WHY / 2];
+	uid_t uid;
+
+	if (claim_owner(qpn / CLAIM_QPNS, &uid) && uid != geteuid())
+		snprintf(whose, sizeof whose, " It is of user %u.", (unsigned)uid);
+	rdv_fabrics_text(others, sizeof others, all, n);
+	snprintf(why, WHY,
+		"no QP %#x in this fabric: is the peer of another user, fabric or runtime "
+		"directory?%s %s%s",
+		qpn, whose, n ? "Here live, too: " : "No other fabric lives here", others);
+}
+
+static void why_nobody(const struct hca_qp *qp, char why[WHY])
+{
+	if (atomic_load_explicit(&qp->meant, memory_order_relaxed) == NEAR_NOT_MEANT)
+		snprintf(why, WHY,
+			"the QP with that number is connected to another address than ours, or "
+			"ours to another than its own");
+	else
+		why_not_here(qp->me.qp->dest_qpn, why);
+}
+
 /* Nobody answered. */
 static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[WHY])
 {
@@ -235,7 +267,7 @@ static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[
 		return;
 	}
 	if (!peer) {
-		snprintf(why, WHY, "there is no QP %#x in this fabric", qp->me.qp->dest_qpn);
+		why_nobody(qp, why);
 		return;
 	}
 	q = peer->qp;

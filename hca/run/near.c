@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/gid.h"
 #include "base/log.h"
 #include "hca/exec/resolve.h"
 #include "hca/proc/peer.h"
@@ -44,12 +45,32 @@ int near_prepare_channels(struct peer *process, const struct end *e)
 	return rc;
 }
 
+/*
+ * A number alone does not make a connection: the path of each must lead to where the other's
+ * begins, as packets of adapters are looked at.  Whichever goes to RTR later sees both paths, and
+ * of two at once each shows its state before it looks at the other's.
+ */
+static bool is_meant(struct hca_qp *qp, const struct end *e)
+{
+	const struct seg_path *ours = &qp->me.qp->path, *theirs = &e->qp->path;
+	enum near_meant meant = NEAR_NOT_SAID;
+
+	if (end_receives(e))
+		meant = gid_same(ours->dgid, theirs->sgid) && gid_same(ours->sgid, theirs->dgid)
+				? NEAR_MEANT
+				: NEAR_NOT_MEANT;
+	atomic_store_explicit(&qp->meant, meant, memory_order_relaxed);
+	return meant != NEAR_NOT_MEANT;
+}
+
 /* Takes process, with its reference, as the other end. */
 static int take_peer(struct hca_qp *qp, struct peer *process, uint32_t index)
 {
 	struct end *e = malloc(sizeof *e);
 	int rc = e ? end_init(e, &process->view, index) : -ENOMEM;
 
+	if (!rc && !is_meant(qp, e))
+		rc = -EXDEV;
 	if (!rc)
 		rc = near_prepare_channels(process, e);
 	if (!rc && qp->process && qp->process != process) {
@@ -106,6 +127,7 @@ static void near_forget(struct hca_qp *qp, bool live)
 	struct end *e = qp->ends;
 
 	atomic_store_explicit(&qp->peer, NULL, memory_order_release);
+	atomic_store_explicit(&qp->meant, NEAR_NOT_SAID, memory_order_relaxed);
 	qp->ends = NULL;
 	while (e) {
 		struct end *next = e->next;
@@ -260,11 +282,22 @@ static void help(struct hca_qp *qp, const struct end *peer)
 		worker_add(qp, WORK_IN);
 }
 
+/* The peer had not said whom it means when it was found; it is let go of if that is another. */
+static bool stays_found(struct hca_qp *qp, const struct end *peer)
+{
+	if (atomic_load_explicit(&qp->meant, memory_order_relaxed) == NEAR_MEANT ||
+		is_meant(qp, peer))
+		return true;
+	qp->me.qp->peer_attach = 0;
+	atomic_store_explicit(&qp->peer, NULL, memory_order_seq_cst);
+	return false;
+}
+
 static void near_run_in(struct hca_qp *qp)
 {
 	struct end *peer = peer_of(qp);
 
-	if (!peer)
+	if (!peer || !stays_found(qp, peer))
 		return;
 	help(qp, peer);
 	if (end_state(peer) == IBV_QPS_ERR &&

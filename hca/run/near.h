@@ -9,6 +9,9 @@
 
 struct peer;
 
+/* Does the queue pair that has the peer's number mean ours?  By the addresses of both paths. */
+enum near_meant { NEAR_NOT_SAID, NEAR_MEANT, NEAR_NOT_MEANT };
+
 extern const struct far_ops near_ops;
 
 /* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */

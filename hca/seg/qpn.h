@@ -15,7 +15,8 @@ enum { SEG_QPN_PER_BLOCK = 256, QPN_WORD_INDEX_BITS = 10 };
 
 enum { QPN_HALF_BITS = 4, QPN_HALF = (1 << QPN_HALF_BITS) - 1, QPN_ROUNDS = 4 };
 
-/* The word of the block whose first index that is, a multiple of SEG_QPN_PER_BLOCK; drawn: 22 bits. */
+/* The word of the block whose first index that is, a multiple of SEG_QPN_PER_BLOCK; drawn: 22 bits.
+ */
 static inline uint32_t qpn_word(uint32_t first_index, uint32_t drawn)
 {
 	return drawn << QPN_WORD_INDEX_BITS | (first_index / SEG_QPN_PER_BLOCK + 1);

@@ -173,7 +173,8 @@ static void to_nobody(void)
 	vp_connect(&a, &none);
 	fails(IBV_WR_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR, 0x501, 8);
 	told("wr_id 0x501, RDMA WRITE of 8 bytes to QP %#x of no known process, ends in "
-	     "IBV_WC_RETRY_EXC_ERR: there is no QP %#x in this fabric",
+	     "IBV_WC_RETRY_EXC_ERR: no QP %#x in this fabric: is the peer of another user, "
+	     "fabric or runtime directory?",
 		NO_QP, NO_QP);
 	again();
 	vp_state(&b, IBV_QPS_ERR);
