@@ -103,6 +103,7 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_WIRE_RNR_SENT] = "wire_rnr_sent",
 	[CTR_WIRE_MCAST_SENT] = "wire_mcast_sent",
 	[CTR_WIRE_MCAST_CAME] = "wire_mcast_came",
+	[CTR_WIRE_DROP_USER] = "wire_drop_user",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

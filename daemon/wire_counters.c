@@ -73,6 +73,7 @@ static const struct sum sums[] = {
 	{"hw_counters/wire_drop_address", {CTR_WIRE_DROP_ADDRESS}},
 	{"hw_counters/wire_drop_busy", {CTR_WIRE_DROP_BUSY}},
 	{"hw_counters/wire_drop_kept", {CTR_WIRE_DROP_KEPT}},
+	{"hw_counters/wire_drop_user", {CTR_WIRE_DROP_USER}},
 };
 /* clang-format on */
 

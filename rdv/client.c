@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/draw.h"
 #include "base/log.h"
-#include "rdv/claim.h"
 #include "rdv/fork.h"
 #include "rdv/grow.h"
+#include "rdv/lease.h"
 #include "rdv/look.h"
 #include "rdv/segment.h"
 #include "rdv/spawn.h"
 #include "rdv/wire.h"
 
-enum {
-	CALL_TRIES = 3,
-	CLAIM_BLOCKS = CLAIM_QPNS / RDV_QPN_BLOCK,
-	ALL_BLOCKS = (1 << CLAIM_BLOCKS) - 1,
-};
+enum { CALL_TRIES = 3 };
 
 struct client client = {
 	.conn = {.sock = {.fd = -1}},
@@ -212,38 +206,6 @@ static int send_channel(struct conn *conn, const struct client_fd *f)
 	return ret;
 }
 
-/* Another duplicate, where ours was closed behind our back. */
-static void keep_claim(struct client_lease *l, struct proto_in *in)
-{
-	if (!own_fd_ok(&l->claim))
-		l->claim = own_fd(proto_take_fd(in, 0));
-	proto_close(in);
-}
-
-static int send_lease(struct conn *conn, struct client_lease *l)
-{
-	const struct proto_block call = {
-		.first_qpn = l->first, .flags = l->unclaimed ? PROTO_UNCLAIMED : 0};
-	struct proto_out out = proto_call(OP_CLAIM, &call);
-	struct proto_in in;
-	int ret;
-
-	out.fds = &l->claim.fd;
-	out.n_fds = own_fd_ok(&l->claim);
-	ret = conn_call(conn, &out, &in);
-	if (!ret)
-		keep_claim(l, &in);
-	if (ret == -EEXIST) {
-		log_line(LOG_LVL_ERROR,
-			"QP numbers from %#" PRIx32
-			" were leased to another process while weftd was "
-			"down; peers cannot reach them",
-			l->first);
-		ret = 0;
-	}
-	return ret;
-}
-
 static int send_members(struct conn *conn)
 {
 	const struct proto_members call = {.entry = 0};
@@ -281,10 +243,8 @@ static int send_cm(void *conn, uint32_t op, const void *call, size_t len, int fd
 /* Tells a new weftd what its predecessor knew of us; the first one has all in a new segment. */
 static int publish(struct client *c, struct conn *conn)
 {
-	int ret = 0;
+	int ret = leases_publish(conn);
 
-	for (size_t i = 0; !ret && i < c->n_leases; i++)
-		ret = send_lease(conn, &c->leases[i]);
 	for (size_t i = 0; !ret && i < c->channels.n; i++)
 		ret = send_channel(conn, &c->channels.at[i]);
 	for (size_t i = 0; !ret && i < c->backings.n; i++)
@@ -323,9 +283,9 @@ static int attach_over(struct client *c, struct conn *conn)
 	return 0;
 }
 
-/* Under the lock: a connection over which we are attached. */
-static int ensure(struct client *c)
+int client_ensure(void)
 {
+	struct client *c = &client;
 	struct conn conn;
 	int ret;
 
@@ -366,7 +326,7 @@ int client_call(struct proto_out *out, struct proto_in *in)
 	int ret = -ENOTCONN;
 
 	for (int i = 0; i < CALL_TRIES; i++) {
-		ret = ensure(&client);
+		ret = client_ensure();
 		if (ret)
 			return ret;
 		ret = conn_call(&client.conn, out, in);
@@ -392,8 +352,7 @@ static int call_plain(uint32_t op, const void *payload, void *reply)
 	return 0;
 }
 
-/* The same for what takes something back: a weftd that started meanwhile never had it. */
-static int call_undo(uint32_t op, const void *payload)
+int client_undo(uint32_t op, const void *payload)
 {
 	int ret = call_plain(op, payload, NULL);
 
@@ -407,7 +366,7 @@ int rdv_attach(const struct rdv_attach **out)
 	if (!atomic_load_explicit(&client.attached, memory_order_acquire)) {
 		cancel = client_enter();
 		if (!client.attached)
-			ret = ensure(&client);
+			ret = client_ensure();
 		client_leave(cancel, ret);
 	}
 	*out = &client.att;
@@ -419,7 +378,7 @@ static int revive(struct client *c)
 	if (!c->attached || own_fd_ok(&c->async_fd))
 		return 0;
 	disconnect(c);
-	return ensure(c);
+	return client_ensure();
 }
 
 int rdv_revive(void)
@@ -466,7 +425,7 @@ static int check(struct client *c)
 		return 0;
 	disconnect(c);
 	c->only_join = left_in_peace(c);
-	ret = ensure(c);
+	ret = client_ensure();
 	c->only_join = false;
 	return ret;
 }
@@ -487,87 +446,12 @@ int rdv_check(void)
 	return ret;
 }
 
-static int lease_more(struct client *c)
-{
-	struct proto_out out = proto_call(OP_LEASE, NULL);
-	struct proto_in in;
-	int ret = grow((void **)&c->leases, &c->leases_room, c->n_leases, sizeof *c->leases);
-
-	if (!ret)
-		ret = client_call(&out, &in);
-	if (ret)
-		return ret;
-	c->leases[c->n_leases++] = (struct client_lease){.first = in.payload.block.first_qpn,
-		.unclaimed = in.payload.block.flags & PROTO_UNCLAIMED,
-		.claim = own_fd(proto_take_fd(&in, 0))};
-	proto_close(&in);
-	return 0;
-}
-
-/* One of its blocks that are left, which one is drawn. */
-static uint32_t draw_block(struct client_lease *l)
-{
-	uint32_t i = draw_below(CLAIM_BLOCKS);
-
-	while (l->used >> i & 1)
-		i = (i + 1) % CLAIM_BLOCKS;
-	l->used |= 1u << i;
-	return l->first + i * RDV_QPN_BLOCK;
-}
-
-static int lease(struct client *c, uint32_t *first)
-{
-	size_t i = 0;
-	int ret = 0;
-
-	while (i < c->n_leases && c->leases[i].used == ALL_BLOCKS)
-		i++;
-	if (i == c->n_leases)
-		ret = lease_more(c);
-	if (!ret)
-		*first = draw_block(&c->leases[i]);
-	return ret;
-}
-
-int rdv_lease_qpns(uint32_t *first)
-{
-	int cancel = client_enter();
-
-	return client_leave(cancel, lease(&client, first));
-}
-
 int rdv_publish_member(uint32_t index)
 {
 	const struct proto_members call = {.entry = index + 1};
 	int cancel = client_enter();
 
 	return client_leave(cancel, call_plain(OP_MEMBERS, &call, NULL));
-}
-
-/* Gives the block back; the last one of its claim with that. */
-static int give_back(struct client *c, uint32_t first)
-{
-	const struct proto_block call = {.first_qpn = first / CLAIM_QPNS * CLAIM_QPNS};
-	uint32_t bit = 1u << first % CLAIM_QPNS / RDV_QPN_BLOCK;
-	size_t i = 0;
-
-	while (i < c->n_leases && c->leases[i].first != call.first_qpn)
-		i++;
-	if (i == c->n_leases || first % RDV_QPN_BLOCK || !(c->leases[i].used & bit))
-		return -ENOENT;
-	c->leases[i].used &= ~bit;
-	if (c->leases[i].used)
-		return 0;
-	own_fd_close(&c->leases[i].claim);
-	c->leases[i] = c->leases[--c->n_leases];
-	return call_undo(OP_RETURN, &call);
-}
-
-int rdv_return_qpns(uint32_t first)
-{
-	int cancel = client_enter();
-
-	return client_leave(cancel, give_back(&client, first));
 }
 
 /* pid as our own /proc shows it for a pidfd; 0 if the process is in none of our namespaces. */
@@ -668,7 +552,7 @@ static int del_fd(struct client_fds *k, uint32_t op, uint32_t id)
 	if (i == k->n)
 		return -ENOENT;
 	k->at[i] = k->at[--k->n];
-	return call_undo(op, &id);
+	return client_undo(op, &id);
 }
 
 /* ask: the payload of OP_GET_CHANNEL or OP_GET_BACKING. */
@@ -751,7 +635,7 @@ static int post(uint32_t op, const void *payload)
 	/* Nobody else might come by to restart weftd: a sleeper relies on this message. */
 	if (ret == -EPIPE && client.attached && lock_try(&client.lock)) {
 		disconnect(&client);
-		ret = ensure(&client);
+		ret = client_ensure();
 		lock_drop(&client.lock);
 		if (!ret)
 			ret = post_once(&out);
@@ -779,7 +663,7 @@ static int cm_call(struct proto_out *out, void *reply)
 	int cancel = client_enter(), ret = -ENOTCONN;
 
 	for (int i = 0; i < CALL_TRIES; i++) {
-		ret = ensure(&client);
+		ret = client_ensure();
 		if (!ret)
 			ret = call_over(&client.conn, out, reply);
 		if (ret != -EPIPE)

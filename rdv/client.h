@@ -15,14 +15,6 @@ struct client_fds {
 	size_t n, room;
 };
 
-/* What weftd has leased to us: a claim's numbers, of which blocks are given out. */
-struct client_lease {
-	uint32_t first;
-	uint32_t used;       /* bit i: block i */
-	bool unclaimed;      /* it never had a claim */
-	struct own_fd claim; /* rdv/claim.h */
-};
-
 struct client {
 	struct lock lock;      /* control calls, one at a time; all below */
 	struct lock post_lock; /* which socket conn.sock is; taken inside lock, for an instant */
@@ -37,8 +29,6 @@ struct client {
 	struct own_fd arena_fd;     /* under post_lock too */
 	struct client_fds channels; /* OP_ADD_CHANNEL */
 	struct client_fds backings; /* OP_ADD_BACKING */
-	struct client_lease *leases;
-	size_t n_leases, leases_room;
 	int (*publish_cm)(rdv_cm_send send, void *conn);
 	char dir[PATH_MAX]; /* the runtime directory; under post_lock too */
 };
@@ -56,3 +46,12 @@ int client_leave(int cancel, int ret);
  * attaching answers.
  */
 int client_call(struct proto_out *out, struct proto_in *in);
+
+/*
+ * The same for what takes something back and has no reply: a weftd that started meanwhile never had
+ * it, which is no error.
+ */
+int client_undo(uint32_t op, const void *payload);
+
+/* ... and alone: there is a connection over which we are attached. */
+int client_ensure(void);

@@ -14,6 +14,7 @@
 #include "rdv/client.h"
 #include "rdv/fork.h"
 #include "rdv/grow.h"
+#include "rdv/lease.h"
 #include "rdv/wire.h"
 
 struct range {
@@ -83,8 +84,7 @@ static void drop_connection(void)
 	memset(&c->att, 0, sizeof c->att);
 	c->channels.n = 0;
 	c->backings.n = 0;
-	while (c->n_leases)
-		own_fd_close(&c->leases[--c->n_leases].claim);
+	leases_forget();
 	c->told = false;
 	if (atomic_exchange(&c->attached, false))
 		atomic_fetch_add(&c->epoch, 1);

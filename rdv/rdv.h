@@ -78,6 +78,16 @@ int rdv_lease_qpns(uint32_t *first);
 /* Gives a block back (the process keeps blocks while it runs; used at detach). */
 int rdv_return_qpns(uint32_t first);
 
+/*
+ * The socket of the claim that QP number qpn of ours is of (rdv/claim.h), to which processes of
+ * other fabrics connect; it stays rdv's, and weftd is asked for another where the program has
+ * closed it.  -ENOENT: it is of no claim.
+ */
+int rdv_own_claim(uint32_t qpn);
+
+/* False: the program has closed some of these.  Does not block. */
+bool rdv_claims_whole(void);
+
 /* Who owns QP number qpn.  -ENOENT: nobody (now); -EADDRNOTAVAIL: it is not of this fabric. */
 int rdv_find_qpn(uint32_t qpn, struct rdv_peer *out);
 

@@ -47,8 +47,8 @@ struct wire_handed {
 	uint16_t src_port; /* host order */
 	uint16_t ident;    /* IPv4: most likely its identification, as its place in a batch says */
 	uint8_t tos;
-	uint8_t ipv6; /* 0 or 1 */
-	uint8_t pad[2];
+	uint8_t ipv6;     /* 0 or 1 */
+	uint16_t segment; /* bytes of each packet but the last, if there are several; else 0 */
 };
 
 _Static_assert(sizeof(struct wire_handed) == 44, "no padding");

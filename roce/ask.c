@@ -322,7 +322,7 @@ static void take_changes(struct flow *f)
 	f->req.conf.retry_cnt = s->retry_cnt;
 	f->req.conf.rnr_retry = s->rnr_retry;
 	f->resp.conf.min_rnr_timer = s->rnr_timer;
-	tx_path_of(&f->path, &s->path);
+	tx_path_of(&f->path, &s->path, s->dest_qpn);
 }
 
 static void note_state(struct flow *f)

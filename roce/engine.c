@@ -6,6 +6,7 @@
 #include "hca/proc/proc.h"
 #include "roce/ack.h"
 #include "roce/ask.h"
+#include "roce/beside.h"
 #include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/mcast.h"
@@ -23,6 +24,9 @@ enum {
 	LOOKS = 16, /* of one pass, by the watcher; in a row, before what is due is seen to */
 };
 
+/* What packets come and go by. */
+enum doors { DOOR_WIRE = 1 << 0, DOOR_BESIDE = 1 << 1, DOOR_BELL = 1 << 2 };
+
 static struct {
 	struct lock lock;
 	_Atomic unsigned kicks;      /* enum engine_why, of who found it running */
@@ -35,7 +39,7 @@ static struct {
 	unsigned busy_looks;  /* in a row, that found packets */
 	bool left;            /* flows had no turn in the last pass */
 	uint64_t checked_ns;
-	_Atomic bool broken; /* the program has closed some of our descriptors */
+	_Atomic unsigned broken; /* enum doors: the program has closed some of their descriptors */
 } engine = {.end = &engine.first};
 
 /* ---- whose turn it is ---- */
@@ -265,24 +269,35 @@ static void look_and_answer(struct exec *x, uint64_t now, bool watches)
 /* Our descriptors, which the program may have closed, and may have others at their numbers. */
 static void check_whole(uint64_t now)
 {
-	if (!join_sockets() || now - engine.checked_ns < CHECK_NS)
+	unsigned broken = 0;
+
+	if ((!join_sockets() && beside_fd() < 0) || now - engine.checked_ns < CHECK_NS)
 		return;
 	engine.checked_ns = now;
-	if (join_whole() && mcast_whole() && watch_whole())
-		return;
-	join_drop();
-	atomic_store_explicit(&engine.broken, true, memory_order_release);
+	if (join_sockets() && !(join_whole() && mcast_whole())) {
+		broken |= DOOR_WIRE;
+		join_drop();
+	}
+	broken |= beside_whole() ? 0 : DOOR_BESIDE;
+	broken |= watch_whole() ? 0 : DOOR_BELL;
+	if (broken)
+		atomic_fetch_or_explicit(&engine.broken, broken, memory_order_release);
 }
 
 /* Without the engine's lock, since it asks weftd. */
 static void mend(void)
 {
-	if (!atomic_load_explicit(&engine.broken, memory_order_relaxed) || join_wire())
+	unsigned broken = atomic_load_explicit(&engine.broken, memory_order_relaxed);
+
+	if (!broken || (broken & DOOR_WIRE && join_wire()))
 		return;
-	if (!atomic_exchange_explicit(&engine.broken, false, memory_order_acq_rel))
-		return;
-	mcast_mend();
-	watch_mend();
+	broken = atomic_exchange_explicit(&engine.broken, 0, memory_order_acq_rel);
+	if (broken & DOOR_WIRE)
+		mcast_mend();
+	if (broken & DOOR_BESIDE)
+		beside_mend();
+	if (broken)
+		watch_mend();
 }
 
 static void pass(unsigned why, bool watches)
@@ -411,7 +426,7 @@ void engine_forked_child(void)
 	engine.due.count = 0;
 	engine.left = false;
 	engine.looking = false;
-	engine.broken = false;
+	engine.broken = 0;
 	ack_forked_child();
 	flow_forked_child();
 	tx_forked_child();

@@ -34,7 +34,7 @@ struct flow *flow_new(struct hca_qp *qp)
 	f->qpn = qp->me.qpn;
 	f->unreliable = conf.unreliable;
 	f->replies = true;
-	tx_path_of(&f->path, &qp->me.qp->path);
+	tx_path_of(&f->path, &qp->me.qp->path, conf.dest_qpn);
 	if (rc_resp_start(&f->resp, &conf, NULL, f)) {
 		free(f);
 		return NULL;

@@ -31,6 +31,7 @@ struct flow {
 	bool unreliable;   /* UC */
 	struct flow *next; /* in the table of flows */
 	struct tx_path path;
+	bool holds;                  /* roce/beside.h */
 	_Atomic unsigned calls;      /* enum flow_call; 0: on no list */
 	struct flow *_Atomic called; /* the next on the list of those that others called */
 	struct flow *behind;         /* in the line of those that are to have a turn */

@@ -44,7 +44,8 @@ void hand_over(
 {
 	const struct rdv_wire *wire = join_sockets();
 
-	if (is_ours(qpn) || !wire || wire->hand < 0 || !send_away(wire->hand, from, bytes, n))
+	if (from->beside || is_ours(qpn) || !wire || wire->hand < 0 ||
+		!send_away(wire->hand, from, bytes, n))
 		count_add(x, CTR_WIRE_DROP_NO_QP, 1);
 	else
 		count_add(x, CTR_WIRE_HANDED_OVER, 1);

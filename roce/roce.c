@@ -14,6 +14,7 @@
 #include "hca/run/far.h"
 #include "hca/run/path.h"
 #include "roce/ask.h"
+#include "roce/beside.h"
 #include "roce/engine.h"
 #include "roce/faults.h"
 #include "roce/join.h"
@@ -77,12 +78,43 @@ static int route(struct seg_path *path)
 	return 0;
 }
 
+/* A look whether it can be had: find() holds it. */
+static bool reaches_beside(const struct hca_qp *qp)
+{
+	uint32_t dest_qpn = qp->me.qp->dest_qpn;
+
+	if (beside_hold(dest_qpn))
+		return false;
+	beside_drop(dest_qpn);
+	return true;
+}
+
 static bool reaches(const struct hca_qp *qp)
 {
 	enum ibv_qp_type type = qp->init.qp_type;
 
-	return wire_mode() != WIRE_NEVER && qp->me.qp->path.interface &&
-	       (type == IBV_QPT_RC || type == IBV_QPT_UC) && !qp->me.rxq.matches_tags;
+	if ((type != IBV_QPT_RC && type != IBV_QPT_UC) || qp->me.rxq.matches_tags)
+		return false;
+	if (qp->me.qp->path.beside)
+		return reaches_beside(qp);
+	return wire_mode() != WIRE_NEVER && qp->me.qp->path.interface;
+}
+
+/* What else it takes to send and to be heard. */
+static bool open_doors(const struct hca_qp *qp, struct flow *f)
+{
+	if (f->path.claim && (beside_listen(f->qpn) || beside_hold(qp->me.qp->dest_qpn)))
+		return false;
+	f->holds = f->path.claim;
+	return !watch_start();
+}
+
+/* Of a flow that may be half made. */
+static void end_flow(struct flow *f)
+{
+	if (f->holds)
+		beside_drop(f->resp.conf.dest_qpn);
+	flow_free(f);
 }
 
 static bool find(struct hca_qp *qp)
@@ -92,9 +124,9 @@ static bool find(struct hca_qp *qp)
 	if (flow_of(qp))
 		return true;
 	f = flow_new(qp);
-	if (!f || watch_start()) {
+	if (!f || !open_doors(qp, f)) {
 		if (f)
-			flow_free(f);
+			end_flow(f);
 		return false;
 	}
 	f->resp.ops = &serve_ops;
@@ -189,6 +221,8 @@ static unsigned sleep_on(struct pollfd *p, unsigned room)
 	unsigned n = 0;
 
 	watch_sleeper();
+	if (beside_fd() >= 0 && n < room)
+		p[n++] = (struct pollfd){.fd = beside_fd(), .events = POLLIN};
 	for (int i = 0; i < KEEPER_FDS && wire && n < room; i++)
 		if (wire->fd[i] >= 0)
 			p[n++] = (struct pollfd){.fd = wire->fd[i], .events = POLLIN};
@@ -242,7 +276,7 @@ static void forget(struct hca_qp *qp, bool live)
 		engine_forget(f);
 		flow_del(f);
 	}
-	flow_free(f);
+	end_flow(f);
 	engine_go();
 	if (live)
 		far_count(qp, -1);
@@ -272,6 +306,7 @@ static bool draining(struct hca_qp *qp, bool tell)
 static void forked_child(void)
 {
 	join_forked_child();
+	beside_forked_child();
 	faults_forked_child();
 	rx_forked_child();
 	mcast_forked_child();
@@ -327,7 +362,7 @@ static void acknowledge(struct flow *f, void *arg)
 /* A program may exit right after its last receive: what it got is acknowledged. */
 static __attribute__((destructor)) void at_exit(void)
 {
-	if (!join_sockets() || !proc_epoch())
+	if ((!join_sockets() && beside_fd() < 0) || !proc_epoch())
 		return;
 	engine_stop();
 	flow_each(acknowledge, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/at_open.h"
 #include "roce/ask.h"
+#include "roce/beside.h"
 #include "roce/congestion.h"
 #include "roce/engine.h"
 #include "roce/faults.h"
@@ -135,7 +136,7 @@ static void to_flow(struct flow *f, struct exec *x, const struct roce_from *from
 		drop(x, CTR_WIRE_DROP_TYPE);
 		return;
 	}
-	if (!is_from(f, from)) {
+	if (!is_from(f, from) || from->beside != (f->path.claim > 0)) {
 		drop(x, CTR_WIRE_DROP_ADDRESS);
 		return;
 	}
@@ -275,14 +276,10 @@ static bool look_at_groups(struct exec *x, uint64_t now)
 	return came;
 }
 
-bool rx_look(struct exec *x, uint64_t now)
+static bool look_at_sockets(struct exec *x, const struct rdv_wire *wire, bool all, uint64_t now)
 {
-	const struct rdv_wire *wire = join_sockets();
-	bool all = ++rx.looks % LOOKS_PER_OTHER == 0, came = false;
-	int saved = errno;
+	bool came = false;
 
-	if (!wire)
-		return false;
 	for (int family = 0; family < KEEPER_FDS; family++)
 		if (wire->fd[family] >= 0 && (all || is_wanted(family)))
 			came |= look_at(x, wire->fd[family], family, now);
@@ -290,6 +287,19 @@ bool rx_look(struct exec *x, uint64_t now)
 		came |= look_at_groups(x, now);
 	if (all)
 		came |= hand_look(x, wire->hand, now);
+	return came;
+}
+
+bool rx_look(struct exec *x, uint64_t now)
+{
+	const struct rdv_wire *wire = join_sockets();
+	bool all = ++rx.looks % LOOKS_PER_OTHER == 0, came = false;
+	int saved = errno;
+
+	if (wire)
+		came = look_at_sockets(x, wire, all, now);
+	if (beside_any() || all)
+		came |= beside_look(x, rx_packet, now);
 	errno = saved;
 	return came;
 }

@@ -13,6 +13,8 @@
 
 #include "base/gid.h"
 #include "base/log.h"
+#include "rdv/claim.h"
+#include "roce/beside.h"
 #include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/port/keeper.h"
@@ -51,6 +53,7 @@ struct run {
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 	} to;
+	struct wire_handed head; /* of one to a process on this host, past the network */
 	_Alignas(struct cmsghdr) char control[CONTROL_ROOM];
 };
 
@@ -72,7 +75,7 @@ static struct {
 
 /* ---- paths ---- */
 
-void tx_path_of(struct tx_path *p, const struct seg_path *path)
+void tx_path_of(struct tx_path *p, const struct seg_path *path, uint32_t dest_qpn)
 {
 	memset(p, 0, sizeof *p);
 	p->addr.ipv6 = !gid_is_ipv4(path->dgid);
@@ -85,6 +88,7 @@ void tx_path_of(struct tx_path *p, const struct seg_path *path)
 	p->addr.src_port = p->addr.dst_port = ROCE_PORT;
 	if (p->addr.ipv6 && (gid_is_link_local(path->dgid) || gid_is_multicast(path->dgid)))
 		p->interface = path->interface;
+	p->claim = path->beside ? dest_qpn / CLAIM_QPNS : 0;
 	p->tos = path->flow >> PATH_TCLASS_SHIFT;
 	p->ttl = path->hop_limit ? path->hop_limit : DEFAULT_TTL;
 	p->most = seg_mtu_bytes(path->mtu);
@@ -145,6 +149,19 @@ static void address_ipv6(struct msghdr *m, struct run *r)
 		add_control(m, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
 }
 
+/* To a process on this host there are no headers of IP and UDP, which others make. */
+static void address_beside(struct msghdr *m, struct run *r)
+{
+	const struct icrc_path *a = &r->path->addr;
+
+	m->msg_name = NULL;
+	m->msg_namelen = 0;
+	r->head =
+		(struct wire_handed){.src_port = a->src_port, .tos = r->path->tos, .ipv6 = a->ipv6};
+	memcpy(r->head.src, a->src, sizeof r->head.src);
+	memcpy(r->head.dst, a->dst, sizeof r->head.dst);
+}
+
 /* An empty message to where path leads; its pieces will be at iov. */
 static void begin(struct msghdr *m, struct run *r, const struct tx_path *path, struct iovec *iov)
 {
@@ -158,7 +175,9 @@ static void begin(struct msghdr *m, struct run *r, const struct tx_path *path, s
 	m->msg_flags = 0;
 	m->msg_iov = iov;
 	m->msg_iovlen = 0;
-	if (path->addr.ipv6)
+	if (path->claim)
+		address_beside(m, r);
+	else if (path->addr.ipv6)
 		address_ipv6(m, r);
 	else
 		address_ipv4(m, r);
@@ -166,11 +185,26 @@ static void begin(struct msghdr *m, struct run *r, const struct tx_path *path, s
 
 /* ---- runs ---- */
 
+static void add_piece(void *at, size_t len)
+{
+	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
+	struct iovec *last = m->msg_iovlen ? &m->msg_iov[m->msg_iovlen - 1] : NULL;
+
+	if (last && (uint8_t *)last->iov_base + last->iov_len == at) {
+		last->iov_len += len;
+		return;
+	}
+	m->msg_iov[m->msg_iovlen++] = (struct iovec){.iov_base = at, .iov_len = len};
+	tx.n_piece++;
+}
+
 static struct run *begin_run(const struct tx_path *path)
 {
 	struct run *r = &tx.run[tx.n_msg];
 
 	begin(&tx.msg[tx.n_msg++].msg_hdr, r, path, &tx.piece[tx.n_piece]);
+	if (path->claim)
+		add_piece(&r->head, sizeof r->head);
 	return r;
 }
 
@@ -190,19 +224,6 @@ static struct run *run_for(const struct tx_path *path, size_t bytes, unsigned n)
 		tx.msg[tx.n_msg - 1].msg_hdr.msg_iovlen + n + 2 <= RUN_PIECES)
 		return r;
 	return begin_run(path);
-}
-
-static void add_piece(void *at, size_t len)
-{
-	struct msghdr *m = &tx.msg[tx.n_msg - 1].msg_hdr;
-	struct iovec *last = m->msg_iovlen ? &m->msg_iov[m->msg_iovlen - 1] : NULL;
-
-	if (last && (uint8_t *)last->iov_base + last->iov_len == at) {
-		last->iov_len += len;
-		return;
-	}
-	m->msg_iov[m->msg_iovlen++] = (struct iovec){.iov_base = at, .iov_len = len};
-	tx.n_piece++;
 }
 
 /* So many bytes of our own, written already, are the message's next. */
@@ -299,7 +320,7 @@ bool tx_put(struct exec *x, const struct tx_path *path, const struct roce_packet
 	uint8_t *own;
 	uint32_t crc;
 
-	if (!make_room(x, n + 2))
+	if (!make_room(x, n + 3))
 		return false;
 	own = tx.own + tx.n_own;
 	head_len = roce_build(head, own);
@@ -354,7 +375,9 @@ static void finish_runs(unsigned end)
 		struct run *r = &tx.run[tx.finished];
 		uint16_t size = r->size;
 
-		if (r->packets > 1)
+		if (r->path->claim)
+			r->head.segment = r->packets > 1 ? size : 0;
+		else if (r->packets > 1)
 			add_control(&tx.msg[tx.finished].msg_hdr, SOL_UDP, UDP_SEGMENT, &size,
 				sizeof size);
 	}
@@ -378,7 +401,7 @@ static void keep_rest(void)
 	if (tx.waits)
 		return;
 	for (unsigned i = tx.sent; i < tx.n_msg; i++)
-		total += tx.run[i].bytes;
+		total += tx.run[i].bytes + (tx.run[i].path->claim ? sizeof tx.run[i].head : 0);
 	to = tx.copies = malloc(total);
 	if (!to) {
 		begin_anew();
@@ -445,13 +468,28 @@ static int send_now(int fd, struct mmsghdr *m, unsigned n)
 	return syscall(SYS_sendmsg, fd, &m->msg_hdr, flags) < 0 ? -1 : 1;
 }
 
+static void lose_quietly(struct exec *x)
+{
+	count_add(x, CTR_WIRE_NOT_SENT, tx.run[tx.sent].packets);
+	tx.sent++;
+}
+
+/* A process that does not read keeps up nobody: what is more than it has room for is lost. */
+static void send_beside(struct exec *x)
+{
+	if (beside_send(tx.run[tx.sent].path->claim, &tx.msg[tx.sent].msg_hdr))
+		count_sent(x, 1);
+	else
+		lose_quietly(x);
+}
+
 /* Sends those in a row, before `last`, that go by one socket.  False: it is full. */
 static bool send_some(struct exec *x, const struct rdv_wire *wire, unsigned last)
 {
 	int family = family_of(tx.sent), n;
 	unsigned end = tx.sent + 1;
 
-	while (end < last && family_of(end) == family)
+	while (end < last && family_of(end) == family && !tx.run[end].path->claim)
 		end++;
 	n = wire->fd[family] < 0 ? (errno = ENETUNREACH, -1)
 				 : send_now(wire->fd[family], &tx.msg[tx.sent], end - tx.sent);
@@ -464,6 +502,17 @@ static bool send_some(struct exec *x, const struct rdv_wire *wire, unsigned last
 	return true;
 }
 
+static bool send_next(struct exec *x, const struct rdv_wire *wire, unsigned last)
+{
+	if (tx.run[tx.sent].path->claim)
+		send_beside(x);
+	else if (wire)
+		return send_some(x, wire, last);
+	else
+		lose_quietly(x);
+	return true;
+}
+
 /* False: the kernel has no room. */
 static bool send_up_to(struct exec *x, unsigned end)
 {
@@ -472,8 +521,8 @@ static bool send_up_to(struct exec *x, unsigned end)
 	bool room = true;
 
 	finish_runs(end);
-	while (wire && room && tx.sent < end)
-		room = send_some(x, wire, end);
+	while (room && tx.sent < end)
+		room = send_next(x, wire, end);
 	if (!room) {
 		count_add(x, CTR_WIRE_FULL, 1);
 		finish_runs(tx.n_msg);
@@ -502,19 +551,45 @@ bool tx_flush_most(struct exec *x)
 	return send_up_to(x, tx.n_msg - 1) || !tx.waits;
 }
 
-int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece, unsigned n)
+static int send_one(const struct tx_path *path, struct msghdr *m)
 {
 	const struct rdv_wire *wire = join_sockets();
-	int fd = wire ? wire->fd[path->addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4] : -1, saved = errno;
+	int fd = wire ? wire->fd[path->addr.ipv6 ? KEEPER_IPV6 : KEEPER_IPV4] : -1;
+
+	errno = ENETUNREACH;
+	if (fd < 0)
+		return -1;
+	return (int)syscall(SYS_sendmsg, fd, m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The same past the network. */
+static int send_one_beside(const struct tx_path *path, struct run *r, struct msghdr *m)
+{
+	struct iovec all[TX_PIECES_MAX + 3] = {{&r->head, sizeof r->head}};
+	size_t bytes = 0;
+
+	errno = EMSGSIZE;
+	if (m->msg_iovlen > TX_PIECES_MAX + 2)
+		return -1;
+	for (size_t i = 0; i < m->msg_iovlen; i++) {
+		all[i + 1] = m->msg_iov[i];
+		bytes += m->msg_iov[i].iov_len;
+	}
+	m->msg_iov = all;
+	m->msg_iovlen++;
+	errno = EPIPE;
+	return beside_send(path->claim, m) ? (int)bytes : -1;
+}
+
+int tx_now(struct exec *x, const struct tx_path *path, const struct iovec *piece, unsigned n)
+{
+	int saved = errno, sent;
 	struct msghdr m;
 	struct run r;
-	ssize_t sent = -1;
 
 	begin(&m, &r, path, (struct iovec *)piece);
 	m.msg_iovlen = n;
-	errno = ENETUNREACH;
-	if (fd >= 0)
-		sent = syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = path->claim ? send_one_beside(path, &r, &m) : send_one(path, &m);
 	if (sent < 0 && errno == EAGAIN) {
 		count_add(x, CTR_WIRE_FULL, 1);
 		errno = saved;

@@ -16,13 +16,14 @@
 struct tx_path {
 	struct icrc_path addr;
 	uint32_t interface; /* where an address does not say which: link-local, multicast; else 0 */
+	uint32_t claim;     /* whose process it is for, past the network (roce/beside.h); 0: none */
 	uint8_t tos, ttl;
 	uint16_t most; /* payload that its links carry; longer packets are sent singly, and get lost
 			*/
 };
 
-/* From the path of a queue pair, or of a datagram. */
-void tx_path_of(struct tx_path *p, const struct seg_path *path);
+/* From the path of a queue pair, or of a datagram, to that number. */
+void tx_path_of(struct tx_path *p, const struct seg_path *path, uint32_t dest_qpn);
 
 enum {
 	TX_PIECES_MAX = 33, /* pieces of memory in one packet */

@@ -11,6 +11,7 @@
 #include "hca/run/grh.h"
 #include "hca/run/path.h"
 #include "pages/iov.h"
+#include "roce/beside.h"
 #include "roce/faults.h"
 #include "roce/join.h"
 #include "roce/mcast.h"
@@ -100,7 +101,7 @@ static int send_one(struct exec *x, const struct seg_path *to, const struct leav
 		count_add(x, CTR_WIRE_TOO_LONG, 1);
 		return 0;
 	}
-	tx_path_of(&path, to);
+	tx_path_of(&path, to, d->dest_qpn);
 	n = build(&path, d, head, tail, piece);
 	note_sender(d->from);
 	if (!faults_set())
@@ -181,6 +182,14 @@ static bool is_worthwhile(void)
 	return false;
 }
 
+/* For datagrams of other machines, and of other fabrics of this one.  False: for none. */
+static bool opens_doors(const struct hca_qp *qp)
+{
+	bool wire = is_worthwhile() && !join_wire();
+
+	return (wire_mode() != WIRE_NEVER && !beside_listen(qp->me.qpn)) || wire;
+}
+
 static void attend(struct hca_qp *qp, bool takes)
 {
 	void *away = atomic_load(&qp->away);
@@ -193,7 +202,7 @@ static void attend(struct hca_qp *qp, bool takes)
 			far_count(qp, -1);
 		return;
 	}
-	if (away || !is_worthwhile() || join_wire() || watch_start())
+	if (away || !opens_doors(qp) || watch_start())
 		return;
 	atomic_store(&qp->away, (void *)&listens);
 	rx_listen(1);
@@ -209,4 +218,5 @@ static void join(const uint8_t mgid[16], bool joins)
 		watch_wake(); /* it has another socket to sleep on */
 }
 
-const struct datagram_ops ud_ops = {.send = send_one, .listen = attend, .join = join};
+const struct datagram_ops ud_ops = {
+	.beside = true, .send = send_one, .listen = attend, .join = join};

@@ -15,6 +15,7 @@
 #include "base/own_fd.h"
 #include "base/thread.h"
 #include "rdv/rdv.h"
+#include "roce/beside.h"
 #include "roce/engine.h"
 #include "roce/join.h"
 #include "roce/mcast.h"
@@ -33,6 +34,7 @@ enum {
 	SLACK_NS = 50 * NSEC_PER_USEC,    /* so much later is as good */
 	SEEK_MIN_NS = 10 * NSEC_PER_MSEC, /* without a weftd it looks for one, ever more seldom */
 	GROUPS = KEEPER_FDS + 1,
+	BESIDE,
 	BELL,
 	WEFTD,
 	FDS,
@@ -125,6 +127,7 @@ static void fill(struct pollfd p[FDS])
 	}
 	p[KEEPER_FDS] = (struct pollfd){.fd = wire ? wire->hand : -1, .events = POLLIN};
 	p[GROUPS] = (struct pollfd){.fd = mcast_fd(), .events = POLLIN};
+	p[BESIDE] = (struct pollfd){.fd = in ? beside_fd() : -1, .events = in};
 	p[BELL] = (struct pollfd){
 		.fd = own_fd_ok(&watch.bell) ? watch.bell.fd : -1, .events = POLLIN};
 	p[WEFTD] = (struct pollfd){.fd = rdv_socket()}; /* its end alone */
@@ -267,11 +270,11 @@ static enum woke on_duty(bool active, struct seek *seek, uint32_t number)
 static bool unserved(void)
 {
 	const struct rdv_wire *wire = join_sockets();
-	struct pollfd p[KEEPER_FDS];
+	struct pollfd p[KEEPER_FDS + 1] = {{.fd = beside_fd(), .events = POLLIN}};
 
 	for (int i = 0; i < KEEPER_FDS; i++)
-		p[i] = (struct pollfd){.fd = wire ? wire->fd[i] : -1, .events = POLLIN};
-	return poll(p, KEEPER_FDS, 0) > 0;
+		p[i + 1] = (struct pollfd){.fd = wire ? wire->fd[i] : -1, .events = POLLIN};
+	return poll(p, KEEPER_FDS + 1, 0) > 0;
 }
 
 /* False: nobody looked meanwhile. */

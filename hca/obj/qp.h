@@ -27,6 +27,10 @@ struct path_memo {
 	const struct datagram_ops *away; /* who carries it away, a multicast too; NULL: nobody */
 	struct seg_path to;              /* ... by this path, */
 	uint64_t until_ns;               /* ... which is found anew then */
+	bool here;                       /* ... though it leads to this host (WEFT_WIRE=always) */
+	bool elsewhere;    /* is the number that was asked for last of another fabric here? */
+	uint32_t asked;    /* which one that was; 0: none */
+	uint64_t asked_ns; /* until when that is believed */
 	struct grh grh;
 };
 

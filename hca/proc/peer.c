@@ -124,6 +124,14 @@ static int tell_came(struct peer *p)
 	return 0;
 }
 
+static void close_info(const struct rdv_peer *info)
+{
+	close_if(info->seg_fd);
+	close_if(info->pidfd);
+	close_if(info->async_fd);
+	close_if(info->arena_fd);
+}
+
 /* Takes over the fds of what weftd told us, also on failure.  *out comes with a reference. */
 static int add_peer(struct rdv_peer *info, struct peer **out)
 {
@@ -180,10 +188,7 @@ static int ask_weftd(uint32_t qpn, uint32_t attach, struct peer **out)
 	*out = hold_known(info.attach_id);
 	if (!*out)
 		return add_peer(&info, out);
-	close_if(info.seg_fd);
-	close_if(info.pidfd);
-	close_if(info.async_fd);
-	close_if(info.arena_fd);
+	close_info(&info);
 	return 0;
 }
 
@@ -253,6 +258,22 @@ int peer_find(uint32_t qpn, struct peer **out, uint32_t *index)
 	if (!rc)
 		*index = i;
 	return rc;
+}
+
+bool peer_elsewhere(uint32_t qpn)
+{
+	struct rdv_peer info;
+	int rc = -ETIMEDOUT;
+
+	if (view_find_qpn(&own_peer()->view, qpn) >= 0)
+		return false;
+	lock_take(&peers.control);
+	if (clock_coarse_ns() >= peers.ask_again_ns)
+		rc = rdv_find_qpn(qpn, &info);
+	lock_drop(&peers.control);
+	if (!rc)
+		close_info(&info);
+	return rc == -EADDRNOTAVAIL;
 }
 
 int peer_find_attach(uint32_t attach, struct peer **out)

@@ -28,6 +28,9 @@ struct peer {
  */
 int peer_find(uint32_t qpn, struct peer **p, uint32_t *index);
 
+/* Is the number of another fabric, for all that weftd knows?  Maps nobody; may ask weftd. */
+bool peer_elsewhere(uint32_t qpn);
+
 /* The process of that attach id, ourselves too; otherwise as peer_find(). */
 int peer_find_attach(uint32_t attach, struct peer **p);
 

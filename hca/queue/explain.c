@@ -237,7 +237,11 @@ static void why_not_here(uint32_t qpn, char why[WHY])
 
 static void why_nobody(const struct hca_qp *qp, char why[WHY])
 {
-	if (atomic_load_explicit(&qp->meant, memory_order_relaxed) == NEAR_NOT_MEANT)
+	if (qp->me.qp->path.beside)
+		snprintf(why, WHY,
+			"nothing came from there: the process is gone or stopped, its QP was "
+			"destroyed, or is connected to another QP or address than ours");
+	else if (atomic_load_explicit(&qp->meant, memory_order_relaxed) == NEAR_NOT_MEANT)
 		snprintf(why, WHY,
 			"the QP with that number is connected to another address than ours, or "
 			"ours to another than its own");
@@ -251,14 +255,15 @@ static void why_retry(const struct hca_qp *qp, const struct end *peer, char why[
 	const struct seg_qp *q;
 	char host[WHO];
 
-	if (!peer && host_of(qp, host) && qp->me.qp->mtu > qp->me.qp->path.mtu) {
+	if (!peer && !near_elsewhere(qp) && host_of(qp, host) &&
+		qp->me.qp->mtu > qp->me.qp->path.mtu) {
 		snprintf(why, WHY,
 			"nothing came from there: the link of this host does not carry the path "
 			"MTU, which is %u, not %u",
 			seg_mtu_bytes(qp->me.qp->mtu), seg_mtu_bytes(qp->me.qp->path.mtu));
 		return;
 	}
-	if (!peer && host_of(qp, host)) {
+	if (!peer && !near_elsewhere(qp) && host_of(qp, host)) {
 		snprintf(why, WHY,
 			"nothing came from there: the host, its UDP port 4791, the QP or its "
 			"process is gone or stopped, a link on the way does not carry the path MTU "
@@ -346,6 +351,8 @@ static void tell_send(struct hca_qp *qp, const struct end *peer, const struct se
 
 	if (peer)
 		who(to, sizeof to, &peer->view);
+	else if (qp->me.qp->path.beside)
+		snprintf(to, sizeof to, "another fabric of this user");
 	else
 		host_of(qp, to);
 	why_of(qp, peer, w, why);

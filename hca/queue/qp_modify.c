@@ -173,11 +173,14 @@ static int check(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask,
 static void keep_path(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *k = &qp->attr;
+	struct seg_path *path = &qp->me.qp->path;
+	uint8_t beside = path->beside;
 	const char *why;
 
 	if (mask & IBV_QP_AV) {
 		k->ah_attr = a->ah_attr;
-		path_find(&a->ah_attr, &qp->me.qp->path, &why);
+		path_find(&a->ah_attr, path, &why);
+		path->beside = beside; /* who serves it was chosen on the way to RTR */
 	}
 	if (mask & IBV_QP_ALT_PATH) {
 		k->alt_ah_attr = a->alt_ah_attr;
@@ -328,11 +331,8 @@ static int transit(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, enu
 	}
 	keep_path(qp, a, mask);
 	keep_protocol(qp, a, mask);
-	if (to == IBV_QPS_RTR) {
-		if (far_choose(qp))
-			return -EHOSTUNREACH;
-		found = far_of(qp)->find(qp);
-	}
+	if (to == IBV_QPS_RTR && far_find(qp, &found))
+		return -EHOSTUNREACH;
 	if (!move_state(qp, from, to))
 		return -EINVAL;
 	if (to == IBV_QPS_RTR && !qp_connects(qp))

@@ -25,7 +25,8 @@ enum {
 	QKEY_OF_QP = 1u << 31, /* in a request: the QP's own Q_Key counts */
 	MULTICAST_QPN = 0xffffff,
 	FLOW_LABEL = 0xfffff,
-	AWAY_NS = NSEC_PER_SEC, /* so long a path to elsewhere is believed */
+	AWAY_NS = NSEC_PER_SEC,       /* so long a path to elsewhere is believed */
+	ASKED_NS = NSEC_PER_SEC / 10, /* so long what weftd said of a number */
 };
 
 /* A datagram on its way. */
@@ -96,6 +97,7 @@ static void find_kind(struct path_memo *m, const struct seg_wqe *slot)
 		m->away = far_datagram_route(&m->to);
 	else
 		m->away = NULL;
+	m->here = m->away && path_find_gid(m->dgid, &m->gid) == PATH_LOCAL;
 	m->until_ns = clock_coarse_ns() + AWAY_NS;
 	m->known = m->away || kind == PATH_LOCAL || m->multicast;
 	if (kind == PATH_LOCAL)
@@ -138,15 +140,28 @@ static void fetch_lines(struct hca_qp *from, uint32_t qpn)
 	rxq_fetch_head(&to->rxq);
 }
 
-/* STEP_BUSY: nothing was done, the receives are moving to a larger ring. */
-static inline enum step deliver(const struct datagram *d, uint32_t qpn)
+/* *rc: 0; no route, and why. */
+static inline enum step try_deliver(const struct datagram *d, uint32_t qpn, int *rc)
 {
 	const struct end *to;
 
-	if (!route_to(d->w, d->from, qpn, &to) && to->type == IBV_QPT_UD)
+	*rc = route_to(d->w, d->from, qpn, &to);
+	if (!*rc && to->type == IBV_QPT_UD)
 		return arrive(d->w, &d->as, to);
-	count_add(d->w->x, CTR_DROP_NO_QP, 1);
+	if (!*rc)
+		count_add(d->w->x, CTR_DROP_NO_QP, 1);
 	return STEP_DONE;
+}
+
+/* STEP_BUSY: nothing was done, the receives are moving to a larger ring. */
+static enum step deliver(const struct datagram *d, uint32_t qpn)
+{
+	int rc;
+	enum step s = try_deliver(d, qpn, &rc);
+
+	if (rc)
+		count_add(d->w->x, CTR_DROP_NO_QP, 1);
+	return s;
 }
 
 /* A member whose receives are moving just then does not get it: it cannot wait for one alone. */
@@ -162,7 +177,7 @@ static void deliver_to_group(const struct datagram *d)
 
 /* ---- to other hosts ---- */
 
-static int send_away(struct datagram *d, uint32_t qpn)
+static int send_by(struct datagram *d, uint32_t qpn, const struct datagram_ops *by)
 {
 	const struct seg_qp *q = d->w->req->qp;
 	struct iovec all = {.iov_base = (void *)d->as.bytes, .iov_len = d->as.length};
@@ -180,7 +195,70 @@ static int send_away(struct datagram *d, uint32_t qpn)
 		.n_pieces = d->as.bytes ? 1 : d->payload.l.n,
 	};
 
-	return d->from->path->away->send(d->w->x, &d->from->path->to, &out);
+	return by->send(d->w->x, &d->from->path->to, &out);
+}
+
+static int send_away(struct datagram *d, uint32_t qpn)
+{
+	return send_by(d, qpn, d->from->path->away);
+}
+
+/* ---- to other fabrics of this host ---- */
+
+static inline bool is_known(const struct path_memo *m, uint32_t qpn)
+{
+	return m->asked == qpn && qpn && clock_coarse_ns() < m->asked_ns;
+}
+
+static void note_elsewhere(struct path_memo *m, uint32_t qpn, bool elsewhere)
+{
+	m->asked = qpn;
+	m->asked_ns = clock_coarse_ns() + ASKED_NS;
+	m->elsewhere = elsewhere;
+}
+
+/* What goes by packets is not looked for here; weftd is asked once in a while. */
+static bool is_elsewhere(struct work *w, struct path_memo *m, uint32_t qpn)
+{
+	if (!is_known(m, qpn))
+		note_elsewhere(m, qpn, route_elsewhere(w, qpn));
+	return m->elsewhere;
+}
+
+static void send_beside(struct datagram *d, uint32_t qpn)
+{
+	const struct datagram_ops *by = far_datagram_beside();
+	struct seg_path *to = &d->from->path->to;
+
+	if (!by) {
+		count_add(d->w->x, CTR_DROP_NO_QP, 1);
+		return;
+	}
+	to->beside = 1;
+	send_by(d, qpn, by);
+	to->beside = 0;
+}
+
+static enum step send_here(struct datagram *d, uint32_t qpn)
+{
+	struct path_memo *m = d->from->path;
+	enum step s = STEP_DONE;
+	int rc = 0;
+
+	if (__builtin_expect(!m->elsewhere || !is_known(m, qpn), 1))
+		s = try_deliver(d, qpn, &rc);
+	else
+		rc = -EADDRNOTAVAIL;
+	if (__builtin_expect(!rc, 1))
+		return s;
+	if (rc != -EADDRNOTAVAIL) {
+		count_add(d->w->x, CTR_DROP_NO_QP, 1);
+		return s;
+	}
+	if (!is_known(m, qpn))
+		note_elsewhere(m, qpn, true);
+	send_beside(d, qpn);
+	return s;
 }
 
 /* To one QP, or to a group. */
@@ -195,7 +273,11 @@ static enum step send_to(struct datagram *d, uint32_t qpn)
 		return STEP_DONE;
 	}
 	if (!m->away)
-		return deliver(d, qpn);
+		return send_here(d, qpn);
+	if (m->here && is_elsewhere(d->w, d->from->path, qpn)) {
+		send_beside(d, qpn);
+		return STEP_DONE;
+	}
 	return send_away(d, qpn) == -EAGAIN ? STEP_BUSY : STEP_DONE;
 }
 

@@ -8,8 +8,10 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "hca/obj/cq.h"
+#include "hca/proc/peer.h"
 #include "hca/run/near.h"
 #include "hca/run/path.h"
+#include "rdv/wire.h"
 
 static AT_OPEN_DATA struct lock lock;
 static AT_OPEN_DATA const struct far_ops *_Atomic registered[FAR_MAX];
@@ -42,31 +44,76 @@ int far_route(struct seg_path *path)
 	return rc;
 }
 
-/* Does its path lead to this host, whichever way? */
-static bool is_here(const struct hca_qp *qp)
+static bool leads_here(const struct hca_qp *qp)
 {
-	const struct seg_path *path = &qp->me.qp->path;
 	uint32_t index;
 
-	return !path->interface || path_find_gid(path->dgid, &index) == PATH_LOCAL;
+	return path_find_gid(qp->me.qp->path.dgid, &index) == PATH_LOCAL;
 }
 
-int far_choose(struct hca_qp *qp)
+/* The first that serves it, or otherwise. */
+static const struct far_ops *who_reaches(const struct hca_qp *qp, const struct far_ops *otherwise)
 {
-	const struct far_ops *far = is_here(qp) ? &near_ops : NULL, *ops;
+	const struct far_ops *ops;
 
 	for (unsigned i = 0; (ops = far_nth(i)); i++)
-		if (ops->reaches(qp)) {
-			far = ops;
-			break;
-		}
+		if (ops->reaches(qp))
+			return ops;
+	return otherwise;
+}
+
+/* Is the number of another fabric?  Asked where near_ops, who find that out, are not to be asked.
+ */
+static bool is_elsewhere(const struct hca_qp *qp)
+{
+	return wire_mode() == WIRE_ALWAYS && qp_connects(qp) && leads_here(qp) &&
+	       peer_elsewhere(qp->me.qp->dest_qpn);
+}
+
+static bool find_by(struct hca_qp *qp, const struct far_ops *far)
+{
+	atomic_store_explicit(&qp->far, far, memory_order_release);
+	return far->find(qp);
+}
+
+/* Nobody of this fabric has it: is it to be had beside it? */
+static bool find_beside(struct hca_qp *qp)
+{
+	struct seg_path *path = &qp->me.qp->path;
+	const struct far_ops *far;
+
+	path->beside = 1;
+	far = who_reaches(qp, NULL);
+	path->beside = far != NULL;
+	if (!far)
+		return false;
+	path->interface = 0;
+	return find_by(qp, far);
+}
+
+int far_find(struct hca_qp *qp, bool *found)
+{
+	struct seg_path *path = &qp->me.qp->path;
+	bool here = !path->interface || leads_here(qp);
+	const struct far_ops *far;
+
+	near_note(qp, NEAR_NOT_SAID);
+	if (is_elsewhere(qp)) {
+		near_note(qp, NEAR_ELSEWHERE);
+		*found = find_beside(qp);
+		if (path->beside)
+			return 0;
+	}
+	far = who_reaches(qp, here ? &near_ops : NULL);
 	if (!far) {
 		log_line(LOG_LVL_WARN,
 			"QP %#x: its type, or what it receives from, is only for this host",
 			qp->me.qpn);
 		return -EHOSTUNREACH;
 	}
-	atomic_store_explicit(&qp->far, far, memory_order_release);
+	*found = find_by(qp, far);
+	if (far == &near_ops && near_elsewhere(qp))
+		*found = find_beside(qp);
 	return 0;
 }
 

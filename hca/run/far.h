@@ -22,7 +22,8 @@ struct far_ops {
 	int (*route)(struct seg_path *path);
 	/*
 	 * Is qp, whose path and attributes of RTR stand in its entry, one that this one serves?
-	 * Asked under qp's modify_lock; must not block.
+	 * path.beside: its number is of another fabric on this host.  Asked under qp's
+	 * modify_lock; must not block.
 	 */
 	bool (*reaches)(const struct hca_qp *qp);
 	/*
@@ -111,10 +112,12 @@ const struct far_ops *far_nth(unsigned i);
 int far_route(struct seg_path *path);
 
 /*
- * On the way to RTR, under modify_lock: who reaches the other end of qp.  -EHOSTUNREACH: it is not
- * on this host, and who reaches that serves no such QP.
+ * On the way to RTR, under modify_lock: who reaches the other end of qp, and has it find that: in
+ * *found, as the op says.  An end on this host whose number is not of this fabric is looked for
+ * beside it (path.beside); where nobody reaches it there, it stays unfound.  -EHOSTUNREACH: it is
+ * not on this host, and who reaches that serves no such QP.
  */
-int far_choose(struct hca_qp *qp);
+int far_find(struct hca_qp *qp, bool *found);
 
 /* So many QPs more, or fewer, are on qp's CQs whose programs are to look (look_in, sleep_on). */
 void far_count(struct hca_qp *qp, int change);

@@ -24,6 +24,17 @@ const struct datagram_ops *far_datagram_route(struct seg_path *path)
 	return NULL;
 }
 
+const struct datagram_ops *far_datagram_beside(void)
+{
+	const struct far_ops *ops;
+	unsigned at = 0;
+
+	while ((ops = next(&at)))
+		if (ops->datagrams->beside)
+			return ops->datagrams;
+	return NULL;
+}
+
 void far_datagram_listen(struct hca_qp *qp, bool takes)
 {
 	const struct far_ops *ops;

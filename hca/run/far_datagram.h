@@ -22,6 +22,7 @@ struct leaving {
 };
 
 struct datagram_ops {
+	bool beside; /* it also carries to other fabrics on this host: seg_path.beside */
 	/*
 	 * Sends it along path, which the route() of the same far_ops has filled.  The payload is
 	 * needed no more when this returns.  0: it is gone, or lost and counted, as on a wire;
@@ -42,6 +43,9 @@ struct datagram_ops {
  * far_route() does.  NULL: nobody.  Does not block.
  */
 const struct datagram_ops *far_datagram_route(struct seg_path *path);
+
+/* Who carries datagrams to other fabrics on this host, along a path of this host that is beside. */
+const struct datagram_ops *far_datagram_beside(void);
 
 /* Each of those that carry datagrams is told, as by the op of that name. */
 void far_datagram_listen(struct hca_qp *qp, bool takes);

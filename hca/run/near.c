@@ -59,7 +59,7 @@ static bool is_meant(struct hca_qp *qp, const struct end *e)
 		meant = gid_same(ours->dgid, theirs->sgid) && gid_same(ours->sgid, theirs->dgid)
 				? NEAR_MEANT
 				: NEAR_NOT_MEANT;
-	atomic_store_explicit(&qp->meant, meant, memory_order_relaxed);
+	near_note(qp, meant);
 	return meant != NEAR_NOT_MEANT;
 }
 
@@ -98,6 +98,8 @@ static int find_peer(struct hca_qp *qp)
 	int rc = peer_find(qp->me.qp->dest_qpn, &process, &index);
 
 	qp->next_find_ns = clock_coarse_ns() + FIND_AGAIN_NS;
+	if (rc == -EADDRNOTAVAIL)
+		near_note(qp, NEAR_ELSEWHERE);
 	return rc ? rc : take_peer(qp, process, index);
 }
 
@@ -127,7 +129,7 @@ static void near_forget(struct hca_qp *qp, bool live)
 	struct end *e = qp->ends;
 
 	atomic_store_explicit(&qp->peer, NULL, memory_order_release);
-	atomic_store_explicit(&qp->meant, NEAR_NOT_SAID, memory_order_relaxed);
+	near_note(qp, NEAR_NOT_SAID);
 	qp->ends = NULL;
 	while (e) {
 		struct end *next = e->next;

@@ -9,10 +9,24 @@
 
 struct peer;
 
-/* Does the queue pair that has the peer's number mean ours?  By the addresses of both paths. */
-enum near_meant { NEAR_NOT_SAID, NEAR_MEANT, NEAR_NOT_MEANT };
+/*
+ * Does the queue pair that has the peer's number mean ours?  By the addresses of both paths.  Or is
+ * the number not of this fabric?
+ */
+enum near_meant { NEAR_NOT_SAID, NEAR_MEANT, NEAR_NOT_MEANT, NEAR_ELSEWHERE };
 
 extern const struct far_ops near_ops;
+
+/* Has a look for the other end of qp found that its number is not of this fabric? */
+static inline bool near_elsewhere(const struct hca_qp *qp)
+{
+	return atomic_load_explicit(&qp->meant, memory_order_relaxed) == NEAR_ELSEWHERE;
+}
+
+static inline void near_note(struct hca_qp *qp, enum near_meant meant)
+{
+	atomic_store_explicit(&qp->meant, meant, memory_order_relaxed);
+}
 
 /* Makes sure that we can write the eventfds of e's CQs without asking weftd then. */
 int near_prepare_channels(struct peer *process, const struct end *e);

@@ -86,15 +86,27 @@ static int lead_to(struct route *r, uint32_t index)
 	return rc;
 }
 
-/* A new route.  Our slot names nobody else meanwhile: weftd may let us wait. */
+/* Our slot names nobody else meanwhile: weftd may let us wait. */
+static void name_nobody(struct work *w)
+{
+	w->named = w->req->view.attach;
+	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
+}
+
+bool route_elsewhere(struct work *w, uint32_t qpn)
+{
+	name_nobody(w);
+	return peer_elsewhere(qpn);
+}
+
+/* A new route. */
 static int look_up(struct work *w, uint32_t qpn, struct route **out)
 {
 	struct route *r = malloc(sizeof *r);
 	uint32_t index;
 	int rc = r ? 0 : -ENOMEM;
 
-	w->named = w->req->view.attach;
-	slot_step(w->x->slot, w->req->view.attach, w->named, w->way);
+	name_nobody(w);
 	if (!rc)
 		rc = peer_find(qpn, &r->process, &index);
 	if (rc) {

@@ -24,6 +24,9 @@ void routes_free(struct routes *r, bool live);
  */
 int route_to(struct work *w, struct hca_qp *qp, uint32_t qpn, const struct end **out);
 
+/* Is the number of another fabric on this host?  As route_to() where that has to ask weftd. */
+bool route_elsewhere(struct work *w, uint32_t qpn);
+
 /*
  * Where datagrams to that number last went, which may have gone since: only to fetch lines of it.
  * NULL if nowhere.  The caller holds the token of the routes' QP.

@@ -28,7 +28,7 @@
 #include "pages/agent_slot.h"
 
 #define SEG_MAGIC 0x3147455354464577ull /* as bytes: "wEFTSEG1" */
-enum { SEG_VERSION = 18 };
+enum { SEG_VERSION = 19 };
 
 enum {
 	SEG_SLOTS = 1024,         /* exec slots: threads that execute at the same time */
@@ -211,6 +211,7 @@ enum seg_counter {
 	CTR_WIRE_RNR_SENT,     /* NAKs of ours: no receive was posted */
 	CTR_WIRE_MCAST_SENT,   /* packets to groups */
 	CTR_WIRE_MCAST_CAME,
+	CTR_WIRE_DROP_USER, /* of another user, where only those of our own may come */
 	CTR_PEER_BREACHES, /* connections that a face ended: its peer broke the protocol */
 	CTR_COUNT,
 	CTR_ROOM = 128

@@ -13,6 +13,8 @@ struct seg_path {
 	uint16_t udp_source; /* port of RoCE v2 packets; 0 if there will be none */
 	uint8_t hop_limit;   /* 0: the usual one */
 	uint8_t mtu;         /* enum ibv_mtu: the most that the way there takes */
+	uint8_t beside;      /* the other end is of another fabric on this host (roce/beside.h) */
+	uint8_t pad[3];
 };
 
 enum { PATH_TCLASS_SHIFT = 20 };

@@ -36,6 +36,7 @@ int roce_socket_bind(int fd, const struct roce_socket_wish *);
 /* What a packet's addresses and marks were, as control messages say. */
 struct roce_from {
 	bool ipv6;
+	bool beside; /* it came from a process of this user on this host, past the port */
 	uint8_t src[16], dst[16]; /* IPv4: the last 4 bytes */
 	uint16_t src_port;
 	uint8_t tos;

@@ -5,7 +5,8 @@
 usage: tests/programs/two_users.py BUILD
 
 Who comes second to UDP port 4791 hears whose it is; with an address each, both have it, and each
-gets what is sent to its own.  Exit status: 0, 1 failed, 77 cannot run here.
+gets what is sent to its own, from the other host and from each other.  Exit status: 0, 1 failed,
+77 cannot run here.
 """
 
 import os
@@ -63,6 +64,12 @@ def second_hears_of_first(build, host, address=None):
         second._abort(other, ["rping"])
 
 
+def pingpong(user):
+    for end in user.run_pair("ibv_rc_pingpong", ["-g", "1", "-c", "-n", "100"], LATEST):
+        if end.status != 0:
+            raise pair.Failure(str(end))
+
+
 def each_gets_its_own(build, one, two):
     one.run("ip", "address", "add", f"{SECOND}/24", "dev", hosts.DEVICE)
     with pair.World(build, True, {}, one) as first, pair.World(build, False, {}, one) as second, \
@@ -73,9 +80,11 @@ def each_gets_its_own(build, one, two):
                 raise pair.Failure(f"doctor of who has {address} says:\n{doctor(user)}")
             user.client, user.address = client, address
         for user in (first, second, first):
-            for end in user.run_pair("ibv_rc_pingpong", ["-g", "1", "-c", "-n", "100"], LATEST):
-                if end.status != 0:
-                    raise pair.Failure(str(end))
+            pingpong(user)
+        # ... and each other, on one host
+        for user, other in ((first, second), (second, first)):
+            user.client = other
+            pingpong(user)
         for user in (first, second):
             weft(user, "down")
 

@@ -51,7 +51,9 @@ static void to_rts(const struct path *p)
 		.min_rnr_timer = 12,
 		.ah_attr = {.is_global = 1,
 			.port_num = 1,
-			.grh = {.dgid = gid_of(p->to), .sgid_index = index_of(p->from), .hop_limit = 64}}};
+			.grh = {.dgid = gid_of(p->to),
+				.sgid_index = index_of(p->from),
+				.hop_limit = 64}}};
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
 	if (e->opts.type == IBV_QPT_RC)
@@ -97,7 +99,8 @@ static void talk(bool meet)
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(vp_post_recv(&end[i], 1, LEN, LEN), 0);
 	for (int i = 0; i < 2; i++)
-		CHECK_EQ(vp_post_send(&end[i], 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, LEN, &to, 0), 0);
+		CHECK_EQ(vp_post_send(&end[i], 2, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, LEN, &to, 0),
+			0);
 	for (int i = 0; i < 2; i++) {
 		bool rc = end[i].opts.type == IBV_QPT_RC;
 
