@@ -40,8 +40,8 @@ int beside_listen(uint32_t qpn);
 bool beside_send(uint32_t claim, const struct msghdr *m);
 
 /* One packet of n bytes, the index-th of its message, as rx_packet(). */
-typedef void (*beside_packet_fn)(struct exec *x, const struct roce_from *from,
-	const uint8_t *bytes, size_t n, unsigned index, uint64_t now);
+typedef void (*beside_packet_fn)(struct exec *x, const struct roce_from *from, const uint8_t *bytes,
+	size_t n, unsigned index, uint64_t now);
 
 /* Gives what has come to `take`.  Under the engine's lock.  True: there was something. */
 bool beside_look(struct exec *x, beside_packet_fn take, uint64_t now);

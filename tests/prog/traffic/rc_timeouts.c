@@ -182,7 +182,7 @@ static void make_absent(enum absent kind, const struct vp_addr *to_a)
 	if (kind == IN_INIT)
 		return;
 	if (kind == WRONG_PSN)
-		wrong.psn ^= 1;
+		wrong.psn = (wrong.psn - 1) & 0xffffff; /* else what comes would have come before */
 	if (kind == OTHER_PEER)
 		wrong.qpn ^= 1;
 	CHECK_EQ(vp_rtr(&b, &wrong), 0);

@@ -44,8 +44,8 @@ static void copy_weftd(void)
 	char command[1024], path[300];
 
 	snprintf(path, sizeof path, "%s/weftd", dir);
-	snprintf(command, sizeof command, "cp '%s' '%s' && chmod 755 '%s'", getenv("WEFT_DAEMON"), path,
-		path);
+	snprintf(command, sizeof command, "cp '%s' '%s' && chmod 755 '%s'", getenv("WEFT_DAEMON"),
+		path, path);
 	if (system(command) || setenv("WEFT_DAEMON", path, 1))
 		die("no copy of weftd");
 }
@@ -307,8 +307,11 @@ static void xrc(int me, int fd)
 		union ibv_gid gid;
 	} mine, theirs;
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = {
-		.wr_id = 2, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+	struct ibv_send_wr wr = {.wr_id = 2,
+				   .sg_list = &sge,
+				   .num_sge = 1,
+				   .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
 	struct ibv_wc wc;
 
 	make(IBV_QPT_RC);
@@ -353,7 +356,8 @@ static void stream(int me, int n, int fd)
 			CHECK(pattern_filled(e.buf, 4000, i));
 		} else {
 			pattern_fill(e.buf, 4000, i);
-			CHECK_EQ(vp_post_send(&e, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 4000, &peer, 0),
+			CHECK_EQ(vp_post_send(
+					 &e, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 4000, &peer, 0),
 				0);
 			vp_want(e.scq, &wc, IBV_WC_SUCCESS, i);
 		}
@@ -436,7 +440,8 @@ static void left_alone(struct vp_child *kid)
 	vp_kill_join(kid);
 	CHECK_EQ(vp_post_send(&e, 7, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 64, &peer, 0), 0);
 	vp_want(e.scq, &wc, IBV_WC_RETRY_EXC_ERR, 7);
-	told("of another fabric of this user, ends in IBV_WC_RETRY_EXC_ERR: nothing came from there");
+	told("of another fabric of this user, ends in IBV_WC_RETRY_EXC_ERR: nothing came from "
+	     "there");
 	end();
 }
 
