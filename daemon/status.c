@@ -104,6 +104,9 @@ static const char *const counter_names[CTR_COUNT] = {
 	[CTR_WIRE_MCAST_SENT] = "wire_mcast_sent",
 	[CTR_WIRE_MCAST_CAME] = "wire_mcast_came",
 	[CTR_WIRE_DROP_USER] = "wire_drop_user",
+	[CTR_WIRE_DROP_PORT] = "wire_drop_port",
+	[CTR_WIRE_OTHER_PORT] = "wire_other_port",
+	[CTR_WIRE_DROP_AHEAD] = "wire_drop_ahead",
 };
 
 /* Jansson objects are NULL when memory is short; its functions pass that on. */

@@ -74,6 +74,9 @@ static const struct sum sums[] = {
 	{"hw_counters/wire_drop_busy", {CTR_WIRE_DROP_BUSY}},
 	{"hw_counters/wire_drop_kept", {CTR_WIRE_DROP_KEPT}},
 	{"hw_counters/wire_drop_user", {CTR_WIRE_DROP_USER}},
+	{"hw_counters/wire_drop_port", {CTR_WIRE_DROP_PORT}},
+	{"hw_counters/wire_other_port", {CTR_WIRE_OTHER_PORT}},
+	{"hw_counters/wire_drop_ahead", {CTR_WIRE_DROP_AHEAD}},
 };
 /* clang-format on */
 

@@ -308,6 +308,7 @@ static bool start(struct flow *f)
 	f->base = atomic_load_explicit(&s->sq_head, memory_order_relaxed);
 	f->bad_status = 0;
 	f->asks = !rc_req_start(&f->req, &conf, &ops, f);
+	f->req.other_is_weft = f->origin.weft;
 	if (!f->asks)
 		s->sq_psn = conf.psn; /* where it is to go on */
 	return f->asks;
@@ -428,8 +429,9 @@ void ask_answer(
 	if (!f->asks || sends_flush(end_of(f)))
 		return;
 	ask.left = UINT64_MAX; /* a packet that was asked for again */
-	f->is_late = false;
-	rc_req_answer(&f->req, p, now);
+	f->is_late = f->late.first && p->op->act != ROCE_ACK; /* they go in order */
+	if (!f->is_late)
+		rc_req_answer(&f->req, p, now);
 	if (!f->is_late)
 		return;
 	/* for a worker, which puts its data where they belong; what finds no room is asked for

@@ -52,6 +52,11 @@ void flow_free(struct flow *f)
 	free(f);
 }
 
+void flow_meets_weft(struct flow *f)
+{
+	f->origin.weft = f->resp.weft = f->req.other_is_weft = true;
+}
+
 void flow_for_worker(struct flow *f, unsigned direction)
 {
 	f->for_worker = true;
@@ -62,10 +67,10 @@ void flow_count_up(struct flow *f, struct exec *x)
 {
 	static const enum seg_counter names[FLOW_COUNTS] = {CTR_WIRE_RESENT, CTR_WIRE_PROBES,
 		CTR_WIRE_TIMEOUTS, CTR_WIRE_NAKS, CTR_WIRE_RNR_NAKS, CTR_WIRE_DUPLICATES,
-		CTR_WIRE_OUT_OF_SEQUENCE, CTR_WIRE_RNR_SENT};
+		CTR_WIRE_OUT_OF_SEQUENCE, CTR_WIRE_RNR_SENT, CTR_WIRE_DROP_AHEAD};
 	const uint64_t now[FLOW_COUNTS] = {f->req.resent, f->req.probes, f->req.timeouts,
 		f->req.nak_psn, f->req.rnr_naks, f->resp.duplicates, f->resp.out_of_sequence,
-		f->resp.rnr_naks};
+		f->resp.rnr_naks, f->resp.ahead.passed};
 
 	for (unsigned i = 0; i < FLOW_COUNTS; i++)
 		if (now[i] != f->told[i]) {

@@ -9,6 +9,7 @@
 #include "hca/exec/respond.h"
 #include "hca/obj/qp.h"
 #include "roce/kept.h"
+#include "roce/proto/origin.h"
 #include "roce/proto/requester.h"
 #include "roce/proto/responder.h"
 #include "roce/tx.h"
@@ -23,7 +24,7 @@ enum flow_call {
 	FLOW_MORE = 1 << 5,     /* its last turn was over before it was through */
 };
 
-enum { FLOW_COUNTS = 8 };
+enum { FLOW_COUNTS = 9 };
 
 struct flow {
 	struct hca_qp *qp;
@@ -31,6 +32,7 @@ struct flow {
 	bool unreliable;   /* UC */
 	struct flow *next; /* in the table of flows */
 	struct tx_path path;
+	struct origin origin;
 	bool holds;                  /* roce/beside.h */
 	_Atomic unsigned calls;      /* enum flow_call; 0: on no list */
 	struct flow *_Atomic called; /* the next on the list of those that others called */
@@ -77,6 +79,9 @@ struct flow *flow_new(struct hca_qp *qp);
 
 /* Frees it, with the engine stopped if it was ever served; it is on no list any more. */
 void flow_free(struct flow *f);
+
+/* The other end is Weft. */
+void flow_meets_weft(struct flow *f);
 
 /* Only a worker can go on: it is asked to, for its turn. */
 void flow_for_worker(struct flow *f, unsigned direction);

@@ -106,6 +106,8 @@ static bool open_doors(const struct hca_qp *qp, struct flow *f)
 	if (f->path.claim && (beside_listen(f->qpn) || beside_hold(qp->me.qp->dest_qpn)))
 		return false;
 	f->holds = f->path.claim;
+	if (f->path.claim)
+		flow_meets_weft(f);
 	return !watch_start();
 }
 

@@ -118,15 +118,56 @@ static bool fits_type(const struct flow *f, const struct roce_packet *p)
 	return transport == ROCE_CN || transport == (f->unreliable ? ROCE_UC : ROCE_RC);
 }
 
-static void answer(struct flow *f, struct exec *x, const struct roce_packet *p,
-	const uint8_t *bytes, size_t n, uint64_t now)
+static bool is_of_peer(const struct flow *f, struct exec *x, uint16_t port)
 {
+	switch (origin_of(&f->origin, port)) {
+	case ORIGIN_FORGED:
+		drop(x, CTR_WIRE_DROP_PORT);
+		return false;
+	case ORIGIN_OTHER:
+		count_add(x, CTR_WIRE_OTHER_PORT, 1);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static void fits_in(struct flow *f, uint16_t port)
+{
+	if (f->origin.weft)
+		return;
+	origin_fits(&f->origin, port, f->unreliable);
+	if (f->origin.weft)
+		flow_meets_weft(f);
+}
+
+static void answer(struct flow *f, struct exec *x, const struct roce_from *from,
+	const struct roce_packet *p, const uint8_t *bytes, size_t n, uint64_t now)
+{
+	uint32_t una, acked;
+
 	if (!ask_enter(f, x)) {
 		drop(x, CTR_WIRE_DROP_BUSY);
 		return;
 	}
+	una = f->req.una;
+	acked = f->req.acked;
 	ask_answer(f, p, bytes, n, now);
+	if (f->req.una != una || f->req.acked != acked)
+		fits_in(f, from->src_port);
 	engine_touch(f, FLOW_ANSWERED);
+}
+
+static void ask(struct flow *f, struct exec *x, const struct roce_from *from,
+	const struct roce_packet *p, const uint8_t *bytes, size_t n, uint64_t now)
+{
+	uint32_t expected = f->resp.expected;
+
+	ask_leave(x);
+	serve_packet(f, x, p, bytes, n, now);
+	if (p->psn == expected && f->resp.expected != expected)
+		fits_in(f, from->src_port);
+	engine_touch(f, FLOW_ASKED);
 }
 
 static void to_flow(struct flow *f, struct exec *x, const struct roce_from *from,
@@ -140,15 +181,14 @@ static void to_flow(struct flow *f, struct exec *x, const struct roce_from *from
 		drop(x, CTR_WIRE_DROP_ADDRESS);
 		return;
 	}
+	if (!is_of_peer(f, x, from->src_port))
+		return;
 	if (congestion_note(f, x, from->tos, p, now))
 		return;
-	if (roce_is_response(p->op)) {
-		answer(f, x, p, bytes, n, now);
-		return;
-	}
-	ask_leave(x);
-	serve_packet(f, x, p, bytes, n, now);
-	engine_touch(f, FLOW_ASKED);
+	if (roce_is_response(p->op))
+		answer(f, x, from, p, bytes, n, now);
+	else
+		ask(f, x, from, p, bytes, n, now);
 }
 
 void rx_accept(struct exec *x, const struct roce_from *from, const uint8_t *bytes, size_t n,

@@ -6,7 +6,9 @@
 #include "wire/roce.h"
 
 enum { BTH_SOLICITED = 0x80, BTH_PAD_SHIFT = 4, BTH_VERSION_MASK = 0x0f };
-enum { BTH_FECN = 0x80, BTH_BECN = 0x40, BTH_ACK_REQ = 0x80 };
+enum { BTH_FECN = 0x80, BTH_BECN = 0x40, BTH_ACK_REQ = 0x80, BTH_AGAIN = 0x40 };
+/* The bytes that have FECN and BECN, ACK_REQ and AGAIN. */
+enum { BTH_MARKS = 4, BTH_HOW = 8 };
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -57,10 +59,11 @@ static void parse_bth(const uint8_t *h, struct roce_packet *p)
 	p->solicited = h[1] & BTH_SOLICITED;
 	p->pad = h[1] >> BTH_PAD_SHIFT & 3;
 	p->pkey = get16(h + 2);
-	p->fecn = h[4] & BTH_FECN;
-	p->becn = h[4] & BTH_BECN;
+	p->fecn = h[BTH_MARKS] & BTH_FECN;
+	p->becn = h[BTH_MARKS] & BTH_BECN;
 	p->dest_qpn = get24(h + 5);
-	p->ack_req = h[8] & BTH_ACK_REQ;
+	p->ack_req = h[BTH_HOW] & BTH_ACK_REQ;
+	p->again = h[BTH_HOW] & BTH_AGAIN;
 	p->psn = get24(h + 9);
 }
 
@@ -151,9 +154,9 @@ static uint8_t *build_bth(const struct roce_packet *p, uint8_t *h)
 	h[2] = p->pkey >> 8;
 	h[3] = p->pkey;
 	put32(h + 4, p->dest_qpn & ROCE_QPN_MASK);
-	h[4] = (p->fecn ? BTH_FECN : 0) | (p->becn ? BTH_BECN : 0);
+	h[BTH_MARKS] = (p->fecn ? BTH_FECN : 0) | (p->becn ? BTH_BECN : 0);
 	put32(h + 8, p->psn & ROCE_PSN_MASK);
-	h[8] = p->ack_req ? BTH_ACK_REQ : 0;
+	h[BTH_HOW] = (p->ack_req ? BTH_ACK_REQ : 0) | (p->again ? BTH_AGAIN : 0);
 	return h + ROCE_BTH_LEN;
 }
 
@@ -194,6 +197,21 @@ uint32_t roce_peek_qpn(const uint8_t *datagram, size_t len)
 	return len < ROCE_BTH_LEN + ROCE_ICRC_LEN ? 0 : get24(datagram + 5);
 }
 
+void roce_set_again(uint8_t *datagram)
+{
+	datagram[BTH_HOW] |= BTH_AGAIN;
+}
+
+bool roce_same(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+	const size_t last = ROCE_BTH_LEN - 3; /* the PSN, and what follows the BTH */
+
+	return a_len == b_len && a_len >= ROCE_BTH_LEN + ROCE_ICRC_LEN &&
+	       !memcmp(a, b, BTH_MARKS) &&
+	       !memcmp(a + BTH_MARKS + 1, b + BTH_MARKS + 1, BTH_HOW - BTH_MARKS - 1) &&
+	       !memcmp(a + last, b + last, a_len - last - ROCE_ICRC_LEN);
+}
+
 int roce_print(const struct roce_packet *p, char *buf, size_t size)
 {
 	unsigned set = p->op->headers;
@@ -210,9 +228,9 @@ int roce_print(const struct roce_packet *p, char *buf, size_t size)
 			(unsigned long long)p->compare);
 	else if (set & ROCE_AETH)
 		snprintf(more, sizeof more, " syndrome=0x%02x msn=%u", p->syndrome, p->msn);
-	return snprintf(buf, size, "%s qpn=0x%x psn=%u%s%s%s bytes=%zu", p->op->name, p->dest_qpn,
-		p->psn, p->ack_req ? " ack_req" : "", p->solicited ? " solicited" : "", more,
-		p->payload_len);
+	return snprintf(buf, size, "%s qpn=0x%x psn=%u%s%s%s%s bytes=%zu", p->op->name, p->dest_qpn,
+		p->psn, p->ack_req ? " ack_req" : "", p->solicited ? " solicited" : "",
+		p->again ? " again" : "", more, p->payload_len);
 }
 
 const char *roce_fault_text(enum roce_fault fault)

@@ -45,6 +45,7 @@ struct roce_packet {
 	uint8_t opcode;
 	bool solicited;
 	bool ack_req;
+	bool again; /* sent before: a reserved bit, which Weft sets for Weft alone */
 	bool fecn, becn;
 	uint8_t pad; /* bytes behind the payload */
 	uint16_t pkey;
@@ -76,6 +77,12 @@ size_t roce_build(const struct roce_packet *p, uint8_t head[ROCE_HEADERS_MAX]);
 
 /* The destination queue pair of any datagram, without looking at more; 0 for a short one. */
 uint32_t roce_peek_qpn(const uint8_t *datagram, size_t len);
+
+/* As if that datagram, which is none too short, had been sent before. */
+void roce_set_again(uint8_t *datagram);
+
+/* Do both hold the same, but for what the network may change, and how they were sent? */
+bool roce_same(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len);
 
 /* What a reader of a log or capture wants to see: "RC SEND_ONLY qpn=0x12 psn=7 ..."; as snprintf.
  */

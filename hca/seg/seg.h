@@ -211,8 +211,11 @@ enum seg_counter {
 	CTR_WIRE_RNR_SENT,     /* NAKs of ours: no receive was posted */
 	CTR_WIRE_MCAST_SENT,   /* packets to groups */
 	CTR_WIRE_MCAST_CAME,
-	CTR_WIRE_DROP_USER, /* of another user, where only those of our own may come */
-	CTR_PEER_BREACHES, /* connections that a face ended: its peer broke the protocol */
+	CTR_WIRE_DROP_USER,  /* of another user, where only those of our own may come */
+	CTR_WIRE_DROP_PORT,  /* not from the port of its queue pair's peer, which is Weft */
+	CTR_WIRE_OTHER_PORT, /* from another one than before: adapters change theirs */
+	CTR_WIRE_DROP_AHEAD, /* requests that came ahead, and in whose place others came */
+	CTR_PEER_BREACHES,   /* connections that a face ended: its peer broke the protocol */
 	CTR_COUNT,
 	CTR_ROOM = 128
 };

@@ -66,6 +66,15 @@ static struct ahead_packet *slot_of(const struct ahead *a, uint32_t psn)
 	return &a->slot[psn % AHEAD_MAX];
 }
 
+static void in_vain(struct ahead *a, struct ahead_packet *slot)
+{
+	if (!slot->bytes)
+		return;
+	ahead_free(slot->bytes);
+	slot->bytes = NULL;
+	a->passed++;
+}
+
 bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *bytes, size_t n)
 {
 	struct ahead_packet *slot;
@@ -77,7 +86,14 @@ bool ahead_put(struct ahead *a, uint32_t expected, uint32_t psn, const uint8_t *
 	if (!a->slot)
 		return false;
 	slot = slot_of(a, psn);
-	ahead_free(slot->bytes); /* older, or the same */
+	if (slot->bytes && slot->psn == psn) {
+		if (roce_same(slot->bytes, slot->n, bytes, n))
+			return true;
+		a->passed++; /* this one, too */
+		in_vain(a, slot);
+		return false;
+	}
+	in_vain(a, slot); /* an older one */
 	*slot = (struct ahead_packet){.psn = psn, .n = n, .bytes = get(n)};
 	if (!slot->bytes)
 		return false;
@@ -93,15 +109,30 @@ uint8_t *ahead_take(struct ahead *a, uint32_t psn, size_t *n)
 	struct ahead_packet *slot;
 	uint8_t *bytes;
 
-	if (a->used && roce_psn_diff(a->end, psn) <= 0)
-		ahead_clear(a); /* what is left came in another way, too */
-	slot = a->slot ? slot_of(a, psn) : NULL;
-	if (!slot || !slot->bytes || slot->psn != psn)
+	if (!ahead_has(a, psn))
 		return NULL;
+	slot = slot_of(a, psn);
 	bytes = slot->bytes;
 	*n = slot->n;
 	slot->bytes = NULL;
 	return bytes;
+}
+
+void ahead_pass(struct ahead *a, uint32_t psn)
+{
+	if (ahead_has(a, psn))
+		in_vain(a, slot_of(a, psn));
+}
+
+void ahead_expect(struct ahead *a, uint32_t psn)
+{
+	if (a->used && roce_psn_diff(a->end, psn) <= 0)
+		ahead_clear(a);
+}
+
+bool ahead_has(const struct ahead *a, uint32_t psn)
+{
+	return a->slot && slot_of(a, psn)->bytes && slot_of(a, psn)->psn == psn;
 }
 
 bool ahead_beyond(const struct ahead *a, uint32_t psn)
@@ -112,7 +143,7 @@ bool ahead_beyond(const struct ahead *a, uint32_t psn)
 void ahead_clear(struct ahead *a)
 {
 	for (uint32_t i = 0; a->slot && i < AHEAD_MAX; i++)
-		ahead_free(a->slot[i].bytes);
+		in_vain(a, &a->slot[i]);
 	free(a->slot);
-	*a = (struct ahead){0};
+	*a = (struct ahead){.passed = a->passed};
 }

@@ -221,6 +221,17 @@ static void chase(struct rc_requester *q, uint32_t psn, uint64_t now)
 	}
 }
 
+/* The same, where responses count in their order alone: all from the missing one on is asked for.
+ */
+static void overtaken(struct rc_requester *q, uint32_t turn, uint64_t now)
+{
+	q->ignored++;
+	if (roce_psn_diff(turn, q->recover) < 0)
+		return;
+	smaller_window(q, turn);
+	req_go_back(q, turn, now);
+}
+
 /* How many bytes the response of that PSN must carry. */
 static uint64_t response_length(const struct rc_requester *q, const struct rc_entry *e, uint64_t at)
 {
@@ -240,30 +251,58 @@ static bool fits_read(const struct rc_requester *q, const struct rc_entry *e,
 	       p->payload_len == response_length(q, e, at);
 }
 
+/* In its turn, and the first time: nothing says why what follows it came before it. */
+static void doubt_next(struct rc_requester *q, uint32_t psn, uint64_t now)
+{
+	uint32_t i, chased;
+	struct rc_read *next = reads_doubt_next(&q->reads, psn, &i);
+
+	if (!next)
+		return;
+	chased = next->chased;
+	req_ask_missing(q, next, i, i + 1, now);
+	if (next->chased < chased)
+		next->chased = chased;
+}
+
+/* False: it is as if it had been lost. */
+static bool placed(
+	struct rc_requester *q, struct rc_read *read, const struct roce_packet *p, uint64_t at)
+{
+	bool atomic = p->op->act == ROCE_ATOMIC_ACK;
+	int err =
+		q->ops->place(q->arg, read->entry, at, atomic ? (const void *)&p->old : p->payload,
+			atomic ? sizeof p->old : p->payload_len);
+
+	if (err < 0)
+		req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
+	return !err;
+}
+
 static void response(struct rc_requester *q, const struct roce_packet *p, uint64_t now)
 {
 	struct rc_read *read = reads_find(&q->reads, p->psn);
 	uint32_t i = read ? (p->psn - read->psn) & ROCE_PSN_MASK : 0;
-	const struct rc_entry *e = read ? req_entry(q, read->entry) : NULL;
 	uint64_t at = read ? read->offset + (uint64_t)i * q->conf.mtu : 0;
-	bool atomic = p->op->act == ROCE_ATOMIC_ACK;
-	int err;
+	int32_t early = read ? roce_psn_diff(p->psn, reads_turn(&q->reads)) : -1;
 
-	if (!read || read->got >> i & 1 || !fits_read(q, e, p, at)) {
+	if (early < 0 || !fits_read(q, req_entry(q, read->entry), p, at)) {
 		q->ignored++;
 		return;
 	}
-	err = q->ops->place(q->arg, read->entry, at, atomic ? (const void *)&p->old : p->payload,
-		atomic ? sizeof p->old : p->payload_len);
-	if (err) {
-		if (err < 0)
-			req_fail(q, read->entry, IBV_WC_LOC_PROT_ERR);
+	if (early && !q->other_is_weft) {
+		overtaken(q, roce_psn_add(p->psn, -early), now);
 		return;
 	}
+	/* one that came before may be somebody else's */
+	if (!placed(q, read, p, at))
+		return;
 	/* else it may have waited for another packet, which was lost */
 	if (!read->got && !read->again && read->resent == q->resent)
 		window_measured(&q->window, now - read->asked);
 	read_came(&q->reads, read, i);
+	if (!early && !p->again)
+		doubt_next(q, p->psn, now);
 	q->probing = false;
 	acknowledged(q, read->psn, now);
 	if (read_complete(read))

@@ -65,10 +65,42 @@ uint32_t reads_came_from(struct rc_reads *r, uint32_t psn)
 	return r->came - (before > 0 ? (uint32_t)before : 0);
 }
 
+uint32_t reads_turn(struct rc_reads *r)
+{
+	uint32_t packets;
+
+	return read_hole(reads_at(r, 0), &packets);
+}
+
 void read_came(struct rc_reads *r, struct rc_read *read, uint32_t i)
 {
+	if (read->got >> i & 1)
+		return;
 	read->got |= 1ull << i;
 	r->came++;
+}
+
+/* The response that follows the one of that PSN, which came in its turn: *i of it; or NULL. */
+static struct rc_read *next_response(struct rc_reads *r, uint32_t psn, uint32_t *i)
+{
+	struct rc_read *read = reads_at(r, 0);
+
+	*i = roce_psn_diff(psn, read->psn) + 1;
+	if (*i < read->packets)
+		return read;
+	*i = 0;
+	return r->count > 1 ? reads_at(r, 1) : NULL;
+}
+
+struct rc_read *reads_doubt_next(struct rc_reads *r, uint32_t psn, uint32_t *i)
+{
+	struct rc_read *next = next_response(r, psn, i);
+
+	if (!next || !(next->got >> *i & 1))
+		return NULL;
+	next->got &= ~(1ull << *i);
+	r->came--;
+	return next;
 }
 
 static uint64_t first_of(uint32_t packets)

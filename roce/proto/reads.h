@@ -2,6 +2,10 @@
 /*
  * Requests under way whose answers carry data: READs, cut into parts of at most 64 packets,
  * atomics, FLUSH and ATOMIC WRITE.  Responses are taken in any order; which are missing is known.
+ *
+ * One that came early may be anybody's.  It counts once the gap before it was filled by a response
+ * that says that it was asked for again.  Where none was missing what came early is as missing as
+ * the rest, and the response itself takes its place.
  */
 #pragma once
 
@@ -53,8 +57,17 @@ bool read_complete(const struct rc_read *);
 /* The first of its packets from..end-1 that is missing, and how many in a row are; end: none is. */
 uint32_t read_missing(const struct rc_read *, uint32_t from, uint32_t end, uint32_t *packets);
 
+/* The first response that is missing; of some that are under way, none complete at their head. */
+uint32_t reads_turn(struct rc_reads *);
+
 /* The i-th response of one that waits for it has come. */
 void read_came(struct rc_reads *, struct rc_read *, uint32_t i);
+
+/*
+ * The response of that PSN came in its turn, though nothing before it was missing: what came early
+ * right behind it is missing again.  That is the i-th of the one that is returned; NULL: none is.
+ */
+struct rc_read *reads_doubt_next(struct rc_reads *, uint32_t psn, uint32_t *i);
 
 /*
  * How many responses of PSNs from that one on have come, of requests that are not complete or

@@ -75,6 +75,7 @@ static struct roce_packet head_of(
 		.pkey = ROCE_PKEY_DEFAULT,
 		.dest_qpn = q->conf.dest_qpn,
 		.psn = psn,
+		.again = q->other_is_weft && roce_psn_diff(q->sent, psn) > 0,
 		.va = e->r.va,
 		.rkey = e->r.rkey,
 		.length = e->r.length,

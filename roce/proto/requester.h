@@ -84,6 +84,7 @@ struct rc_requester {
 	uint32_t probe_end;     /* ... and what had been sent before */
 	bool unsent;            /* there was no room for that packet: rc_req_run() sends it */
 	bool went_back; /* for a NAK; nothing tells yet whether the other end kept what followed */
+	bool other_is_weft;    /* what is sent again is marked, and answers come in any order */
 	bool other_keeps;      /* it keeps what comes ahead: only what is missing is sent again */
 	uint32_t filled, fill; /* one beyond what was; how many packets at once */
 	bool probing, dead, failing;

@@ -183,6 +183,8 @@ static void in_sequence(struct rc_responder *q, const struct roce_packet *p)
 {
 	q->silent = false;
 	q->nak = 0;
+	q->earned = p->again;
+	ahead_pass(&q->ahead, p->psn);
 	if (!well_formed(q, p))
 		taken(q, RESP_INVALID);
 	else if (p->op->act == ROCE_SEND || p->op->act == ROCE_WRITE)
@@ -227,23 +229,36 @@ void rc_resp_request(struct rc_responder *q, const struct roce_packet *p)
 void rc_resp_keep(
 	struct rc_responder *q, const struct roce_packet *p, const uint8_t *bytes, size_t n)
 {
-	if (q->dead || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0 ||
+	if (q->dead || !q->weft || q->conf.unreliable || roce_psn_diff(p->psn, q->expected) <= 0 ||
 		!roce_payload_fits(p->op, p->payload_len, q->conf.mtu))
 		return;
 	ahead_put(&q->ahead, q->expected, p->psn, bytes, n);
 }
 
-uint8_t *rc_resp_next_kept(struct rc_responder *q, size_t *n)
+static uint8_t *take_kept(struct rc_responder *q, size_t *n)
 {
 	uint8_t *bytes = ahead_take(&q->ahead, q->expected, n);
 
-	if (q->dead) {
-		ahead_free(bytes);
-		return NULL;
+	if (bytes) {
+		roce_set_again(bytes); /* and what follows it is the requester's, too */
+		q->ack_now = true;     /* it waits for what it had under way */
 	}
-	if (bytes)
-		q->ack_now = true; /* the requester waits for what it had under way */
-	else if (!q->silent && ahead_beyond(&q->ahead, q->expected))
+	return bytes;
+}
+
+uint8_t *rc_resp_next_kept(struct rc_responder *q, size_t *n)
+{
+	uint8_t *bytes = NULL;
+	bool missing;
+
+	ahead_expect(&q->ahead, q->expected);
+	if (q->dead)
+		return NULL;
+	if (q->earned)
+		bytes = take_kept(q, n);
+	missing = q->earned ? ahead_beyond(&q->ahead, q->expected)
+			    : ahead_has(&q->ahead, q->expected);
+	if (!bytes && missing && !q->silent)
 		owe_nak(q, ROCE_NAK_PSN, q->expected);
 	return bytes;
 }
@@ -282,6 +297,7 @@ static int64_t send_response(struct rc_responder *q, struct response *r)
 	int sent;
 
 	head.msn = r->msn;
+	head.again = q->weft && r->again;
 	head.old = r->old;
 	head.payload_len = left < q->conf.mtu ? left : q->conf.mtu;
 	head.pad = -head.payload_len & 3;

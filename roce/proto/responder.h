@@ -6,6 +6,11 @@
  * whose verdict becomes the answer.
  *
  * Answers leave in the order of their requests: responses, then what NAK or ACK is owed.
+ *
+ * What comes ahead of a lost packet is kept only if the requester is Weft, which marks what it
+ * sends again.  It is taken once the gap before it was filled by such a packet; where nothing was
+ * missing it is asked for, and what comes then takes its place.  So who knows no PSN has to hit the
+ * one that is expected, as with an adapter.
  */
 #pragma once
 
@@ -69,6 +74,8 @@ struct rc_responder {
 	uint64_t length;    /* of a WRITE, as its first packet said */
 	uint8_t nak;        /* syndrome that is owed, or 0 */
 	uint32_t nak_psn;
+	bool weft;   /* the requester is Weft */
+	bool earned; /* what is kept right behind what came last is the requester's */
 	bool silent; /* a NAK was sent: nothing more until the expected packet comes */
 	bool dead;
 	uint32_t owed; /* messages whose ACK is owed */

@@ -19,14 +19,14 @@ struct layout {
 	unsigned header; /* 0: the BTH */
 	size_t len;
 	size_t n;
-	struct wire_field fields[8];
+	struct wire_field fields[9];
 };
 
 static const struct layout layouts[] = {
-	{0, 12, 8,
+	{0, 12, 9,
 		{F(opcode, 0, 0, 8), F(solicited, 1, 0, 1), F(pad, 1, 2, 2), F(pkey, 2, 0, 16),
 			F(fecn, 4, 0, 1), F(dest_qpn, 5, 0, 24), F(ack_req, 8, 0, 1),
-			F(psn, 9, 0, 24)}},
+			F(again, 8, 1, 1), F(psn, 9, 0, 24)}},
 	{ROCE_DETH, 8, 2, {F(qkey, 0, 0, 32), F(src_qpn, 5, 0, 24)}},
 	{ROCE_FETH, 4, 1, {F(flush, 0, 0, 32)}},
 	{ROCE_RETH, 16, 3, {F(va, 0, 0, 64), F(rkey, 8, 0, 32), F(length, 12, 0, 32)}},

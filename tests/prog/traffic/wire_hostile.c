@@ -7,19 +7,15 @@
  *
  * usage: wire_hostile [SEED [EPISODES]]
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/forger.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
-#include "wire/icrc.h"
 
 enum {
 	EPISODES = 1500,
@@ -30,7 +26,6 @@ enum {
 	SLOT = 4 << 10,
 	LEN = 64,
 	NOBODY = 200, /* queue pair numbers beyond ours, of the same block */
-	FORGED_MAX = 5000,
 };
 
 /* One after the other: what is not registered, what the peer may use, what only we may, and what is
@@ -42,8 +37,8 @@ static const char ours[] = "198.51.100.1";
 static struct vp_end victim, rc[2];
 static uint8_t *memory;
 static struct ibv_mr *granted, *own;
-static int sock;
-static struct sockaddr_in to, from;
+/* An adapter, whose port is any, and Weft; which of them the peer is in this episode. */
+static struct forger adapter, weft, *sender;
 static struct vp_addr peer; /* the victim's: its number is nobody's */
 static uint32_t own_psn;    /* the first of what the victim asks for */
 static enum ibv_mtu mtu;
@@ -66,21 +61,6 @@ static uint8_t *area(enum area a)
 }
 
 /* ---- what is sent ---- */
-
-static void throw(const struct roce_packet *p)
-{
-	struct icrc_path path = {.src_port = ntohs(from.sin_port), .dst_port = ROCE_PORT};
-	uint8_t out[FORGED_MAX];
-	size_t head = roce_build(p, out), len;
-
-	pattern_fill(out + head, p->payload_len + p->pad, 9);
-	len = head + p->payload_len + p->pad + ROCE_ICRC_LEN;
-	memcpy(path.src + 12, &from.sin_addr, 4);
-	memcpy(path.dst + 12, &to.sin_addr, 4);
-	icrc_put(icrc_add(icrc_begin(&path, 0, len, out, head), out + head, len - head - 4),
-		out + len - 4);
-	CHECK_EQ(sendto(sock, out, len, 0, (struct sockaddr *)&to, sizeof to), len);
-}
 
 static uint32_t some_length(void)
 {
@@ -203,6 +183,7 @@ static void attack(uint32_t *next)
 		.dest_qpn = victim.qp->qp_num,
 		.solicited = chance(2),
 		.ack_req = chance(2),
+		.again = chance(2),
 		.becn = !chance(16),
 		.va = some_address(),
 		.rkey = some_key(),
@@ -222,7 +203,7 @@ static void attack(uint32_t *next)
 	if (p.op->act == ROCE_READ && p.length < AREA)
 		*next += roce_packets(p.length, 128u << mtu) - 1;
 	p.pad = chance(30) ? -p.payload_len & 3 : chance(4);
-	throw(&p);
+	forger_send(sender, &p, 9);
 }
 
 /* ---- the victim ---- */
@@ -335,6 +316,7 @@ static void episode(uint32_t i)
 	check_case("episode %u", i);
 	polite = chance(2);
 	open_act = 0;
+	sender = chance(2) ? &weft : &adapter;
 	mtu = IBV_MTU_256 + chance(3);
 	own_psn = chance(2) ? ROCE_PSN_MASK - chance(20) : chance(1 << 24);
 	connect_victim(psn);
@@ -347,22 +329,6 @@ static void episode(uint32_t i)
 }
 
 /* ---- all of it ---- */
-
-static void open_socket(void)
-{
-	socklen_t len = sizeof from;
-	int probe = IP_PMTUDISC_DO;
-
-	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	from = to = (struct sockaddr_in){.sin_family = AF_INET};
-	to.sin_port = htons(ROCE_PORT);
-	inet_pton(AF_INET, ours, &to.sin_addr);
-	from.sin_addr = to.sin_addr;
-	if (setsockopt(sock, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) ||
-		bind(sock, (struct sockaddr *)&from, sizeof from) ||
-		getsockname(sock, (struct sockaddr *)&from, &len))
-		die("a socket");
-}
 
 static void make_victim(void)
 {
@@ -403,10 +369,12 @@ int main(int argc, char **argv)
 	state = seed;
 	make_victim();
 	vp_pair(&rc[0], &rc[1], &o);
-	open_socket();
+	forger_open(&adapter, ours, 0, ours);
+	forger_open(&weft, ours, ROCE_PORT, ours);
 	for (uint32_t i = 0; i < episodes && !check_failures(); i++)
 		episode(i);
-	close(sock);
+	forger_close(&weft);
+	forger_close(&adapter);
 	vp_pair_free(&rc[0], &rc[1]);
 	free_victim();
 	return check_result();
