@@ -62,6 +62,7 @@ enum disturber {
 
 struct board {
 	uint32_t without;        /* enum disturber, or'ed */
+	uint32_t apart;          /* bit i: the ends of link i are of two fabrics */
 	_Atomic uint32_t stop;   /* time is up */
 	_Atomic uint32_t failed; /* text[] is being written, or is */
 	_Atomic uint32_t told;   /* ... is */

@@ -4,9 +4,11 @@
  * them changes, and compare memory and completions with a model.
  *
  * usage: differ BUILD [--seconds N] [--seed N] [--share auto|always|never] [--mover default|agent]
- *                     [--slice N] [--progress] [--without regions,forks,stops,weftd,kills,exits]
+ *                     [--slice N] [--progress] [--fabrics]
+ *                     [--without regions,forks,stops,weftd,kills,exits]
  *
  * Goes through all settings that are not given, a slice of time each, with another seed each time.
+ * In each fourth of them, or with --fabrics in all, one process is of another fabric of this host.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -26,7 +28,7 @@ struct options {
 	double seconds, slice;
 	uint64_t seed;
 	const char *share, *mover;
-	bool progress;
+	bool progress, fabrics;
 	uint32_t without;
 	char *left_out; /* the same as a text */
 };
@@ -38,7 +40,7 @@ static void usage(void)
 {
 	fprintf(stderr, "usage: differ BUILD [--seconds N] [--seed N] [--share auto|always|never] "
 			"[--mover default|agent] [--slice N] [--progress] "
-			"[--without regions,forks,stops,weftd,kills,exits]\n");
+			"[--fabrics] [--without regions,forks,stops,weftd,kills,exits]\n");
 	exit(2);
 }
 
@@ -56,7 +58,8 @@ static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {{"seconds", 1, NULL, 's'}, {"seed", 1, NULL, 'n'},
 		{"share", 1, NULL, 'h'}, {"mover", 1, NULL, 'm'}, {"slice", 1, NULL, 'l'},
-		{"progress", 0, NULL, 'p'}, {"without", 1, NULL, 'w'}, {NULL}};
+		{"progress", 0, NULL, 'p'}, {"fabrics", 0, NULL, 'f'}, {"without", 1, NULL, 'w'},
+		{NULL}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
@@ -79,6 +82,9 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'p':
 			o->progress = true;
 			break;
+		case 'f':
+			o->fabrics = true;
+			break;
 		case 'w':
 			o->left_out = optarg;
 			o->without = disturbers(optarg);
@@ -99,10 +105,10 @@ static void say_failure(
 	const char *self, const char *build, const struct setting *s, const struct options *o)
 {
 	printf("differ: %s\nrepeat it with:\n  %s %s --seed %llu --share %s --mover %s --seconds "
-	       "%.0f --slice %.0f%s%s\n",
+	       "%.0f --slice %.0f%s%s%s\n",
 		board->text, self, build, (unsigned long long)s->seed, s->share, s->mover,
-		10 * o->slice, o->slice, o->without ? " --without " : "",
-		o->without ? o->left_out : "");
+		10 * o->slice, o->slice, s->fabrics ? " --fabrics" : "",
+		o->without ? " --without " : "", o->without ? o->left_out : "");
 }
 
 static void say_progress(const struct setting *s, double since, unsigned slices)
@@ -116,12 +122,12 @@ static void say_progress(const struct setting *s, double since, unsigned slices)
 	deaths += atomic_load(&board->deaths);
 	exits += atomic_load(&board->exits);
 	lost += atomic_load(&board->lost);
-	printf("differ: %6.0f s, slice %u (share %s, mover %s, seed %llu): %llu requests, %llu "
+	printf("differ: %6.0f s, slice %u (share %s, mover %s%s, seed %llu): %llu requests, %llu "
 	       "rounds, %llu epochs, %llu forks, %llu deaths (%llu exits), %llu datagrams lost\n",
-		seconds() - since, slices, s->share, s->mover, (unsigned long long)s->seed,
-		(unsigned long long)requests, (unsigned long long)rounds,
-		(unsigned long long)epochs, (unsigned long long)forks, (unsigned long long)deaths,
-		(unsigned long long)exits, (unsigned long long)lost);
+		seconds() - since, slices, s->share, s->mover, s->fabrics ? ", two fabrics" : "",
+		(unsigned long long)s->seed, (unsigned long long)requests,
+		(unsigned long long)rounds, (unsigned long long)epochs, (unsigned long long)forks,
+		(unsigned long long)deaths, (unsigned long long)exits, (unsigned long long)lost);
 }
 
 /* One slice after the other; false after a difference. */
@@ -135,6 +141,7 @@ static bool go_through(const char *self, const char *build, const struct options
 
 		s.share = o->share ? o->share : shares[i % 3];
 		s.mover = o->mover ? o->mover : movers[i / 3 % 2];
+		s.fabrics = o->fabrics || (!o->share && i % 4 == 3);
 		s.seed = o->seed + i;
 		if (!players_run(&s, left < o->slice ? left : o->slice)) {
 			check(false, "differ: seed %llu", (unsigned long long)s.seed);

@@ -438,7 +438,7 @@ bool end_begin(struct end *e)
 {
 	end_does(e, "makes its objects");
 	e->rnd = rnd_of(e->seed, e->link, e->epoch, 0x454e4400 + e->side);
-	plan_epoch(&e->e, e->seed, e->link, e->epoch);
+	plan_epoch(&e->e, e->seed, e->link, e->epoch, board->apart >> e->link & 1);
 	e->mine = (struct note){.life = words_life()};
 	e->begun = false;
 	e->wrecked = false;

@@ -148,7 +148,8 @@ static bool may_reconnect(const struct epoch *e)
 static void plan_fault(struct epoch *e, struct rnd *r)
 {
 	e->rnr_retry = 7;
-	if (!is_reliable(e) || !rnd_once_in(r, 2))
+	/* who fails answers nothing more, so of packets nobody knows what was taken before */
+	if (!is_reliable(e) || e->apart || !rnd_once_in(r, 2))
 		return;
 	/* XRC has no receives of its own to be wrong. */
 	e->fault = rnd_range(r, FAULT_RKEY, e->type == IBV_QPT_RC ? FAULTS - 1 : FAULT_SHORT - 1);
@@ -172,7 +173,7 @@ static void plan_losses(struct epoch *e)
 		e->rounds = 1;
 }
 
-void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number)
+void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number, bool apart)
 {
 	static const uint32_t sizes[] = {
 		24 << 10, 48 << 10, 96 << 10, 192 << 10, 768 << 10, 3 << 20};
@@ -184,6 +185,9 @@ void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number)
 		  : type == 1 ? IBV_QPT_UC
 		  : type == 2 ? IBV_QPT_XRC_SEND
 			      : IBV_QPT_RC;
+	e->apart = apart;
+	if (apart && e->type != IBV_QPT_UD)
+		e->type = IBV_QPT_RC;
 	e->lanes = rnd_range(&r, 1, LANES);
 	e->rounds = rnd_range(&r, 1, 6);
 	e->size = sizes[rnd_below(&r, rnd_once_in(&r, 4) ? 6 : 3)];
@@ -325,6 +329,8 @@ static void pick_ways(struct request *q, const struct epoch *e, struct rnd *r)
 	q->signaled = rnd_below(r, 3);
 	q->inlined = op_may_be_inline(q->op) && q->len <= INLINE_MAX && rnd_once_in(r, 2);
 	q->fenced = is_reliable(e) && rnd_once_in(r, 8);
+	/* of packets a response that was lost is asked for again, when the key is gone */
+	q->fenced |= e->apart && q->op == DO_SEND_INV;
 	q->solicited = rnd_once_in(r, 4);
 	q->by_wr = q->op == DO_FLUSH || rnd_once_in(r, 2);
 	q->chained = rnd_below(r, 3);

@@ -100,6 +100,7 @@ struct epoch {
 	bool same_qp;    /* the queue pairs are reset then; else destroyed and made anew */
 	bool common;     /* has atomics on common words */
 	bool crowds;     /* ... and nothing else, many */
+	bool apart;      /* requests go as packets */
 	struct {
 		enum memory_kind memory;
 		enum region_kind region;
@@ -120,7 +121,8 @@ struct round {
 	bool two_post;       /* else all requests are of poster 0 */
 };
 
-void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number);
+/* apart: the ends are of two fabrics, which RC and datagrams alone have in common. */
+void plan_epoch(struct epoch *e, uint64_t seed, unsigned link, unsigned number, bool apart);
 void plan_round(struct round *r, const struct epoch *e, uint64_t seed, unsigned link,
 	unsigned epoch, unsigned number);
 

@@ -20,6 +20,7 @@
 
 enum {
 	PLAYERS = BOARD_PLAYERS,
+	STRANGER = 2, /* the player that is of another fabric, if one is */
 	STACK = 4 << 20,
 	HEAP_BLOCKS = 64 << 20, /* larger ones are mappings of their own */
 	STEP_US = 5000,
@@ -87,6 +88,8 @@ static pid_t start_player(const struct setting *s, unsigned me, uint32_t life)
 		setenv("WEFT_MOVER", s->mover, 1);
 	else
 		unsetenv("WEFT_MOVER");
+	if (s->fabrics && me == STRANGER)
+		setenv("WEFT_FABRIC", "stranger", 1);
 	play(s->seed, me, life);
 	_exit(0);
 }
@@ -298,7 +301,11 @@ bool players_run(const struct setting *s, double seconds)
 {
 	struct game g = {.setting = s, .rnd = rnd_of(s->seed, 0, 0, 0x47414d45)};
 
-	board_clear(s->without);
+	/* what a dead process sent may be on its way still, and is then of no life */
+	board_clear(s->without | (s->fabrics ? DISTURB_KILLS | DISTURB_EXITS : 0));
+	for (unsigned i = 0; s->fabrics && i < LINKS; i++)
+		if (links[i].player[0] != links[i].player[1] && is_of(i, STRANGER))
+			board->apart |= 1u << i;
 	for (unsigned i = 0; i < PLAYERS; i++)
 		start(&g, i);
 	g.next_death = now_ns() + rnd_below(&g.rnd, DEATH_MS) * 1000000ull;

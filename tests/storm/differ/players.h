@@ -8,6 +8,7 @@
 struct setting {
 	const char *share, *mover; /* WEFT_SHARE, and WEFT_MOVER or "default" */
 	uint64_t seed;
+	bool fabrics;     /* one of them is of another fabric of this host */
 	uint32_t without; /* enum disturber, or'ed */
 };
 
