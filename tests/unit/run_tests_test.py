@@ -43,6 +43,13 @@ CASES = [
 ]
 
 
+# Suites, and the last lines: one that is not in the build is a failure, and the remedy is told once.
+ABSENT = [
+    (["prog", "unit"], "FAILED: unit: this build has no such test\nREMEDY\n3 passed, 1 failed, 0 skipped\n"),
+    (["unit", "model"], "FAILED: unit: this build has no such test\n"
+     "FAILED: model: this build has no such test\nREMEDY\n0 passed, 2 failed, 0 skipped\n"),
+]
+
 # The end of another run, and the last lines with it; None: there is none.
 SAVED = {"passed": 5, "notes": [], "failed": ["wire: four"], "skipped": [["wire: five", "why"]]}
 ENDS = [
@@ -51,7 +58,7 @@ ENDS = [
 ]
 
 
-def run_here(tool, folder, before, after):
+def run_here(tool, folder, before, after, suites=("prog",)):
     """The tool with our meson, in a folder that is its build."""
     path = os.path.join(folder, "meson")
     with open(path, "w") as f:
@@ -62,7 +69,7 @@ def run_here(tool, folder, before, after):
     open(os.path.join(folder, "build.ninja"), "w").close()
     return subprocess.run(
         [tool, *[os.path.join(folder, w) if w in ("TABLE", "END") else w for w in before], folder,
-         "prog", "--", *after], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+         *suites, "--", *after], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         env=dict(os.environ, PATH=folder + ":" + os.environ["PATH"]))
 
 
@@ -88,6 +95,20 @@ def ends_that_are_added(tool):
     return bad
 
 
+def suites_that_are_absent(tool):
+    """How many of ABSENT come out otherwise."""
+    bad = 0
+    for suites, lines in ABSENT:
+        with tempfile.TemporaryDirectory() as folder:
+            out = run_here(tool, folder, [], [], suites)
+        said = out.stdout.splitlines(keepends=True)
+        last = "".join("REMEDY\n" if "'tools/setup test'" in line else line for line in said)
+        if not last.endswith(lines) or last.count("REMEDY") != 1 or out.returncode != 1:
+            print(f"{suites}: exit status {out.returncode};\n{out.stdout}{out.stderr}")
+            bad += 1
+    return bad
+
+
 def main():
     tool = os.path.abspath(sys.argv[1])
     bad = 0
@@ -102,8 +123,8 @@ def main():
             print(f"{before} {after}: meson was told {json.dumps(was)}, not {json.dumps(told)};\n"
                   f"{out.stdout}{out.stderr}")
             bad += 1
-    bad += ends_that_are_added(tool)
-    print(f"{len(CASES) + len(ENDS) + 1} cases, {bad} failed")
+    bad += ends_that_are_added(tool) + suites_that_are_absent(tool)
+    print(f"{len(CASES) + len(ENDS) + 1 + len(ABSENT)} cases, {bad} failed")
     return bool(bad)
 
 
