@@ -10,6 +10,7 @@
 
 #include "cli/common/dirs.h"
 #include "cli/common/node.h"
+#include "cli/common/program.h"
 #include "cli/common/say.h"
 #include "rdv/paths.h"
 
@@ -115,12 +116,30 @@ static char *with_preload(char *list, const char *lib, const char *name)
 	return value;
 }
 
+/* The runtime of a sanitizer in front, unless list has it, by whatever path. */
+static char *with_runtime(char *list, const char *runtime)
+{
+	const char *slash = strrchr(runtime, '/');
+	char *value;
+
+	if (!list)
+		return strdup(runtime);
+	if (strstr(list, slash ? slash + 1 : runtime))
+		return list;
+	if (asprintf(&value, "%s:%s", runtime, list) < 0)
+		value = NULL;
+	free(list);
+	return value;
+}
+
 /* NULL: as it is, or out of memory. */
 static char *preload(const struct launch *launch, const char *lib)
 {
 	const char *old = secure_getenv("LD_PRELOAD");
 	char *list = old && *old ? strdup(old) : NULL;
 
+	if (launch->runtime && *launch->runtime)
+		list = with_runtime(list, launch->runtime);
 	if (!launch->no_paths)
 		list = with_preload(list, lib, shim);
 	if (launch->crash)
@@ -197,13 +216,29 @@ void launch_free(struct launch_var vars[LAUNCH_VARS])
 		free(vars[i].value);
 }
 
+static void look_at(char **cmd, struct program_verdict *v)
+{
+	struct cli_dirs dirs;
+
+	*v = (struct program_verdict){0};
+	if (!cli_find_dirs(&dirs))
+		program_look(cmd, dirs.lib, v);
+}
+
 int launch_exec(const struct launch *launch, char **cmd)
 {
+	struct launch with_runtime = *launch;
 	struct launch_var vars[LAUNCH_VARS];
-	int rc = launch_vars(launch, vars);
+	struct program_verdict verdict;
+	int rc;
 
+	look_at(cmd, &verdict);
+	with_runtime.runtime = verdict.runtime;
+	rc = launch_vars(&with_runtime, vars);
 	if (rc)
 		return rc;
+	if (*verdict.why)
+		cli_fail("%s; %s", verdict.why, verdict.remedy);
 	for (int i = 0; i < LAUNCH_VARS; i++)
 		if (vars[i].value && setenv(vars[i].name, vars[i].value, 1))
 			return cli_fail("out of memory");

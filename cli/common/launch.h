@@ -8,7 +8,8 @@
 struct launch {
 	const char *fabric, *node;
 	bool sdp, no_paths;
-	bool crash; /* preload what the power-failure simulator needs */
+	bool crash;          /* preload what the power-failure simulator needs */
+	const char *runtime; /* of the program's sanitizer: preload it first; NULL or "": none */
 };
 
 /* Parser of these options; its input is a struct launch. */
@@ -38,7 +39,8 @@ int launch_vars(const struct launch *launch, struct launch_var vars[LAUNCH_VARS]
 void launch_free(struct launch_var vars[LAUNCH_VARS]);
 
 /*
- * Becomes the program cmd[0], found by PATH, on Weft.  Returns only if that fails: the exit code,
- * after printing why.
+ * Becomes the program cmd[0], found by PATH, on Weft.  Where its file says that it will not load
+ * Weft's libraries, prints that first (cli/common/program.h).  Returns only if it fails: the exit
+ * code, after printing why.
  */
 int launch_exec(const struct launch *launch, char **cmd);
