@@ -21,6 +21,9 @@ enum { HIGH_FD = 512 };
 
 static _Atomic enum log_level threshold = LOG_LVL_WARN;
 
+/* Does nobody know of WEFT_LOG=info yet? */
+static _Atomic bool to_be_told = true;
+
 static struct {
 	int fd;
 	bool is_file; /* then fd is that file as long as it is these: */
@@ -156,6 +159,7 @@ static void setup_from_env(void)
 
 	if (!spec || !*spec)
 		return;
+	atomic_store_explicit(&to_be_told, false, memory_order_relaxed);
 	level = parse_level(spec, n);
 	if (level >= 0)
 		threshold = level;
@@ -173,6 +177,7 @@ static void setup_from_env(void)
 void log_set_level(enum log_level level)
 {
 	pthread_once(&once, setup_from_env);
+	atomic_store_explicit(&to_be_told, false, memory_order_relaxed);
 	atomic_store_explicit(&threshold, level, memory_order_relaxed);
 }
 
@@ -193,4 +198,34 @@ void log_line(enum log_level level, const char *fmt, ...)
 		va_end(ap);
 	}
 	errno = saved;
+}
+
+int log_refusals(void)
+{
+	if (log_enabled(LOG_LVL_INFO))
+		return 1;
+	if (atomic_load_explicit(&to_be_told, memory_order_relaxed) &&
+		atomic_exchange_explicit(&to_be_told, false, memory_order_relaxed))
+		log_line(LOG_LVL_WARN,
+			"something was refused, or failed; WEFT_LOG=info says what, and why");
+	return 0;
+}
+
+void log_refusal(const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	if (log_refusals()) {
+		va_start(ap, fmt);
+		write_text(LOG_LVL_INFO, fmt, ap);
+		va_end(ap);
+	}
+	errno = saved;
+}
+
+int log_busy(const char *call, const char *used_by)
+{
+	log_refusal("%s refused: %s", call, used_by);
+	return -EBUSY;
 }

@@ -15,6 +15,22 @@ enum log_level { LOG_LVL_FATAL, LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_L
  */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * For refusals and errors: why, as log_line() at info.  Where WEFT_LOG is not set and no level was,
+ * the first of a process, its children by fork included, is one line instead, which names
+ * WEFT_LOG=info.
+ */
+void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* call would take away what others still use: says by log_refusal() what they are.  -EBUSY. */
+int log_busy(const char *call, const char *used_by);
+
+/*
+ * True if log_refusal() would write what it is given.  For those to whom the reason is work: else
+ * it has written that first line, if it was due.
+ */
+int log_refusals(void);
+
 /* From now on lines up to that level are written, whatever WEFT_LOG says. */
 void log_set_level(enum log_level level);
 

@@ -230,7 +230,7 @@ static int as_errno(int status, int otherwise)
 static void tell_breach(const struct rsocket *s, const struct rdma_cm_id *id)
 {
 	allowed_breach(id->verbs);
-	log_line(LOG_LVL_INFO, "rsocket %d: the other end is no rsocket of ours", s->fd);
+	log_refusal("rsocket %d: the other end is no rsocket of ours", s->fd);
 }
 
 static int on_established(struct rsocket *s, const struct rs_hello *hello, int hello_ret)

@@ -379,8 +379,7 @@ static int on_message(struct rsocket *s, const struct ibv_wc *wc)
 static void tell_breach(struct rsocket *s, const struct ibv_wc *wc)
 {
 	allowed_breach(s->id->verbs);
-	log_line(LOG_LVL_INFO,
-		"rsocket %d: its connection ends, as the peer breaks the protocol: %s", s->fd,
+	log_refusal("rsocket %d: its connection ends, as the peer breaks the protocol: %s", s->fd,
 		allowed_kind(kinds, KINDS, wc) < 0 ? allowed_not(kinds, KINDS, wc)
 						   : "its message makes no sense");
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
+
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct verbs_pd *pd = calloc(1, sizeof(*pd));
@@ -24,7 +26,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 static int dealloc_parent_domain(struct verbs_pd *pd)
 {
 	if (atomic_load_explicit(&pd->users, memory_order_acquire))
-		return -EBUSY;
+		return log_busy("ibv_dealloc_pd",
+			"QPs, SRQs, regions, windows or address handles are of the PD");
 	atomic_fetch_sub_explicit(&pd->of->users, 1, memory_order_release);
 	if (pd->td)
 		atomic_fetch_sub_explicit(&pd->td->users, 1, memory_order_release);
@@ -37,7 +40,8 @@ static int dealloc_imported(struct verbs_pd *pd)
 	int rc;
 
 	if (atomic_load_explicit(&pd->users, memory_order_acquire))
-		return -EBUSY;
+		return log_busy("ibv_dealloc_pd",
+			"QPs, SRQs, regions, windows or address handles are of the PD");
 	hca_pd_put(pd->hca);
 	rc = hca_pd_free(pd->hca);
 	if (rc) {
@@ -58,7 +62,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibpd)
 	else if (pd->imported)
 		rc = dealloc_imported(pd);
 	else if (atomic_load_explicit(&pd->users, memory_order_acquire))
-		rc = -EBUSY;
+		rc = log_busy("ibv_dealloc_pd",
+			"QPs, SRQs, regions, windows or address handles are of the PD");
 	else
 		rc = hca_pd_free(pd->hca);
 	if (!rc)
@@ -86,7 +91,7 @@ int verbs_dealloc_td(struct ibv_td *ibtd)
 	struct verbs_td *td = container_of(ibtd, struct verbs_td, td);
 
 	if (atomic_load_explicit(&td->users, memory_order_acquire))
-		return to_errno(-EBUSY);
+		return to_errno(log_busy("ibv_dealloc_td", "a parent domain uses it"));
 	free(td);
 	return 0;
 }

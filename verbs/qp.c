@@ -30,7 +30,7 @@ static bool parts_fit(const struct ibv_pd *pd, const struct ibv_context *context
 		!is_of_another(context, init->recv_cq) && !is_of_another(context, init->srq) &&
 		!is_of_another(context, xrcd))
 		return true;
-	log_line(LOG_LVL_INFO, "create_qp refused: its parts are of several contexts");
+	log_refusal("create_qp refused: its parts are of several contexts");
 	return false;
 }
 

@@ -55,7 +55,7 @@ static bool parts_fit(const struct ibv_context *context, const struct ibv_srq_in
 		!(mask & IBV_SRQ_INIT_ATTR_CQ && is_of_another(context, init->cq)) &&
 		!(mask & IBV_SRQ_INIT_ATTR_XRCD && is_of_another(context, init->xrcd)))
 		return true;
-	log_line(LOG_LVL_INFO, "create_srq refused: its parts are of several contexts");
+	log_refusal("create_srq refused: its parts are of several contexts");
 	return false;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/at_open.h"
 #include "base/file_limit.h"
+#include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/mem/mr.h"
 #include "hca/mem/mr_kinds.h"
@@ -238,7 +239,7 @@ void hca_dm_put(struct hca_dm *dm)
 int hca_dm_free(struct hca_dm *dm)
 {
 	if (dm->epoch == proc_epoch() && atomic_load_explicit(&dm->regions, memory_order_acquire))
-		return -EBUSY;
+		return log_busy("ibv_free_dm", "regions of it are registered");
 	hca_dm_put(dm);
 	return 0;
 }

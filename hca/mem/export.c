@@ -37,7 +37,7 @@ static int error_of(enum share_reason why)
 
 static int refuse(const struct hca_mr *mr, enum share_reason why)
 {
-	log_line(LOG_LVL_INFO, "exporting %#llx+%#llx refused, others cannot map it: %s",
+	log_refusal("exporting %#llx+%#llx refused, others cannot map it: %s",
 		(unsigned long long)mr->addr, (unsigned long long)mr->length, share_words(why));
 	return error_of(why);
 }

@@ -48,7 +48,7 @@ static struct variant {
 
 static int refuse(int err, const char *why, uint64_t addr, uint64_t length)
 {
-	log_line(LOG_LVL_INFO, "registering %#llx+%#llx refused: %s", (unsigned long long)addr,
+	log_refusal("registering %#llx+%#llx refused: %s", (unsigned long long)addr,
 		(unsigned long long)length, why);
 	return err;
 }
@@ -376,7 +376,9 @@ int hca_mr_dereg(struct hca_mr *mr)
 	if (mr->epoch != proc_epoch() && mr->kind->client)
 		mr_peer_forget(mr);
 	else if (mr->epoch == proc_epoch() && mr->key)
-		rc = !mr->withdrawn && has_window(mr) ? -EBUSY : end_region(mr);
+		rc = !mr->withdrawn && has_window(mr)
+			     ? log_busy("ibv_dereg_mr", "windows are bound to the region")
+			     : end_region(mr);
 	if (!rc)
 		hca_mr_put(mr);
 	return rc;
@@ -505,7 +507,7 @@ int hca_mr_rereg(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, ui
 	if (!pd || pd->epoch != proc_epoch())
 		return -EINVAL;
 	if (has_window(mr))
-		return -EBUSY;
+		return log_busy("ibv_rereg_mr", "windows are bound to the region");
 	r = changed(mr, flags, addr, length, access);
 	r.call = "ibv_rereg_mr";
 	rc = find_anew(flags, &r);

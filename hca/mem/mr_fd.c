@@ -87,7 +87,7 @@ static int check_file(int fd, const struct stat *st, enum file kind, uint64_t en
 	uint64_t size;
 
 	if (kind == OTHER_FILE) {
-		log_line(LOG_LVL_INFO,
+		log_refusal(
 			"reg_dmabuf_mr refused: fd %d is no dma-buf, memfd, tmpfs file or DAX", fd);
 		return -EINVAL;
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/obj/pd.h"
 #include "hca/proc/proc.h"
@@ -52,7 +53,8 @@ int hca_pd_free(struct hca_pd *pd)
 	if (pd->epoch == proc_epoch()) {
 		if (atomic_load_explicit(&pd->users, memory_order_acquire)) {
 			lock_drop(&pds.lock);
-			return -EBUSY;
+			return log_busy("ibv_dealloc_pd",
+				"QPs, SRQs, regions, windows or address handles are of the PD");
 		}
 		atomic_fetch_sub_explicit(&proc_seg()->hdr.n_pd, 1, memory_order_relaxed);
 	}

@@ -40,6 +40,7 @@ struct hca_cq {
 	uint32_t index;
 	bool stamps; /* completions carry their time */
 	bool ignores_overrun;
+	_Atomic bool explained; /* that it is lost */
 	struct seg_cq *s;
 	/* The ring in use; written by resize_cq under the lock, read by a look without it. */
 	_Atomic uint64_t *_Atomic slots;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/restart.h"
 #include "base/sparse.h"
 #include "hca/api/hca.h"
@@ -89,7 +90,7 @@ int hca_channel_destroy(struct hca_channel *ch)
 {
 	if (ch->epoch == proc_epoch()) {
 		if (ch->cqs)
-			return -EBUSY;
+			return log_busy("ibv_destroy_comp_channel", "CQs use the channel");
 		order_close(ch);
 		wake_own_del(ch->id);
 		rdv_del_channel(ch->id);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "hca/api/hca.h"
 #include "hca/proc/heap.h"
 #include "hca/proc/proc.h"
@@ -146,7 +147,7 @@ int hca_cq_create(
 int hca_cq_close(struct hca_cq *cq)
 {
 	if (cq->epoch == proc_epoch() && atomic_load_explicit(&cq->users, memory_order_acquire))
-		return -EBUSY;
+		return log_busy("ibv_destroy_cq", "QPs or SRQs use the CQ");
 	if (cq->channel)
 		channel_del_cq(cq->channel, cq);
 	if (cq->epoch == proc_epoch())

@@ -246,7 +246,7 @@ static inline int poll_cq(struct hca_cq *cq, int n, struct ibv_wc *wc, struct hc
 
 	if (cq_looks_empty(cq)) {
 		if (atomic_load_explicit(&cq->s->failed, memory_order_relaxed))
-			return -EIO;
+			return explain_overrun(cq), -EIO;
 		if (stays_empty(cq))
 			return 0;
 	}

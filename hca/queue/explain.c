@@ -345,6 +345,15 @@ static void why_of(
 
 /* ---- completions ---- */
 
+/*
+ * Is anybody to be told?  What an ordinary end brings, and a queue that is full for a while, is no
+ * reason to speak to those who did not ask.
+ */
+static bool to_tell(bool ordinary)
+{
+	return ordinary ? log_enabled(LOG_LVL_INFO) : log_refusals();
+}
+
 static void tell_send(struct hca_qp *qp, const struct end *peer, const struct seg_wqe *w)
 {
 	char to[WHO] = "no known process", why[WHY];
@@ -368,9 +377,9 @@ void explain_send(struct hca_qp *qp, const struct seg_wqe *w)
 	struct exec *x;
 	unsigned status = w->status;
 
-	if (!log_enabled(LOG_LVL_INFO))
-		return;
 	explain_fault(qp);
+	if (!to_tell(status == IBV_WC_WR_FLUSH_ERR))
+		return;
 	status = status < EXPLAIN_STATUSES ? status : 0;
 	if (!first_of(qp, &qp->ended[status], status_name(status)))
 		return;
@@ -402,9 +411,9 @@ void explain_recv(struct hca_qp *qp, const struct ibv_wc *wc)
 {
 	unsigned status = wc->status;
 
-	if (!qp || !log_enabled(LOG_LVL_INFO))
-		return;
 	explain_fault(qp);
+	if (!qp || !to_tell(status == IBV_WC_WR_FLUSH_ERR))
+		return;
 	status = status < EXPLAIN_STATUSES ? status : 0;
 	if (first_of(qp, &qp->ended[status], status_name(status)))
 		log_line(LOG_LVL_INFO, "QP %#x: wr_id %#" PRIx64 ", a receive, ends in %s: %s",
@@ -413,7 +422,7 @@ void explain_recv(struct hca_qp *qp, const struct ibv_wc *wc)
 
 void explain_rxq(const struct ibv_wc *wc)
 {
-	struct exec *x = log_enabled(LOG_LVL_INFO) ? exec_self() : NULL;
+	struct exec *x = to_tell(wc->status == IBV_WC_WR_FLUSH_ERR) ? exec_self() : NULL;
 	struct view us = {.seg = proc_seg()};
 	int64_t index = x ? view_find_qpn(&us, wc->qp_num) : -ENOENT;
 
@@ -431,8 +440,7 @@ void explain_fault(struct hca_qp *qp)
 	uint32_t gen = qp ? end_gen(&qp->me) + 1 : 0;
 	char why[WHY];
 
-	if (!f || atomic_load_explicit(&f->gen, memory_order_acquire) != gen ||
-		!log_enabled(LOG_LVL_INFO))
+	if (!f || atomic_load_explicit(&f->gen, memory_order_acquire) != gen || !log_refusals())
 		return;
 	if (f->status != IBV_WC_REM_ACCESS_ERR && *missing(f->need, qp->me.qp->access))
 		snprintf(why, sizeof why, "the QP does not allow %s (qp_access_flags)",
@@ -457,12 +465,21 @@ void explain_fault(struct hca_qp *qp)
 
 void explain_event(uint32_t index)
 {
-	struct exec *x = log_enabled(LOG_LVL_INFO) ? exec_self() : NULL;
+	struct exec *x = log_refusals() ? exec_self() : NULL;
 
 	if (!x)
 		return;
 	explain_fault(table_enter_qp(x, index));
 	slot_leave(x->slot);
+}
+
+void explain_overrun(struct hca_cq *cq)
+{
+	if (!log_refusals() || atomic_exchange_explicit(&cq->explained, true, memory_order_relaxed))
+		return;
+	log_refusal("a CQ of %u entries is lost: more completions came than it has room for, and "
+		    "ibv_poll_cq fails from now on; create it larger, or poll it sooner",
+		1u << atomic_load_explicit(&cq->log_size, memory_order_relaxed));
 }
 
 /* ---- posts that are refused ---- */
@@ -497,7 +514,7 @@ void explain_post_send(struct hca_qp *qp, const struct ibv_send_wr *wr, int rc)
 {
 	char why[WHY];
 
-	if (!log_enabled(LOG_LVL_INFO) ||
+	if (!to_tell(rc == -ENOMEM) ||
 		!first_of(qp, &qp->refused[rc == -ENOMEM], "posts were refused"))
 		return;
 	if (rc == -ENOMEM)
@@ -513,7 +530,7 @@ void explain_post_send(struct hca_qp *qp, const struct ibv_send_wr *wr, int rc)
 
 void explain_post_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, int rc)
 {
-	if (!log_enabled(LOG_LVL_INFO) ||
+	if (!to_tell(rc == -ENOMEM) ||
 		!first_of(qp, &qp->refused[rc == -ENOMEM], "posts were refused"))
 		return;
 	if (rc == -ENOMEM)

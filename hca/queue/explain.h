@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "hca/obj/cq.h"
 #include "hca/obj/srq.h"
 
 /* A request of the send queue has completed in error; w is its slot. */
@@ -27,6 +28,9 @@ void explain_fault(struct hca_qp *qp);
 
 /* The same of the queue pair of that index, which another thread may be destroying. */
 void explain_event(uint32_t index);
+
+/* cq had no room for a completion, and is lost: told once. */
+void explain_overrun(struct hca_cq *cq);
 
 /* wr, which is -errno rc, was not taken by ibv_post_send() or ibv_wr_*(). */
 void explain_post_send(struct hca_qp *qp, const struct ibv_send_wr *wr, int rc);

@@ -13,7 +13,7 @@
 
 static int refuse(const struct hca_qp *qp, const char *why)
 {
-	log_line(LOG_LVL_INFO, "multicast group of QP %#x refused: %s", qp->me.qpn, why);
+	log_refusal("multicast group of QP %#x refused: %s", qp->me.qpn, why);
 	return -EINVAL;
 }
 

@@ -35,7 +35,7 @@
 
 static int refuse(int err, const char *why)
 {
-	log_line(LOG_LVL_INFO, "create_qp refused: %s", why);
+	log_refusal("create_qp refused: %s", why);
 	return err;
 }
 
@@ -425,7 +425,8 @@ int hca_qp_destroy(struct hca_qp *qp)
 	if (qp->epoch == proc_epoch() && qp->xrcd && !xrcd_last_close(qp))
 		return 0;
 	if (qp->epoch == proc_epoch() && !qp_connects(qp) && member_count(MEMBER_MCAST, qp->me.qpn))
-		return -EBUSY;
+		return log_busy("ibv_destroy_qp",
+			"the QP is in multicast groups; ibv_detach_mcast comes first");
 	if (qp->epoch == proc_epoch()) {
 		struct rings r = {.sq = offset_of(qp->me.sq),
 			.rq = offset_of(qp->me.rq),

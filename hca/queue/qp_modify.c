@@ -49,7 +49,7 @@ enum ibv_qp_state hca_qp_state(const struct hca_qp *qp)
 
 static int refuse(const struct hca_qp *qp, const char *why)
 {
-	log_line(LOG_LVL_INFO, "modify_qp of QP %#x refused: %s", qp->me.qpn, why);
+	log_refusal("modify_qp of QP %#x refused: %s", qp->me.qpn, why);
 	return -EINVAL;
 }
 

@@ -23,7 +23,7 @@
 
 static int refuse(int err, const char *why)
 {
-	log_line(LOG_LVL_INFO, "SRQ: %s", why);
+	log_refusal("SRQ: %s", why);
 	return err;
 }
 
@@ -177,7 +177,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 {
 	if (srq->epoch == proc_epoch()) {
 		if (atomic_load_explicit(&srq->users, memory_order_acquire))
-			return -EBUSY;
+			return log_busy("ibv_destroy_srq", "QPs use the SRQ");
 		atomic_store_explicit(&srq->me.qp->state, (end_gen(&srq->me) + 1) << QPS_GEN_SHIFT,
 			memory_order_seq_cst);
 		if (srq->tm)

@@ -113,7 +113,7 @@ int own_rxq_resize(struct hca_rxq *rxq, uint32_t depth)
 	int rc;
 
 	if (depth < own_rxq_used(rxq)) {
-		log_line(LOG_LVL_INFO, "SRQ: more receives wait than max_wr would be");
+		log_refusal("SRQ: more receives wait than max_wr would be");
 		return -EINVAL;
 	}
 	if (depth > rxq->ref.ring.mask + 1) {

@@ -20,7 +20,7 @@ static _Atomic uint32_t next_anonymous = 1;
 
 static int refuse(int err, const char *why)
 {
-	log_line(LOG_LVL_INFO, "open_xrcd refused: %s", why);
+	log_refusal("open_xrcd refused: %s", why);
 	return err;
 }
 
@@ -106,7 +106,7 @@ int hca_xrcd_close(struct hca_xrcd *x)
 {
 	if (x->epoch == proc_epoch()) {
 		if (atomic_load_explicit(&x->users, memory_order_acquire))
-			return -EBUSY;
+			return log_busy("ibv_close_xrcd", "QPs or SRQs use the domain");
 		if (x->member)
 			member_del(x->member - 1);
 	}

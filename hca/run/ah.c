@@ -26,7 +26,10 @@ static int check_path(const struct ibv_ah_attr *attr)
 	}
 	if (rc >= 0)
 		return 0;
-	log_line(rc == -EHOSTUNREACH ? LOG_LVL_WARN : LOG_LVL_INFO, "create_ah: %s", why);
+	if (rc == -EHOSTUNREACH)
+		log_line(LOG_LVL_WARN, "create_ah: %s", why);
+	else
+		log_refusal("create_ah: %s", why);
 	return rc;
 }
 

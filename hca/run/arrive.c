@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "hca/exec/exec_rxq.h"
 #include "hca/exec/flush.h"
 #include "hca/exec/receive.h"
@@ -83,6 +84,24 @@ static enum step take(struct work *w, const struct end **to, uint32_t *pos)
 	return exec_rxq_take(w->x, *to, pos) ? STEP_DONE : STEP_RNR;
 }
 
+/* The first in words, and then every tenfold of them. */
+static void tell_qkey(const struct arrival *a, const struct end *to)
+{
+	static _Atomic uint32_t dropped;
+	uint32_t n, power = 1;
+
+	if (!log_refusals())
+		return;
+	n = atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed) + 1;
+	while (power < n && power <= UINT32_MAX / 10)
+		power *= 10;
+	if (n == power)
+		log_refusal("a datagram from QP %#x to QP %#x is dropped: its Q_Key is %#x, that "
+			    "of the "
+			    "QP %#x (the %u. of such)",
+			a->from_qpn, to->qpn, a->qkey, to->qp->qkey, n);
+}
+
 enum step arrive(struct work *w, const struct arrival *a, const struct end *to)
 {
 	struct exec *x = w->x;
@@ -95,6 +114,7 @@ enum step arrive(struct work *w, const struct arrival *a, const struct end *to)
 	}
 	if (to->qp->qkey != a->qkey) {
 		count_add(x, CTR_DROP_QKEY, 1);
+		tell_qkey(a, to);
 		return STEP_DONE;
 	}
 	s = take(w, &to, &pos);

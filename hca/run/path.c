@@ -122,7 +122,7 @@ int hca_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
 	if (!rc)
 		rc = path_find(attr, &path, &why);
 	if (rc < 0) {
-		log_line(LOG_LVL_INFO, "no path: %s", why);
+		log_refusal("no path: %s", why);
 		return rc;
 	}
 	*mtu = path.mtu;

@@ -311,8 +311,7 @@ int port_bind(uint16_t pn, struct scif_port **port)
 	int dir, fd, err = errno;
 
 	if (!may_bind(pn)) {
-		log_line(
-			LOG_LVL_INFO, "SCIF port %u is for root; WEFT_SCIF_PORTS=any opens it", pn);
+		log_refusal("SCIF port %u is for root; WEFT_SCIF_PORTS=any opens it", pn);
 		return -EACCES;
 	}
 	dir = net_dir();

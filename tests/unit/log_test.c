@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -181,6 +182,52 @@ static void no_sigpipe(void **state)
 	assert_int_equal(run("info", broken_pipe), 0);
 }
 
+static void refusals(void)
+{
+	for (int i = 0; i < 3; i++) {
+		errno = ENXIO;
+		log_refusal("call %d refused", i);
+		if (errno != ENXIO)
+			_exit(1);
+	}
+	if (log_busy("call", "it is in use") != -EBUSY)
+		_exit(1);
+}
+
+/* To be asked whether it would be written is as good. */
+static void asks(void)
+{
+	if (log_refusals() || log_refusals())
+		_exit(1);
+	refusals();
+}
+
+static void silent(void)
+{
+	log_set_level(LOG_LVL_WARN);
+	refusals();
+}
+
+/* Who has not set WEFT_LOG is told of it once. */
+static void first_refusal(void **state)
+{
+	(void)state;
+	assert_int_equal(run("", refusals), 0);
+	assert_int_equal(lines(contents(err_path)), 1);
+	assert_non_null(strstr(contents(err_path), "]: warn: something was refused, or failed; "
+						   "WEFT_LOG=info says what, and why\n"));
+	assert_int_equal(run("", asks), 0);
+	assert_int_equal(lines(contents(err_path)), 1);
+	assert_int_equal(run("", silent), 0);
+	assert_int_equal(lines(contents(err_path)), 0);
+	assert_int_equal(run("warn", refusals), 0);
+	assert_int_equal(lines(contents(err_path)), 0);
+	assert_int_equal(run("info", refusals), 0);
+	assert_int_equal(lines(contents(err_path)), 4);
+	assert_non_null(strstr(contents(err_path), "]: info: call 2 refused\n"));
+	assert_non_null(strstr(contents(err_path), "]: info: call refused: it is in use\n"));
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -202,7 +249,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(bad_level),
 		cmocka_unit_test(fatal_always), cmocka_unit_test(bad_file),
 		cmocka_unit_test(not_into_files_of_the_program), cmocka_unit_test(no_sigpipe),
-		cmocka_unit_test(one_line_whatever_the_value), cmocka_unit_test(links_of_others)};
+		cmocka_unit_test(one_line_whatever_the_value), cmocka_unit_test(links_of_others),
+		cmocka_unit_test(first_refusal)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -191,6 +191,70 @@ static void to_nobody(void)
 		ours.psn - 5);
 }
 
+/* ---- what is in use, and what is lost ---- */
+
+static void in_use(void)
+{
+	CHECK_EQ(ibv_destroy_cq(a.scq), EBUSY);
+	told("ibv_destroy_cq refused: QPs or SRQs use the CQ");
+	CHECK_EQ(ibv_dealloc_pd(a.pd), EBUSY);
+	told("ibv_dealloc_pd refused: QPs, SRQs, regions, windows or address handles are of the "
+	     "PD");
+}
+
+static void wrong_qkey(void)
+{
+	struct vp_opts o = options();
+	double until = now_ms() + VP_DEADLINE_MS;
+	struct vp_end from, to;
+	struct vp_addr peer;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+	char line[200];
+
+	o.type = IBV_QPT_UD;
+	vp_pair(&from, &to, &o);
+	peer = vp_addr(&to);
+	ah = vp_ah(&from, &peer.gid);
+	snprintf(line, sizeof line,
+		"a datagram from QP %#x to QP %#x is dropped: its Q_Key is %#x, that of the QP %#x "
+		"(the 1. of such)",
+		from.qp->qp_num, to.qp->qp_num, VP_QKEY + 1, VP_QKEY);
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQ(vp_post_ud(&from, i, ah, to.qp->qp_num, VP_QKEY + 1, 0, 8), 0);
+		vp_want(from.scq, &wc, IBV_WC_SUCCESS, i);
+	}
+	while (!lines_with(log_file, line) && now_ms() < until) /* a packet may be on its way */
+		CHECK(!vp_poll(to.rcq, &wc, 0));
+	told("%s", line);
+	CHECK_EQ(ibv_destroy_ah(ah), 0);
+	vp_pair_free(&from, &to);
+}
+
+static void overrun(void)
+{
+	struct vp_opts o = options();
+	struct ibv_async_event ev;
+	struct ibv_wc wc;
+	int n;
+
+	o.cqe = 4;
+	o.send_wr = 2000;
+	vp_pair(&a, &b, &o);
+	to_b = vp_addr(&b);
+	for (int i = 0; i <= a.scq->cqe; i++)
+		CHECK_EQ(vp_post_send(&a, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 8, &to_b, 0),
+			0);
+	if (CHECK(vp_async(a.ctx, &ev, VP_DEADLINE_MS)))
+		ibv_ack_async_event(&ev);
+	while ((n = ibv_poll_cq(a.scq, 1, &wc)) > 0)
+		;
+	CHECK(n < 0);
+	CHECK(ibv_poll_cq(a.scq, 1, &wc) < 0);
+	told("is lost: more completions came than it has room for");
+	vp_pair_free(&a, &b);
+}
+
 /* ---- another process ---- */
 
 /* Where another process may have to answer, as soon as it gets a CPU. */
@@ -301,6 +365,9 @@ int main(void)
 	posts();
 	counts();
 	to_nobody();
+	in_use();
 	vp_pair_free(&a, &b);
+	wrong_qkey();
+	overrun();
 	return check_result();
 }
