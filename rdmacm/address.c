@@ -18,6 +18,7 @@
 #include "rdmacm/call.h"
 #include "rdmacm/device.h"
 #include "rdmacm/event.h"
+#include "rdmacm/explain.h"
 #include "rdmacm/ports.h"
 #include "rdmacm/table.h"
 #include "verbs/for_rdmacm.h"
@@ -189,9 +190,9 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 	int ret = 0;
 
 	if (id->state != ID_IDLE)
-		return -EINVAL;
+		return out_of_order(id, "rdma_bind_addr", "is new");
 	if (!any && device_gid_index(addr->gid) < 0)
-		return -EADDRNOTAVAIL;
+		return no_such_address("rdma_bind_addr", addr->gid, -EADDRNOTAVAIL);
 	if (!any)
 		ret = device_get(&dev); /* what can fail, before the port is ours */
 	if (!ret && addr->port && addr->port < 1024 && addr->port < first_free_for_all() &&

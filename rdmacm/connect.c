@@ -11,6 +11,7 @@
 #include "rdmacm/call.h"
 #include "rdmacm/device.h"
 #include "rdmacm/event.h"
+#include "rdmacm/explain.h"
 #include "rdmacm/qp.h"
 #include "rdmacm/table.h"
 #include "verbs/for_rdmacm.h"
@@ -49,7 +50,7 @@ static int listen_at(struct ident *id, int backlog)
 	if (ret)
 		return ret;
 	if (id->state != ID_BOUND)
-		return -EINVAL;
+		return out_of_order(id, "rdma_listen", "has an address and no peer");
 	call = (struct cm_listen_call){
 		.handle = id->handle,
 		.channel = channel_of(id),
@@ -168,7 +169,7 @@ static int connect_id(struct ident *id, const struct rdma_conn_param *p)
 	int ret = 0;
 
 	if (id->state != ID_ROUTE_RESOLVED)
-		return -EINVAL;
+		return out_of_order(id, "rdma_connect", "has its route resolved");
 	id->responder_resources = RDMA_MAX_RESP_RES;
 	id->initiator_depth = RDMA_MAX_INIT_DEPTH;
 	if (!is_ud(id))
@@ -205,7 +206,8 @@ int rdma_establish(struct rdma_cm_id *rdma_id)
 	int ret;
 
 	if (rdma_id->qp || id->state != ID_RESPONDED)
-		return fail(EINVAL);
+		return fail(out_of_order(id, "rdma_establish",
+			"has no QP of its own, and RDMA_CM_EVENT_CONNECT_RESPONSE"));
 	ret = call_about(OP_CM_READY, id->handle);
 	if (!ret)
 		id->state = ID_CONNECTED;
@@ -242,7 +244,7 @@ static int accept_id(struct ident *id, const struct rdma_conn_param *p)
 	int ret;
 
 	if (id->state != ID_REQUESTED)
-		return -EINVAL;
+		return out_of_order(id, "rdma_accept", "is that of a request");
 	if (is_ud(id))
 		return accept_datagram(id, p);
 	ret = choose_depths(id, p);

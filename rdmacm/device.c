@@ -121,6 +121,15 @@ int device_gid_index(const uint8_t gid[16])
 	return -ENOENT;
 }
 
+bool device_is_simulated(void)
+{
+	const struct device *dev;
+	struct fabric_port port;
+
+	return !device_get(&dev) && !read_port(dev, &port) &&
+	       port.link_layer == IBV_LINK_LAYER_INFINIBAND;
+}
+
 uint8_t device_mtu(const struct device *dev)
 {
 	const struct fabric_page *page = atomic_load_explicit(&dev->page, memory_order_acquire);

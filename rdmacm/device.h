@@ -27,5 +27,8 @@ int device_gid_index(const uint8_t gid[16]);
 /* The MTU of the port now, enum ibv_mtu: it follows the link's. */
 uint8_t device_mtu(const struct device *dev);
 
+/* A node of a simulated subnet: its port is InfiniBand's, and has no IP address. */
+bool device_is_simulated(void);
+
 /* The first address of that family; loopback: that one. */
 int device_address(uint8_t family, bool loopback, struct cm_addr *addr);

@@ -11,6 +11,7 @@
 #include "rdmacm/call.h"
 #include "rdmacm/channel.h"
 #include "rdmacm/device.h"
+#include "rdmacm/explain.h"
 #include "rdmacm/mcast.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/qp.h"
@@ -226,6 +227,7 @@ static int show(struct ident *owner, struct got_event *got, const struct cm_even
 	}
 	if (ident_is_late(owner, e))
 		return -EAGAIN;
+	explain_cm_event(owner, e);
 	ret = apply(owner, &got->event, e);
 	if (ret)
 		return ret == -EAGAIN ? -EIO : ret;

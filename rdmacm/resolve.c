@@ -12,6 +12,7 @@
 #include "rdmacm/address.h"
 #include "rdmacm/device.h"
 #include "rdmacm/event.h"
+#include "rdmacm/explain.h"
 #include "verbs/for_rdmacm.h"
 
 enum {
@@ -122,7 +123,7 @@ static void tell_unreachable(const struct cm_addr *to, const char *why)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	log_line(LOG_LVL_INFO, "no way to %s: %s", gid_text(to->gid, text), why);
+	log_refusal("no way to %s: %s", gid_text(to->gid, text), why);
 }
 
 static int resolve_far(struct ident *id, const struct cm_addr *to, int timeout_ms)
@@ -208,7 +209,7 @@ static int resolve_addr(
 	if (ret)
 		return ret;
 	if (id->state != ID_IDLE && id->state != ID_BOUND)
-		return -EINVAL;
+		return out_of_order(id, "rdma_resolve_addr", "is new, or has an address alone");
 	if (has_source(id) && id->src.family != to.family)
 		return -EINVAL;
 	if (addr_is_any(&to)) /* ourselves, as with sockets */
@@ -245,7 +246,7 @@ static int find_mtu(const struct ident *id, uint8_t *mtu)
 	int index = device_gid_index(id->src.gid);
 
 	if (index < 0)
-		return -EADDRNOTAVAIL;
+		return no_such_address("rdma_resolve_route", id->src.gid, -EADDRNOTAVAIL);
 	attr.grh.sgid_index = index;
 	attr.grh.hop_limit = HOP_LIMIT;
 	attr.grh.traffic_class = id->tos;
@@ -289,7 +290,7 @@ int rdma_resolve_route(struct rdma_cm_id *rdma_id, int timeout_ms)
 
 	(void)timeout_ms; /* whether the next hop is there was seen before */
 	if (id->state != ID_ADDR_RESOLVED)
-		return fail(EINVAL);
+		return fail(out_of_order(id, "rdma_resolve_route", "has its address resolved"));
 	ret = fill_path(id);
 	id->state = ID_ROUTE_QUERY;
 	if (ret)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rdmacm/explain.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/gid.h"
+#include "base/log.h"
+#include "rdmacm/device.h"
+
+/* REJ:Reason, as far as a peer of ours or a kernel's gives it. */
+enum {
+	REASON_NO_RESOURCES = 3,
+	REASON_TIMEOUT = 4,
+	REASON_SERVICE_ID = 8,
+	REASON_TRANSPORT = 9,
+	REASON_STALE = 10,
+	REASON_GID = 12,
+	REASON_CONSUMER = 28,
+};
+
+static const char *const states[] = {
+	[ID_IDLE] = "is new",
+	[ID_BOUND] = "has an address",
+	[ID_ADDR_QUERY] = "waits for RDMA_CM_EVENT_ADDR_RESOLVED",
+	[ID_ADDR_RESOLVED] = "has its address resolved, not its route",
+	[ID_ROUTE_QUERY] = "waits for RDMA_CM_EVENT_ROUTE_RESOLVED",
+	[ID_ROUTE_RESOLVED] = "has its route resolved",
+	[ID_LISTEN] = "listens",
+	[ID_CONNECTING] = "is connecting",
+	[ID_REQUESTED] = "is that of a request, which was not answered",
+	[ID_RESPONDED] = "has an answer, and waits for rdma_establish",
+	[ID_ACCEPTING] = "has accepted",
+	[ID_CONNECTED] = "is connected",
+	[ID_DISCONNECTING] = "is disconnecting",
+	[ID_DISCONNECTED] = "was disconnected by its peer",
+	[ID_ENDED] = "has ended its connection",
+};
+
+int out_of_order(const struct ident *id, const char *call, const char *wants)
+{
+	log_refusal("%s refused: the id %s, and the call is for one that %s", call,
+		states[id->state], wants);
+	return -EINVAL;
+}
+
+int no_such_address(const char *call, const uint8_t gid[16], int err)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	log_refusal("%s: %s is no address of this device%s", call, gid_text(gid, text),
+		device_is_simulated()
+			? ": a node of a simulated subnet has no IP address, so rdma_cm "
+			  "connects nothing there; run the program without a node"
+			: "");
+	return err;
+}
+
+/* ---- events ---- */
+
+static const char *why_rejected(int reason)
+{
+	switch (reason) {
+	case REASON_NO_RESOURCES:
+		return "the other side has no resources left, or its backlog is full";
+	case REASON_TIMEOUT:
+		return "the other side's program did not answer in time";
+	case REASON_SERVICE_ID:
+		return "nobody listens there in this port space";
+	case REASON_TRANSPORT:
+		return "who listens there takes no queue pair of that type";
+	case REASON_STALE:
+		return "the other side still has a connection of that queue pair";
+	case REASON_GID:
+		return "the other side does not have that GID";
+	case REASON_CONSUMER:
+		return "the other side's program said rdma_reject, or ended";
+	default:
+		return "see Reason of REJ in the InfiniBand specification";
+	}
+}
+
+static void tell_rejected(const struct ident *id, int reason)
+{
+	char text[INET6_ADDRSTRLEN];
+	const char *to = gid_text(id->dst.gid, text);
+
+	/* Programs that reject mean it. */
+	if (reason == REASON_CONSUMER && !log_enabled(LOG_LVL_INFO))
+		return;
+	if (id->flags & CM_F_DATAGRAM)
+		log_refusal("the request to %s port %u is rejected: status %d, 1 if nobody listens "
+			    "there",
+			to, id->dst.port, reason);
+	else
+		log_refusal("the connection to %s port %u is rejected: %s (reason %d)", to,
+			id->dst.port, why_rejected(reason), reason);
+}
+
+void explain_cm_event(const struct ident *id, const struct cm_event *e)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	switch (e->type) {
+	case RDMA_CM_EVENT_REJECTED:
+		tell_rejected(id, e->status);
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		log_refusal(
+			"the connection to %s port %u is not made: its host did not answer (%s)",
+			gid_text(id->dst.gid, text), id->dst.port,
+			e->status < 0 ? strerror(-e->status) : "no reason given");
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		log_refusal("the connection with %s port %u is not made: %s",
+			gid_text(id->dst.gid, text), id->dst.port,
+			e->status < 0 ? strerror(-e->status) : "no reason given");
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * rdma_cm says in the log why a call is refused, or an event tells of a failure.  With an argument:
+ * on a node of a simulated subnet.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/check.h"
+#include "tests/lib/cm_ends.h"
+
+enum { WAIT_MS = 2000, SERVER_REASON = 28 };
+
+static char log_file[256];
+
+/* Exactly one line has the text. */
+static void told(const char *text)
+{
+	check_case("the line: %s", text);
+	CHECK_EQ(lines_with(log_file, text), 1);
+}
+
+static void out_of_order(struct rdma_event_channel *ch, uint16_t port)
+{
+	struct rdma_conn_param param = {0};
+	struct rdma_cm_id *id = cm_id(ch);
+
+	CHECK_FAILS(rdma_resolve_route(id, WAIT_MS), EINVAL);
+	told("rdma_resolve_route refused: the id is new, and the call is for one that has its "
+	     "address "
+	     "resolved");
+	CHECK_FAILS(rdma_connect(id, &param), EINVAL);
+	told("rdma_connect refused: the id is new, and the call is for one that has its route "
+	     "resolved");
+	CHECK_FAILS(rdma_accept(id, &param), EINVAL);
+	told("rdma_accept refused: the id is new, and the call is for one that is that of a "
+	     "request");
+	CHECK_FAILS(rdma_establish(id), EINVAL);
+	told("rdma_establish refused: the id is new");
+	CHECK_EQ(rdma_bind_addr(id, cm_addr4(0)), 0);
+	CHECK_FAILS(rdma_bind_addr(id, cm_addr4(0)), EINVAL);
+	told("rdma_bind_addr refused: the id has an address, and the call is for one that is new");
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(port), WAIT_MS), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK_FAILS(rdma_resolve_addr(id, NULL, cm_addr4(port), WAIT_MS), EINVAL);
+	told("rdma_resolve_addr refused: the id has its address resolved, not its route");
+	CHECK_FAILS(rdma_listen(id, 1), EINVAL);
+	told("rdma_listen refused: the id has its address resolved, not its route");
+	CHECK_EQ(rdma_destroy_id(id), 0);
+}
+
+/* A port at which nobody listens any more. */
+static void nobody_listens(struct rdma_event_channel *ch)
+{
+	struct rdma_conn_param param = {0};
+	struct rdma_cm_id *id;
+	char line[200];
+	uint16_t port;
+
+	rdma_destroy_id(cm_listener(ch, 1, &port));
+	id = cm_resolved(ch, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, &param), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_REJECTED), 8);
+	snprintf(line, sizeof line,
+		"the connection to 127.0.0.1 port %u is rejected: nobody listens there in this "
+		"port "
+		"space (reason 8)",
+		port);
+	told(line);
+	cm_end(id);
+}
+
+static void rejects(struct rdma_event_channel *ch)
+{
+	struct rdma_event_channel *lch = cm_channel();
+	struct rdma_conn_param param = {0};
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id, *request;
+	uint16_t port;
+	struct rdma_cm_id *listener = cm_listener(lch, 1, &port);
+
+	id = cm_resolved(ch, cm_addr4(port), true);
+	CHECK_EQ(rdma_connect(id, &param), 0);
+	event = cm_take(lch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	request = event->id;
+	rdma_ack_cm_event(event);
+	CHECK_EQ(rdma_reject(request, NULL, 0), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_REJECTED), SERVER_REASON);
+	told("is rejected: the other side's program said rdma_reject, or ended (reason 28)");
+	cm_end(id);
+	rdma_destroy_id(request);
+	rdma_destroy_id(listener);
+	rdma_destroy_event_channel(lch);
+}
+
+static void no_way(struct rdma_event_channel *ch)
+{
+	struct sockaddr_in there = {.sin_family = AF_INET, .sin_port = htons(4711)};
+	struct rdma_cm_id *id = cm_id(ch);
+
+	inet_pton(AF_INET, "203.0.113.1", &there.sin_addr); /* of documentation */
+	CHECK_FAILS(rdma_bind_addr(id, (struct sockaddr *)&there), EADDRNOTAVAIL);
+	told("rdma_bind_addr: 203.0.113.1 is no address of this device");
+	CHECK_FAILS(rdma_resolve_addr(id, NULL, (struct sockaddr *)&there, WAIT_MS), ENETUNREACH);
+	told("no way to 203.0.113.1: it is no address of this machine, and WEFT_WIRE is never");
+	rdma_destroy_id(id);
+}
+
+static void on_a_node(struct rdma_event_channel *ch)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+
+	CHECK_FAILS(rdma_bind_addr(id, cm_addr4(0)), EADDRNOTAVAIL);
+	told("rdma_bind_addr: 127.0.0.1 is no address of this device: a node of a simulated subnet "
+	     "has no IP address");
+	rdma_destroy_id(id);
+}
+
+int main(int argc, char **argv)
+{
+	struct rdma_event_channel *ch;
+	char how[300];
+	uint16_t port;
+
+	(void)argv;
+	snprintf(log_file, sizeof log_file, "%s/log", getenv("WEFT_RUNTIME_DIR"));
+	snprintf(how, sizeof how, "info:%s", log_file);
+	setenv("WEFT_LOG", how, 1);
+	ch = cm_channel();
+	if (argc > 1) {
+		on_a_node(ch);
+	} else {
+		struct rdma_cm_id *listener = cm_listener(ch, 1, &port);
+
+		out_of_order(ch, port);
+		rdma_destroy_id(listener);
+		nobody_listens(ch);
+		rejects(ch);
+		no_way(ch);
+	}
+	rdma_destroy_event_channel(ch);
+	return check_result();
+}

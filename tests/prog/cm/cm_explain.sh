@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# cm_explain.sh BUILD PROGRAM: what rdma_cm says of its refusals, on this machine and on a node of a
+# simulated subnet; and that who did not ask is told once how to.
+. "$(dirname "$0")/../lib.sh"
+WEFT=$BUILD/weft
+
+ok 'on this machine' "$WEFT" run -- "$2"
+rm "$WEFT_RUNTIME_DIR/log"
+ok 'a subnet' "$WEFT" up -F lab ft2:2,2,1 >"$T/out"
+ok 'on a node of it' "$WEFT" run -F lab --node H1 -- "$2" node
+"$WEFT" down -F lab >/dev/null
+"$WEFT" down >/dev/null
+finish
