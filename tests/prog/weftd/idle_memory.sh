@@ -7,6 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 MOST_OWN_KB=450
+unset MALLOC_PERTURB_ # of meson: with it malloc writes to all that it gives, needed or not
 
 pid() { "$WEFT" status --json | sed -n 's/^  "pid": \([0-9]*\).*/\1/p'; }
 status_kb() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$weftd/status"; }
