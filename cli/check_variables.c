@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/check_variables.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/check.h"
+#include "roce/fault/rules.h"
 
 static const char seconds[] = "seconds";
+static const char log_spec[] = "level[:file]";
+static const char fault_rules[] = "rules";
 
 /* What each may be, divided by '|'; NULL: whoever reads it says what is wrong with it. */
 static const struct {
@@ -20,12 +27,12 @@ static const struct {
 	{"WEFT_CRASH_REGIONS", NULL},
 	{"WEFT_DAEMON", NULL},
 	{"WEFT_FABRIC", NULL},
-	{"WEFT_FAULT", NULL},
+	{"WEFT_FAULT", fault_rules},
 	{"WEFT_GPU", "0|1"},
 	{"WEFT_HOSTS", NULL},
 	{"WEFT_IDLE_EXIT", seconds},
 	{"WEFT_KSHIM_BAR_MIB", NULL},
-	{"WEFT_LOG", NULL},
+	{"WEFT_LOG", log_spec},
 	{"WEFT_MOVER", "cma|agent"},
 	{"WEFT_NODE", NULL},
 	{"WEFT_PEER_CLIENTS", NULL},
@@ -61,9 +68,62 @@ static bool is_seconds(const char *value)
 
 static bool fits(const char *value, const char *values)
 {
-	if (!values || !*value)
-		return true;
 	return values == seconds ? is_seconds(value) : is_one_of(value, values);
+}
+
+/* ---- values of more than one word: each says what is wrong, false: nothing ---- */
+
+/* A file that is not there yet is made there by who writes to it. */
+static int try_log_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char dir[PATH_MAX];
+	char *slash;
+
+	if (fd >= 0)
+		return close(fd);
+	if (errno != ENOENT)
+		return -errno;
+	snprintf(dir, sizeof dir, "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = '\0';
+	return access(slash ? dir : ".", W_OK | X_OK) ? -errno : 0;
+}
+
+static bool log_is_wrong(struct check *c, const char *value)
+{
+	const size_t n = strcspn(value, ":");
+	char level[16];
+	int rc;
+
+	snprintf(level, sizeof level, "%.*s", n < sizeof level ? (int)n : (int)sizeof level - 1,
+		value);
+	if (!is_one_of(level, "error|warn|info|debug")) {
+		check_set(c, CHECK_WARN, "correct or unset it",
+			"WEFT_LOG=%.80s is none of error|warn|info|debug, with :FILE or without",
+			value);
+		return true;
+	}
+	rc = value[n] && value[n + 1] ? try_log_file(value + n + 1) : 0;
+	if (rc)
+		check_set(c, CHECK_WARN, "name a file that can be written in WEFT_LOG",
+			"WEFT_LOG=%.80s: the file cannot be opened: %s", value, strerror(-rc));
+	return rc;
+}
+
+static bool fault_is_wrong(struct check *c, const char *value)
+{
+	struct fault_rules rules;
+	struct fault_error why;
+	char said[256];
+
+	if (!fault_parse(value, strlen(value), &rules, &why))
+		return false;
+	fault_error_text(&why, said, sizeof said);
+	check_set(c, CHECK_WARN, "correct it as weft-fault(1) says, or unset it",
+		"WEFT_FAULT=%.80s has no effect: %s", value, said);
+	return true;
 }
 
 /* Says what is wrong with a variable NAME=value; false: nothing. */
@@ -75,6 +135,12 @@ static bool is_wrong(struct check *c, const char *variable)
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		if (strlen(known[i].name) != len || strncmp(known[i].name, variable, len) != 0)
 			continue;
+		if (!*value || !known[i].values)
+			return false;
+		if (known[i].values == log_spec)
+			return log_is_wrong(c, value);
+		if (known[i].values == fault_rules)
+			return fault_is_wrong(c, value);
 		if (fits(value, known[i].values))
 			return false;
 		check_set(c, CHECK_WARN, "correct or unset it", "%s=%.80s is %s %s", known[i].name,

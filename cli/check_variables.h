@@ -4,5 +4,8 @@
 
 struct check;
 
-/* Warns of the first that is wrong.  Who reads a rule, a level or a name says more of it itself. */
+/*
+ * Warns of the first that is wrong.  What is found of the runtime directory is
+ * check_runtime_dir()'s, and names are checked by who reads them.
+ */
 void check_variables(struct check *c);

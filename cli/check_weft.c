@@ -21,6 +21,17 @@
 
 enum { CHILD_SECONDS = 10, ANSWER = 256 };
 
+/* Why what needs weftd is not checked: one cause is told once.  NULL: it is. */
+static const char *cause;
+static bool no_daemon; /* none could be started */
+
+static bool has_cause(struct check *c)
+{
+	if (cause)
+		check_set(c, CHECK_WARN, NULL, "not checked: %s", cause);
+	return cause;
+}
+
 /* Creates a file in dir, writes to it and removes it: 0 or -errno. */
 static int try_file(const char *dir)
 {
@@ -72,14 +83,19 @@ void check_runtime_dir(struct check *c)
 	int rc = rdv_dir_path(path, sizeof path);
 	bool make = !rc && lstat(path, &st) && errno == ENOENT;
 
-	if (rc)
-		check_set(c, CHECK_FAIL, "set WEFT_RUNTIME_DIR to a short absolute path",
+	if (rc == -EINVAL)
+		check_set(c, CHECK_FAIL, "set it to a path that begins with /",
+			"WEFT_RUNTIME_DIR=%.200s is relative", secure_getenv("WEFT_RUNTIME_DIR"));
+	else if (rc)
+		check_set(c, CHECK_FAIL, "set WEFT_RUNTIME_DIR to a shorter path",
 			"no runtime directory: %s", strerror(-rc));
 	else if (make && (rc = rdv_runtime_dir(path, sizeof path)))
 		check_set(c, CHECK_FAIL, "set WEFT_RUNTIME_DIR to a directory of your own",
 			"%.300s: %s", path, strerror(-rc));
 	else
 		check_existing_dir(c, path, make);
+	if (c->result == CHECK_FAIL)
+		cause = "there is no runtime directory";
 }
 
 /*
@@ -126,7 +142,7 @@ static bool find_dirs(struct check *c, struct cli_dirs *dirs)
 	return !rc;
 }
 
-void check_weftd_file(struct check *c)
+static void look_at_daemon(struct check *c)
 {
 	const char *named = secure_getenv("WEFT_DAEMON");
 	char answer[ANSWER];
@@ -152,6 +168,12 @@ void check_weftd_file(struct check *c)
 		check_set(c, CHECK_OK, NULL, "%.300s, version %s", argv[0], WEFT_VERSION);
 }
 
+void check_weftd_file(struct check *c)
+{
+	look_at_daemon(c);
+	no_daemon = c->result == CHECK_FAIL;
+}
+
 static bool autostart(void)
 {
 	const char *value = secure_getenv("WEFT_AUTOSTART");
@@ -159,25 +181,19 @@ static bool autostart(void)
 	return !value || strcmp(value, "0");
 }
 
-/* weftd did not answer: the checks that need it need not wait for it once more each. */
-static bool silent;
-
-static bool needs_silent(struct check *c)
-{
-	if (silent)
-		check_set(c, CHECK_WARN, NULL, "not checked: weftd does not answer");
-	return silent;
-}
-
 void check_weftd_runs(struct check *c)
 {
 	const char *fabric = cli_fabric_name(NULL);
 	int32_t pid = 0;
-	int rc = rdv_ping(NULL, &pid);
+	int rc;
 
-	silent = rc == -ETIMEDOUT;
+	if (has_cause(c))
+		return;
+	rc = rdv_ping(NULL, &pid);
 	if (!rc)
 		check_set(c, CHECK_OK, NULL, "'%s' is served by weftd, pid %d", fabric, pid);
+	else if (rc == -ENOTCONN && autostart() && no_daemon)
+		check_set(c, CHECK_WARN, NULL, "'%s': no weftd, and none can be started", fabric);
 	else if (rc == -ENOTCONN && autostart())
 		check_set(c, CHECK_OK, NULL, "'%s': weftd starts when it is needed", fabric);
 	else if (rc == -ENOTCONN)
@@ -189,6 +205,10 @@ void check_weftd_runs(struct check *c)
 			rc == -ETIMEDOUT ? "weftd is stopped? continue or kill it"
 					 : "end the old weftd, or set WEFT_RUNTIME_DIR",
 			"'%s': %s", fabric, strerror(-rc));
+	if (c->result == CHECK_WARN)
+		cause = "no weftd runs";
+	else if (c->result == CHECK_FAIL)
+		cause = rc == -ETIMEDOUT ? "weftd does not answer" : "weftd cannot be asked";
 }
 
 /* Takes ours out. */
@@ -197,7 +217,7 @@ static size_t without_ours(struct rdv_fabric *all, size_t n)
 	int32_t pid = 0;
 	size_t left = 0;
 
-	if (silent || rdv_ping(NULL, &pid))
+	if (cause || rdv_ping(NULL, &pid))
 		return n;
 	for (size_t i = 0; i < n; i++)
 		if (all[i].pid != pid || all[i].uid != geteuid() ||
@@ -269,7 +289,7 @@ void check_libibverbs(struct check *c)
 	struct cli_dirs dirs;
 	char path[PATH_MAX + 32], answer[ANSWER];
 
-	if (needs_silent(c) || !find_dirs(c, &dirs))
+	if (has_cause(c) || !find_dirs(c, &dirs))
 		return;
 	snprintf(path, sizeof path, "%s/libibverbs.so.1", dirs.lib);
 	ask_library(path, answer);
@@ -292,12 +312,8 @@ void check_device_files(struct check *c)
 	struct cli_dirs dirs;
 	char *argv[] = {dirs.self, "run", "--", "/bin/sh", "-c", script, NULL};
 
-	if (needs_silent(c) || !find_dirs(c, &dirs))
+	if (has_cause(c) || !find_dirs(c, &dirs))
 		return;
-	if (!autostart() && rdv_ping(NULL, NULL)) {
-		check_set(c, CHECK_WARN, "run 'weft up'", "not checked: no weftd");
-		return;
-	}
 	if (!ask(argv, answer) && strstr(answer, "ACTIVE"))
 		check_set(c, CHECK_OK, NULL, "/dev/infiniband/uverbs0 is there, port 1 is %s",
 			answer);

@@ -100,6 +100,14 @@ for wrong in WEFT_AUTOSTART=no WEFT_GPU=off WEFT_IDLE_EXIT=soon WEFT_IDLE_EXIT=-
 	rc 'doctor knows their values' 0 env "$wrong" "$WEFT" doctor
 	ok "it says so of $wrong" grep -q "^warn  variables *$wrong is no" "$T/out"
 done
+for wrong in WEFT_LOG=loud WEFT_LOG=info:/none/log WEFT_FAULT=often; do
+	rc 'doctor reads them as their readers do' 0 env "$wrong" "$WEFT" doctor
+	ok "it says so of $wrong" grep -q "^warn  variables *$wrong" "$T/out"
+done
+for right in "WEFT_LOG=info:$T/log" WEFT_LOG=debug 'WEFT_FAULT=drop 3%'; do
+	rc 'doctor reads them as their readers do' 0 env "$right" "$WEFT" doctor
+	ok "it has nothing against $right" grep -q "^ok    variables" "$T/out"
+done
 # Each variable that some file reads has its line in that table.
 named() { grep -rhoE '"WEFT_[A-Z_]+"' --include='*.[ch]' "$@" | sort -u; }
 # shellcheck disable=SC2046 # folders without blanks
@@ -113,6 +121,11 @@ ok 'it says so' grep -q '^ok    gpus *libcuda.so.1 is there' "$T/out"
 chmod 755 "$WEFT_RUNTIME_DIR"
 rc 'doctor finds an open directory' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
+same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
+same 'what it is the cause of is not checked' 3 "$(grep -c 'not checked: there is no runtime directory' "$T/out")"
+WEFT_RUNTIME_DIR=here rc 'doctor finds a relative one' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  runtime dir *WEFT_RUNTIME_DIR=here is relative; set it to a path that begins with /' "$T/out"
+same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
 chmod 700 "$WEFT_RUNTIME_DIR"
 stopped=$(pid)
 kill -STOP "$stopped"
@@ -128,6 +141,12 @@ same 'and does not ask it again' 2 "$(grep -c 'not checked: weftd does not answe
 WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
 rc down 0 "$WEFT" down
+WEFT_DAEMON=/none rc 'doctor where no weftd can be started' 1 "$WEFT" doctor
+same 'it says so once' 1 "$(grep -c '^FAIL' "$T/out")"
+same 'and what is not checked for it' 2 "$(grep -c 'not checked: no weftd runs' "$T/out")"
+WEFT_AUTOSTART=0 rc 'doctor where none may be' 0 "$WEFT" doctor
+ok 'it says so' grep -q "^warn  fabric .*; run 'weft up'" "$T/out"
+same 'and what is not checked for it' 2 "$(grep -c 'not checked: no weftd runs' "$T/out")"
 WEFT_DAEMON=/none rc 'up without an executable' 1 "$WEFT" up
 
 # A check that cannot look does not pass.
