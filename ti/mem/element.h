@@ -7,6 +7,10 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 
+enum {
+	ELEMENT_BUFS = 32 /* at most; what an adapter has for a request may be less */
+};
+
 enum element_state {
 	ELEMENT_FREE, /* in its pool */
 	ELEMENT_OUT,  /* the program's */

@@ -352,8 +352,8 @@ ti_status_t op_res_pool_create(ti_handle_t h_ti, ti_res_pool_type_t pool_type, u
 	ti = service_get(h_ti);
 	if (!ti)
 		return TI_INVALID_HANDLE;
-	if (ph_pool && element_cnt && bufs_per_element && buf_size_array &&
-		(unsigned)pool_type <= TI_RES_POOL_RDMA)
+	if (ph_pool && element_cnt && bufs_per_element && bufs_per_element <= ELEMENT_BUFS &&
+		buf_size_array && (unsigned)pool_type <= TI_RES_POOL_RDMA)
 		st = create(ti, &what, buf_size_array, ph_pool);
 	service_put(ti);
 	return st;

@@ -9,8 +9,6 @@
 #include "ti/xfer/break.h"
 #include "ti/xfer/drain.h"
 
-enum { SGE_MAX = 32 };
-
 /* ---- claiming ---- */
 
 static ti_status_t sum_buffers(struct element *el)
@@ -175,7 +173,7 @@ static ti_rdma_desc_t remote_of(const struct element *el)
  * Goes on by one piece: at most one buffer's, if each has its own address, else as much as a
  * request may have.  Fills sge if it is not NULL; how many.
  */
-static int next_piece(const struct conn *c, struct element *el, struct ibv_sge sge[SGE_MAX])
+static int next_piece(const struct conn *c, struct element *el, struct ibv_sge sge[ELEMENT_BUFS])
 {
 	const ti_local_data_desc_t *d = el->e.local_data_desc;
 	uint32_t bytes = 0;
@@ -242,7 +240,7 @@ static uint32_t immediate(const struct element *el)
 /* Once the adapter has the last one, el may be the program's again.  Negative errno: it refused. */
 static int post_piece(struct conn *c, struct element *el)
 {
-	struct ibv_sge sge[SGE_MAX];
+	struct ibv_sge sge[ELEMENT_BUFS];
 	struct ibv_send_wr wr =
 				   {
 					   .wr_id = (uintptr_t)el,
@@ -407,7 +405,7 @@ void post_waiting(struct conn *c)
 int post_recv(struct conn *c, struct element *el)
 {
 	uint32_t in = atomic_load_explicit(&c->in.posted, memory_order_relaxed);
-	struct ibv_sge sge[SGE_MAX];
+	struct ibv_sge sge[ELEMENT_BUFS];
 	struct ibv_recv_wr wr = {.wr_id = (uintptr_t)el, .sg_list = sge}, *bad;
 	int ret;
 

@@ -36,7 +36,7 @@ static uint32_t at_most(uint32_t a, uint32_t b)
 static bool settle_sizes(struct conn *c, const struct ibv_port_attr *port)
 {
 	const struct ibv_device_attr *dev = &c->pd->limits;
-	uint32_t wr = dev->max_qp_wr - MARKERS, sge = at_most(dev->max_sge, 32);
+	uint32_t wr = dev->max_qp_wr - MARKERS, sge = at_most(dev->max_sge, ELEMENT_BUFS);
 	uint32_t reads = at_most(at_most(dev->max_qp_rd_atom, dev->max_qp_init_rd_atom), 254);
 	ti_conn_attr_t *a = &c->attr;
 
@@ -61,7 +61,7 @@ ti_status_t qp_settle(struct conn *c)
 	struct ibv_port_attr port;
 
 	if (a->msg_flow_control && !a->reliable)
-		return TI_INVALID_SETTING;
+		return TI_INVALID_PARAMETER;
 	if (!a->connect_request_timeout)
 		a->connect_request_timeout = TIMEOUT_MS;
 	if (!a->connect_request_retries)

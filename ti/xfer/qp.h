@@ -6,7 +6,7 @@
 
 /*
  * Replaces the zeros of attr by defaults and checks the rest against the device.
- * TI_INVALID_PARAMETER, TI_INVALID_SETTING.
+ * TI_INVALID_PARAMETER.
  */
 ti_status_t qp_settle(struct conn *c);
 

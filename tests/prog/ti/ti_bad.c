@@ -60,7 +60,8 @@ static void parameters(void)
 	TX_IS(tx->reject(NULL), TI_INVALID_PARAMETER);
 	at.reliable = FALSE;
 	at.msg_flow_control = TRUE;
-	TX_IS(tx->listen(w.ti, &at, &info, NULL, &h), TI_INVALID_SETTING);
+	TX_IS(tx->listen(w.ti, &at, &info, NULL, &h), TI_INVALID_PARAMETER);
+	TX_IS(tx->connect(w.ti, &at, &info, NULL, &h), TI_INVALID_PARAMETER);
 	at = attr;
 	at.max_recv_depth = UINT32_MAX;
 	TX_IS(tx->listen(w.ti, &at, &info, NULL, &h), TI_INVALID_PARAMETER);

@@ -7,7 +7,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ti_ends.h"
 
-enum { COUNT = 8, CONTEXT = 24 };
+enum { COUNT = 8, CONTEXT = 24, MOST = 32 /* buffers of an element */ };
 
 static ti_res_pool_handle_t make(struct tx_world *w, ti_res_pool_type_t type, uint32_t count)
 {
@@ -361,8 +361,8 @@ static void refused(struct tx_world *w)
 	ti_res_pool_handle_t pool = make(w, TI_RES_POOL_MSG, COUNT),
 			     other = make(w, TI_RES_POOL_MSG, 1);
 	ti_data_element_t *mine = tx_get(pool, 2), *foreign = tx_get(other, 1), fake;
+	uint32_t size = 8, sizes[MOST] = {8}, *nowhere = (uint32_t *)8;
 	ti_pool_response_t r;
-	uint32_t size = 8;
 
 	check_case("refused");
 	TX_IS(tx->res_pool_create(NULL, 0, 1, 1, &size, 0, &pool), TI_INVALID_HANDLE);
@@ -375,6 +375,12 @@ static void refused(struct tx_world *w)
 	size = UINT32_MAX;
 	TX_IS(tx->res_pool_create(w->ti, 0, UINT32_MAX, 1, &size, 0, &pool),
 		TI_INSUFFICIENT_RESOURCES);
+	for (uint32_t n = MOST + 1; n; n = n > UINT32_MAX / 2 ? 0 : n * 2) /* no size is read */
+		TX_IS(tx->res_pool_create(w->ti, 0, 1, n, nowhere, 0, &pool), TI_INVALID_PARAMETER);
+	TX_IS(tx->res_pool_create(w->ti, 0, 1, UINT32_MAX, nowhere, 0, &pool),
+		TI_INVALID_PARAMETER);
+	TX_IS(tx->res_pool_create(w->ti, 0, 1, MOST, sizes, 0, &pool), TI_SUCCESS);
+	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
 	TX_IS(tx->res_pool_get(NULL, 1, FALSE, NULL, NULL, NULL, &r), TI_INVALID_HANDLE);
 	TX_IS(tx->res_pool_get(other, 1, FALSE, NULL, NULL, NULL, NULL), TI_INVALID_SETTING);
 	TX_IS(tx->res_pool_get(other, 1, FALSE, came, NULL, NULL, &r), TI_INVALID_SETTING);
