@@ -6,17 +6,27 @@
 #include "ti/conn/disconnect.h"
 #include "ti/dev/device.h"
 #include "ti/event/events.h"
+#include "ti/mem/pool_get.h"
+#include "ti/xfer/break.h"
 #include "ti/xfer/comp.h"
 #include "ti/xfer/cq.h"
 
-static void close_conn(struct member *m)
+static void halt(struct member *m)
 {
-	(void)conn_close((struct conn *)m, NULL, NULL);
+	if (m->kind == HANDLE_CONN)
+		conn_halt((struct conn *)m);
+	else if (m->kind == HANDLE_POOL)
+		pool_halt((struct pool *)m);
 }
 
-static void close_cq(struct member *m)
+static void end_conn(struct member *m)
 {
-	cq_close((struct cq *)m);
+	conn_end((struct conn *)m);
+}
+
+static void end_cq(struct member *m)
+{
+	cq_end((struct cq *)m);
 }
 
 static void forked(void)
@@ -29,7 +39,8 @@ static void forked(void)
 
 const struct core_calls core_calls = {
 	.start = cm_start,
-	.close_conn = close_conn,
-	.close_cq = close_cq,
+	.halt = halt,
+	.end_conn = end_conn,
+	.end_cq = end_cq,
 	.forked = forked,
 };

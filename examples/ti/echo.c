@@ -50,7 +50,10 @@ static void sent(ti_cq_handle_t queue, ti_data_element_t *list)
 	sem_post(&done);
 }
 
-/* Receives that nothing came for come with TI_CANCELED when the connection ends. */
+/*
+ * Receives that nothing came for come with TI_CANCELED when the connection ends.  The pool's handle
+ * is stale then, if it is destroy_ti() that ends it.
+ */
 static void received(ti_cq_handle_t queue, ti_data_element_t *list)
 {
 	(void)queue;
@@ -60,7 +63,7 @@ static void received(ti_cq_handle_t queue, ti_data_element_t *list)
 				(char *)e->local_data_desc->vaddr);
 			sem_post(&done);
 		}
-	must(ops->res_pool_put(pool, list));
+	(void)ops->res_pool_put(pool, list);
 }
 
 /* Of the listener, whom somebody asks, and of the one that connects, who is answered. */

@@ -116,6 +116,37 @@ unsigned tx_now(struct tx_count *c)
 	return n;
 }
 
+static struct tx_count held = TX_COUNT, let_go = TX_COUNT;
+
+static void no_request(ti_conn_request_t *req)
+{
+	(void)req;
+	die("a request came");
+}
+
+static void hold(void *turn)
+{
+	tx_add(&held, 1);
+	tx_await(&let_go, (unsigned)(uintptr_t)turn);
+}
+
+void tx_hold(const struct tx_world *w)
+{
+	ti_conn_attr_t attr = {.reliable = TRUE};
+	ti_conn_info_t info = {.src_ep = w->any, .pdh = w->pd, .conn_request_cb = no_request};
+	unsigned turn = tx_now(&held) + 1;
+	ti_conn_handle_t h;
+
+	must(tx->listen(w->ti, &attr, &info, NULL, &h), "listen");
+	must(tx->disconnect(h, hold, (void *)(uintptr_t)turn), "disconnect");
+	tx_await(&held, turn);
+}
+
+void tx_let_go(void)
+{
+	tx_add(&let_go, 1);
+}
+
 /* ---- connections ---- */
 
 void tx_defaults(struct tx_end *e, struct tx_world *w, ti_cq_handle_t cq)
@@ -159,6 +190,8 @@ void tx_connect(struct tx_end *active, struct tx_end *passive)
 	ti_conn_handle_t listener, conn;
 
 	a.dst_ep = passive->w->ep;
+	if (passive->w != active->w) /* another service does not know that endpoint */
+		a.dst_ep = tx_endpoint(active->w->ti, "127.0.0.1", passive->w->port);
 	p.src_ep = passive->w->ep;
 	must(tx->listen(passive->w->ti, &passive->attr, &p, NULL, &listener), "listen");
 	must(tx->connect(active->w->ti, &active->attr, &a, NULL, &conn), "connect");

@@ -50,6 +50,13 @@ unsigned tx_now(struct tx_count *c);
 /* A ti_context_cb_t: adds one to the struct tx_count. */
 void tx_told(void *count);
 
+/*
+ * Holds the library's system thread in a callback of w's service, until tx_let_go(): all that it
+ * does, for any service, waits.
+ */
+void tx_hold(const struct tx_world *w);
+void tx_let_go(void);
+
 /* ---- connections ---- */
 
 /* How an end connects: zeros are sensible. */

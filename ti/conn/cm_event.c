@@ -26,13 +26,18 @@ static void keep_private(struct conn *c, const struct rdma_cm_event *event)
 
 /* ---- the active side ---- */
 
+/* Nobody has ended it, nor its service.  Under lock. */
+static bool connects(const struct conn *c)
+{
+	return conn_state(c) == CONN_CONNECTING && !service_ends(c->m.ti);
+}
+
 static void resolved(struct conn *c)
 {
 	bool ok;
 
 	pthread_mutex_lock(&c->lock);
-	ok = conn_state(c) != CONN_CONNECTING ||
-	     (c->id->verbs == c->pd->verbs && !rdma_resolve_route(c->id, ROUTE_MS));
+	ok = !connects(c) || (c->id->verbs == c->pd->verbs && !rdma_resolve_route(c->id, ROUTE_MS));
 	pthread_mutex_unlock(&c->lock);
 	if (!ok)
 		conn_fail(c, TI_ERROR);
@@ -53,7 +58,7 @@ static void ask(struct conn *c)
 	bool ok;
 
 	pthread_mutex_lock(&c->lock);
-	ok = conn_state(c) != CONN_CONNECTING || !rdma_connect(c->id, &p);
+	ok = !connects(c) || !rdma_connect(c->id, &p);
 	pthread_mutex_unlock(&c->lock);
 	if (!ok)
 		conn_fail(c, TI_ERROR);
@@ -180,7 +185,7 @@ void cm_try_again(struct conn *c)
 	bool ok = true;
 
 	pthread_mutex_lock(&c->lock);
-	if (conn_state(c) == CONN_CONNECTING) {
+	if (connects(c)) {
 		(void)rdma_destroy_id(c->id); /* first: the new one may need its port */
 		c->id = NULL;
 		ok = !conn_resolve(c);

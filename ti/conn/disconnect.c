@@ -139,14 +139,19 @@ static void run_close(struct job *job)
 		conn_finish(c);
 }
 
+void conn_end(struct conn *c)
+{
+	c->close_job.run = run_close;
+	system_post(&c->close_job);
+}
+
 bool conn_close(struct conn *c, ti_context_cb_t cb, void *context)
 {
 	if (!service_leave(&c->m))
 		return false;
 	c->gone_cb = cb;
 	c->gone_context = context;
-	c->close_job.run = run_close;
-	system_post(&c->close_job);
+	conn_end(c);
 	return true;
 }
 

@@ -19,6 +19,10 @@ static bool fill_request(struct conn *c)
 	pthread_mutex_lock(&c->lock);
 	conn_check_time(c);
 	asked = conn_state(c) == CONN_ASKED;
+	if (asked && service_ends(c->m.ti)) {
+		asked = false;
+		c->result = TI_CANCELED;
+	}
 	reaches = end <= c->priv_in_len;
 	*c->request = (ti_conn_request_t){
 		.conn_handle = c->m.obj.handle,

@@ -7,10 +7,12 @@ struct member;
 struct core_calls {
 	/* Starts what every service needs besides the system thread.  0 or a negative errno. */
 	int (*start)(void);
-	/* Closes a connection, if nobody did; its end calls service_unstay(). */
-	void (*close_conn)(struct member *m);
-	/* Closes a completion queue that no connection uses, if nobody did. */
-	void (*close_cq)(struct member *m);
+	/* The service ends, and m's handle is closed: nothing of it goes on.  Does not wait. */
+	void (*halt)(struct member *m);
+	/* Ends a connection whose handle is closed; its end calls service_unstay(). */
+	void (*end_conn)(struct member *m);
+	/* Ends a completion queue that no connection uses, whose handle is closed. */
+	void (*end_cq)(struct member *m);
 	/* In a forked child: forgets what was the parent's. */
 	void (*forked)(void);
 };

@@ -38,7 +38,7 @@ static void unlist(struct member *m)
 /* Opens the handle where none can be refused any more: it may be guessed.  Under the lock. */
 static ti_status_t join(struct service *ti, struct member *m, void (*destroy)(struct object *o))
 {
-	if (ti->closing)
+	if (service_ends(ti))
 		return TI_INVALID_HANDLE;
 	if (object_open(&m->obj, m->kind, destroy))
 		return TI_INSUFFICIENT_RESOURCES;
@@ -153,22 +153,39 @@ static struct member *next_member(struct service *ti, enum handle_kind kind)
 	return m;
 }
 
+/* True: it is ours to end.  Else somebody has closed it, and is about to take it off the list. */
+static bool take_halted(struct member *m)
+{
+	if (m->halted)
+		unlist(m);
+	return m->halted;
+}
+
+static void put_member(struct member *m)
+{
+	object_put(&m->obj);
+}
+
+/* Ends all of that kind. */
+static void end_members(struct service *ti, enum handle_kind kind, void (*end)(struct member *m))
+{
+	struct member *m;
+
+	while ((m = next_member(ti, kind)) != NULL) {
+		if (take_halted(m))
+			end(m);
+		object_put(&m->obj);
+	}
+}
+
 /* Queues go before the pools that the elements in them are of. */
 static void run_end(struct job *job)
 {
 	struct service *ti = SERVICE_OF(job, end_job);
 	unsigned forks = fork_count();
-	struct member *m;
 
-	while ((m = next_member(ti, HANDLE_CQ)) != NULL) {
-		core_calls.close_cq(m);
-		object_put(&m->obj);
-	}
-	while ((m = next_member(ti, 0)) != NULL) {
-		if (service_leave(m))
-			object_put(&m->obj);
-		object_put(&m->obj);
-	}
+	end_members(ti, HANDLE_CQ, core_calls.end_cq);
+	end_members(ti, 0, put_member);
 	log_line(LOG_LVL_INFO, "ti: service %p has ended", (void *)ti->obj.handle);
 	if (ti->gone_cb)
 		ti->gone_cb(ti->gone_context);
@@ -181,7 +198,7 @@ bool service_stay(struct service *ti)
 	bool stays;
 
 	lock_take(&ti->lock);
-	stays = !ti->closing || ti->stays;
+	stays = !service_ends(ti) || ti->stays;
 	ti->stays += stays;
 	lock_drop(&ti->lock);
 	return stays;
@@ -192,7 +209,7 @@ void service_unstay(struct service *ti)
 	bool last;
 
 	lock_take(&ti->lock);
-	last = --ti->stays == 0 && ti->closing;
+	last = --ti->stays == 0 && service_ends(ti);
 	lock_drop(&ti->lock);
 	if (last)
 		system_post(&ti->end_job);
@@ -202,13 +219,41 @@ void service_unstay(struct service *ti)
 static void run_close(struct job *job)
 {
 	struct service *ti = SERVICE_OF(job, close_job);
-	struct member *m;
 
-	while ((m = next_member(ti, HANDLE_CONN)) != NULL) {
-		core_calls.close_conn(m);
+	end_members(ti, HANDLE_CONN, core_calls.end_conn);
+	service_unstay(ti);
+}
+
+/* Makes all handles stale, but for what others close just now; a list, each with a reference. */
+static struct member *close_handles(struct service *ti)
+{
+	struct member *list = NULL;
+
+	lock_take(&ti->lock);
+	atomic_store_explicit(&ti->closing, true, memory_order_release);
+	ti->stays++;
+	for (struct member *m = ti->members; m; m = m->next) {
+		m->halted = object_close(&m->obj);
+		if (!m->halted)
+			continue;
+		object_hold(&m->obj);
+		m->next_halted = list;
+		list = m;
+	}
+	lock_drop(&ti->lock);
+	return list;
+}
+
+/* What the jobs do takes its time: until then nothing is to go on. */
+static void halt(struct service *ti)
+{
+	struct member *m = close_handles(ti), *next;
+
+	for (; m; m = next) {
+		next = m->next_halted;
+		core_calls.halt(m);
 		object_put(&m->obj);
 	}
-	service_unstay(ti);
 }
 
 ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_context)
@@ -221,10 +266,7 @@ ti_status_t op_destroy_ti(ti_handle_t h_ti, ti_context_cb_t pfn_cb, void *p_cont
 		service_put(ti);
 		return TI_INVALID_HANDLE;
 	}
-	lock_take(&ti->lock);
-	ti->closing = true;
-	ti->stays++;
-	lock_drop(&ti->lock);
+	halt(ti);
 	ti->gone_cb = pfn_cb;
 	ti->gone_context = p_context;
 	ti->close_job.run = run_close;

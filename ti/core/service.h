@@ -17,7 +17,7 @@ struct service {
 	struct member *members; /* whose handles are open */
 	unsigned stays;         /* what its end waits for: connections, and service_stay() */
 	struct lock guests;     /* of what pools have in domains (ti/dev/pd.h) */
-	bool closing;
+	_Atomic bool closing;   /* changes under lock */
 	struct job close_job, end_job;
 	ti_context_cb_t gone_cb;
 	void *gone_context;
@@ -30,6 +30,8 @@ struct member {
 	struct service *ti; /* with a reference */
 	enum handle_kind kind;
 	struct member *next, **link; /* in ti->members; link is NULL if it is not there */
+	bool halted;                 /* destroy_ti() closed the handle, and ends it */
+	struct member *next_halted;
 };
 
 /*
@@ -67,6 +69,12 @@ struct service *service_get(ti_handle_t h_ti);
 static inline void service_put(struct service *ti)
 {
 	object_put(&ti->obj);
+}
+
+/* Was destroy_ti() called?  Then nothing new begins, and no handle of its objects is open. */
+static inline bool service_ends(const struct service *ti)
+{
+	return atomic_load_explicit(&ti->closing, memory_order_acquire);
 }
 
 static inline bool service_has(struct service *ti, uint32_t switches)

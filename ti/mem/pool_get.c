@@ -41,6 +41,15 @@ static bool try_get(struct pool *pool, uint32_t n, bool partial, ti_pool_respons
 	return true;
 }
 
+/* Those in blocking gets look again.  Under the lock. */
+static void wake_sleepers(struct pool *pool)
+{
+	if (!pool->sleepers)
+		return;
+	atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
+	futex_wake_shared(&pool->puts);
+}
+
 /* Until there are enough; false: the pool was destroyed meanwhile.  With a reference. */
 static bool get_blocking(struct pool *pool, uint32_t n, bool partial, ti_pool_response_t *resp)
 {
@@ -80,6 +89,13 @@ static ti_status_t get_sync(struct pool *pool, uint32_t n, bool partial, ti_pool
 	resp->element_count = 0;
 	resp->status = TI_ERROR;
 	return TI_INSUFFICIENT_RESOURCES;
+}
+
+void pool_halt(struct pool *pool)
+{
+	object_relock(&pool->m.obj);
+	wake_sleepers(pool);
+	pool_unlock(pool);
 }
 
 /* ---- by callback ---- */
@@ -249,10 +265,7 @@ static void serve_waiting(struct pool *pool)
 	object_hold(&pool->m.obj);
 	if (pool->waits)
 		serve(pool);
-	if (pool->sleepers) {
-		atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed);
-		futex_wake_shared(&pool->puts);
-	}
+	wake_sleepers(pool);
 	pool_unlock(pool);
 	object_put(&pool->m.obj);
 }

@@ -54,12 +54,24 @@ static enum log_level severity(ti_status_t why)
 				    : LOG_LVL_ERROR;
 }
 
-void conn_break(struct conn *c, ti_status_t why)
+/* True for one caller. */
+static bool leave_live(struct conn *c)
 {
 	uint32_t live = CONN_LIVE;
 
-	if (!atomic_compare_exchange_strong_explicit(
-		    &c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed))
+	return atomic_compare_exchange_strong_explicit(
+		&c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed);
+}
+
+void conn_halt(struct conn *c)
+{
+	if (leave_live(c))
+		(void)conn_flush(c);
+}
+
+void conn_break(struct conn *c, ti_status_t why)
+{
+	if (!leave_live(c))
 		return;
 	c->broken = why;
 	log_line(severity(why), "ti: connection %p is broken: %s", (void *)c->m.obj.handle,

@@ -10,6 +10,9 @@
  */
 void conn_break(struct conn *c, ti_status_t why);
 
+/* The same as its service ends: nothing more leaves, and pfn_err_cb is not told. */
+void conn_halt(struct conn *c);
+
 /* The queue pair goes to ERR, if there is one. */
 void conn_to_error(struct conn *c);
 

@@ -83,8 +83,7 @@ void cq_unuse(struct cq *cq)
 	object_put(&cq->m.obj);
 }
 
-/* What is left to do for who closed the handle. */
-static void end(struct cq *cq)
+void cq_end(struct cq *cq)
 {
 	uint32_t n;
 
@@ -92,12 +91,6 @@ static void end(struct cq *cq)
 	(void)elements_hand_out(&cq->done, &n);
 	lock_drop(&cq->lock);
 	object_put(&cq->m.obj);
-}
-
-void cq_close(struct cq *cq)
-{
-	if (service_leave(&cq->m))
-		end(cq);
 }
 
 ti_status_t op_destroy_cq(ti_cq_handle_t h_cq)
@@ -111,7 +104,7 @@ ti_status_t op_destroy_cq(ti_cq_handle_t h_cq)
 		return TI_INVALID_OPERATION;
 	}
 	(void)service_leave_locked(&cq->m); /* the handle is open: it is ours to close */
-	end(cq);
+	cq_end(cq);
 	return TI_SUCCESS;
 }
 

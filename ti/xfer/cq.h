@@ -31,10 +31,10 @@ static inline struct cq *cq_get(struct service *ti, ti_cq_handle_t h_cq)
 }
 
 /*
- * Closes the handle of one that no connection uses, if nobody did; what is in it is the program's
- * again, who cannot poll for it any more.
+ * What is left to do for who closed the handle; what is in it is the program's again, who cannot
+ * poll for it any more.
  */
-void cq_close(struct cq *cq);
+void cq_end(struct cq *cq);
 
 /*
  * One more, one less connection that it cannot be destroyed under; each with a reference.  The

@@ -79,17 +79,29 @@ static void gone(void *unused)
 	end_at(AT_GONE);
 }
 
+/* What it ended is stale, that of which this is the callback, too. */
+static void answer(ti_conn_request_t *req, enum where here)
+{
+	struct tx_end *e = req->context;
+
+	end_at(here);
+	if (place == here) {
+		TX_IS(tx->accept(req, 0, &e->comp, NULL), TI_INVALID_HANDLE);
+		tx_add(&e->done, 1);
+	} else {
+		tx_accept(req);
+	}
+}
+
 static void requested(ti_conn_request_t *req)
 {
 	p.conn = req->conn_handle;
-	end_at(AT_REQUEST);
-	tx_accept(req);
+	answer(req, AT_REQUEST);
 }
 
 static void replied(ti_conn_request_t *req)
 {
-	end_at(AT_REPLY);
-	tx_accept(req);
+	answer(req, AT_REPLY);
 }
 
 static void sent(ti_cq_handle_t h, ti_data_element_t *list)

@@ -21,6 +21,16 @@
 
 static atomic_int from, to, count; /* that many events "from" become "to"; -1: all */
 static atomic_int changed;
+static atomic_int kept_from = -1; /* events of that kind are kept until the gate below is open */
+static atomic_bool keeps, may_come;
+
+static void keep_event(void)
+{
+	keeps = true;
+	while (!may_come)
+		usleep(1000);
+	kept_from = -1;
+}
 
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
@@ -31,6 +41,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 		real = (int (*)(struct rdma_event_channel *, struct rdma_cm_event **))dlsym(
 			RTLD_NEXT, "rdma_get_cm_event");
 	ret = real(channel, event);
+	if (!ret && (int)(*event)->event == kept_from)
+		keep_event();
 	if (!ret && (int)(*event)->event == from && count) {
 		(*event)->event = to;
 		(*event)->status = -ETIMEDOUT;
@@ -76,6 +88,19 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return pthread_mutex_lock(mutex);
 }
 #pragma GCC visibility pop
+
+static void keep(enum rdma_cm_event_type what)
+{
+	keeps = may_come = false;
+	kept_from = what;
+}
+
+static void await_kept(void)
+{
+	for (int i = 0; !keeps && i < TX_WAIT_MS; i++)
+		usleep(1000);
+	CHECK(keeps);
+}
 
 static void change(enum rdma_cm_event_type what, enum rdma_cm_event_type into, int n)
 {
@@ -214,16 +239,16 @@ static void listen_and_call(struct tx_end *a, struct tx_kept *k, ti_conn_handle_
 	tx_await(&k->n, 1);
 }
 
-static void await_established(ti_conn_handle_t h)
+static void await_state(ti_conn_handle_t h, uint32_t state)
 {
 	ti_conn_profile_t profile = {.conn = h};
 	uint32_t bytes = sizeof profile;
 
-	for (int i = 0; profile.state != TI_CONN_ESTABLISHED && i < TX_WAIT_MS; i++) {
+	for (int i = 0; profile.state != state && i < TX_WAIT_MS; i++) {
 		TX_IS(tx->io_ctl(w.ti, TI_GET_CONN_PROFILE, &bytes, &profile), TI_SUCCESS);
 		usleep(1000);
 	}
-	CHECK_EQ(profile.state, TI_CONN_ESTABLISHED);
+	CHECK_EQ(profile.state, state);
 }
 
 static void ended_before_noticed(void)
@@ -246,7 +271,7 @@ static void ended_before_noticed(void)
 	tx_await(&a.done, 1);
 	TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
 	tx_await(&received, 1);
-	await_established(k.req.conn_handle);
+	await_state(k.req.conn_handle, TI_CONN_ESTABLISHED);
 	TX_IS(tx->disconnect(k.req.conn_handle, tx_told, &gone), TI_SUCCESS);
 	tx_await(&broken, 1); /* the peer was told: it is being closed */
 	may_return = true;    /* nothing is under way any more */
@@ -258,6 +283,71 @@ static void ended_before_noticed(void)
 	tx_await(&gone, 1);
 	tx_disconnect(&a);
 	tx_put(w.pool, tx_one(cq, TI_SUCCESS));
+	tx_close(listener);
+}
+
+/* ---- a connect() whose service ends ---- */
+
+static struct tx_count requests, calls;
+
+static void count_request(ti_conn_request_t *req)
+{
+	TX_IS(tx->reject(req), TI_SUCCESS);
+	tx_add(&requests, 1);
+}
+
+static void told_canceled(ti_conn_request_t *req)
+{
+	TX_IS(req->status, TI_CANCELED);
+	tx_add(&calls, 1);
+}
+
+static void told_rejected(ti_conn_request_t *req)
+{
+	TX_IS(req->status, TI_REJECTED);
+	tx_add(&calls, 1);
+}
+
+/* Returns when events of which the first has come already have led to what they lead to. */
+static void pass_events(void)
+{
+	ti_conn_attr_t attr = {.reliable = TRUE};
+	ti_conn_info_t to_nobody = {.src_ep = w.any, .pdh = w.pd, .conn_request_cb = told_rejected};
+	ti_conn_handle_t h;
+
+	to_nobody.dst_ep = tx_endpoint(w.ti, "127.0.0.1", w.port + 100);
+	TX_IS(tx->connect(w.ti, &attr, &to_nobody, NULL, &h), TI_SUCCESS);
+	await_state(h, TI_CONN_BROKEN);
+}
+
+/* What rdma_cm answers afterwards leads to nothing: the listener is not asked. */
+static void ended_while_connecting(enum rdma_cm_event_type at)
+{
+	ti_conn_attr_t attr = {.reliable = TRUE};
+	ti_conn_info_t down = {.src_ep = w.ep, .pdh = w.pd, .conn_request_cb = count_request};
+	ti_conn_info_t up = {.conn_request_cb = told_canceled};
+	struct tx_count gone = TX_COUNT;
+	ti_conn_handle_t listener, h;
+	struct tx_world other;
+
+	check_case("ended while it connects, event %d", (int)at);
+	requests = calls = (struct tx_count)TX_COUNT;
+	tx_begin(&other);
+	up.src_ep = other.any;
+	up.dst_ep = tx_endpoint(other.ti, "127.0.0.1", w.port);
+	up.pdh = other.pd;
+	TX_IS(tx->listen(w.ti, &attr, &down, NULL, &listener), TI_SUCCESS);
+	keep(at);
+	TX_IS(tx->connect(other.ti, &attr, &up, NULL, &h), TI_SUCCESS);
+	await_kept();
+	tx_hold(&w);
+	TX_IS(tx->destroy_ti(other.ti, tx_told, &gone), TI_SUCCESS);
+	may_come = true;
+	pass_events();
+	tx_let_go();
+	tx_await(&gone, 1);
+	tx_await(&calls, 2);
+	CHECK_EQ(tx_now(&requests), 0);
 	tx_close(listener);
 }
 
@@ -404,6 +494,8 @@ int main(void)
 	tx_begin(&w);
 	cq = tx_cq(&w, 64);
 	ended_before_noticed();
+	ended_while_connecting(RDMA_CM_EVENT_ADDR_RESOLVED);
+	ended_while_connecting(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	broken_adapter();
 	never();
 	limited();

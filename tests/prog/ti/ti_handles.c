@@ -316,10 +316,10 @@ static const struct op {
 };
 
 /*
- * Handles of each kind whose objects are gone, whose service is gone with all of them, and of
- * objects that are there.
+ * Handles of each kind whose objects are gone, whose service is gone with all of them, is about to
+ * go, and of objects that are there.
  */
-static void *stale[KINDS], *ended[KINDS], *alive[KINDS];
+static void *stale[KINDS], *ended[KINDS], *ending[KINDS], *alive[KINDS];
 
 static void each_operation(void)
 {
@@ -335,6 +335,8 @@ static void each_operation(void)
 		TX_IS(op->call(stale[op->kind]), op->want);
 		check_case("%s, a handle of a service that has ended", op->name);
 		TX_IS(op->call(ended[op->kind]), op->want);
+		check_case("%s, a handle of a service that destroy_ti() has halted", op->name);
+		TX_IS(op->call(ending[op->kind]), op->want);
 		for (enum kind k = 0; k < KINDS; k++) {
 			check_case("%s, a handle of kind %d", op->name, (int)k);
 			if (k != op->kind)
@@ -412,34 +414,60 @@ static void make_stale(void)
 	alive[POOL] = w.pool;
 }
 
-/* A service ends with one of each kind; the next one may get their places. */
-static void make_ended(void)
+/* A service with one of each kind. */
+static void make_all(struct tx_world *of, void *handles[KINDS])
 {
 	struct tx_end from, to;
 	ti_cq_handle_t q;
 
-	tx_begin(&other);
-	q = tx_cq(&other, 64);
-	tx_defaults(&from, &other, q);
-	tx_defaults(&to, &other, q);
+	tx_begin(of);
+	q = tx_cq(of, 64);
+	tx_defaults(&from, of, q);
+	tx_defaults(&to, of, q);
 	to.receives = 4;
 	tx_connect(&from, &to);
-	TX_IS(tx->reg_virt_mem(other.ti, other.pd, memory, sizeof memory, TI_MEM_READ, &desc,
-		      (ti_mem_handle_t *)&ended[MEM]),
+	TX_IS(tx->reg_virt_mem(of->ti, of->pd, memory, sizeof memory, TI_MEM_READ, &desc,
+		      (ti_mem_handle_t *)&handles[MEM]),
 		TI_SUCCESS);
-	ended[SERVICE] = stale[SERVICE] = other.ti;
-	ended[ENDPOINT] = other.ep;
-	ended[PD] = other.pd;
-	ended[CQ] = q;
-	ended[CONN] = from.conn;
-	ended[POOL] = other.pool;
+	handles[SERVICE] = of->ti;
+	handles[ENDPOINT] = of->ep;
+	handles[PD] = of->pd;
+	handles[CQ] = q;
+	handles[CONN] = from.conn;
+	handles[POOL] = of->pool;
+}
+
+/* The next service may get their places. */
+static void make_ended(void)
+{
+	make_all(&other, ended);
+	stale[SERVICE] = other.ti;
 	tx_end(&other);
 	tx_begin(&other);
 }
 
+/* ---- a service that is destroyed, while nothing is done about it yet ---- */
+
+static struct tx_world dying;
+static struct tx_count dead = TX_COUNT;
+
+static void make_ending(void)
+{
+	make_all(&dying, ending);
+	tx_hold(&dying);
+	TX_IS(tx->destroy_ti(dying.ti, tx_told, &dead), TI_SUCCESS);
+}
+
+static void end_ending(void)
+{
+	CHECK_EQ(tx_now(&dead), 0); /* all that was asked was before its end */
+	tx_let_go();
+	tx_await(&dead, 1);
+}
+
 /* ---- destroyed beside who begins to use it ---- */
 
-enum { ROUNDS = 3000 };
+enum { ROUNDS = 3000, ACCEPTS = 300 };
 
 /* What a thread destroys as soon as it is there; itself: the thread ends. */
 static _Atomic(void *) victim;
@@ -536,9 +564,11 @@ int main(void)
 	comp = a.comp;
 	make_ended();
 	make_stale();
+	make_ending();
 	element = tx_get(w.pool, 1);
 	each_operation();
 	tx_put(w.pool, element);
+	end_ending();
 	foreign();
 	domains();
 	queues();
