@@ -37,28 +37,27 @@ static struct cq *choose(struct conn *c, struct cq *earlier, ti_cq_handle_t h)
 	return cq;
 }
 
-/* Both or none, of those that it has not yet.  False: one was destroyed.  Under lock. */
+/* Both or none.  False: one was destroyed.  Under lock. */
 static bool use_queues(struct conn *c, struct cq *s, struct cq *r)
 {
-	bool new_s = !c->send_cq, new_r = !c->recv_cq;
-
-	if (new_s && !cq_use(s))
+	if (!cq_use(s))
 		return false;
-	if (new_r && !cq_use(r)) {
-		if (new_s)
-			cq_unuse(s);
+	if (!cq_use(r)) {
+		cq_unuse(s);
+		object_put(&s->m.obj);
 		return false;
 	}
 	c->send_cq = s;
 	c->recv_cq = r;
+	c->uses_queues = true;
 	return true;
 }
 
 /* Under lock.  False: the program named none, or two different ones. */
 static bool choose_queues(struct conn *c, const ti_comp_info_t *comp)
 {
-	struct cq *s = choose(c, c->send_cq, comp->h_send_cq);
-	struct cq *r = choose(c, c->recv_cq, comp->h_recv_cq);
+	struct cq *s = choose(c, c->named_send, comp->h_send_cq);
+	struct cq *r = choose(c, c->named_recv, comp->h_recv_cq);
 	bool ok = s && r && use_queues(c, s, r);
 
 	if (s)
@@ -226,10 +225,12 @@ static ti_status_t accept_conn(struct conn *c, ti_conn_request_t *req, uint32_t 
 	return st;
 }
 
-/* What disconnect() left to this thread. */
-static void leave(struct conn *c)
+/* All has come back, if it failed: queues can be destroyed.  What disconnect() left to it. */
+static void leave(struct conn *c, bool failed)
 {
 	pthread_mutex_lock(&c->lock);
+	if (failed)
+		conn_free_queues(c);
 	c->accepting = false;
 	if (c->close_later)
 		system_post(&c->close_job);
@@ -260,7 +261,7 @@ ti_status_t op_accept(ti_conn_request_t *p_conn_req, uint32_t max_rdma_size, ti_
 	if (st && !posted && p_recv_mlist)
 		st = give_back(c, p_comp, p_recv_mlist, st);
 	if (mine && forks == fork_count())
-		leave(c);
+		leave(c, st != TI_SUCCESS);
 	if (c)
 		conn_put(c);
 	return st;

@@ -98,7 +98,7 @@ static struct conn *new_child(struct conn *listener, struct rdma_cm_id *id)
 		.context = listener->context,
 	};
 	const struct conn_parts parts = {
-		listener->m.ti, listener->pd, listener->send_cq, listener->recv_cq};
+		listener->m.ti, listener->pd, listener->named_send, listener->named_recv};
 	struct conn *c;
 
 	if (id->verbs != listener->pd->verbs || conn_new(&parts, &listener->attr, &info, &c))

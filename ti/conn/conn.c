@@ -10,15 +10,31 @@
 #include "ti/conn/request.h"
 #include "ti/xfer/qp.h"
 
+void conn_free_queues(struct conn *c)
+{
+	if (!c->uses_queues)
+		return;
+	cq_unuse(c->send_cq);
+	cq_unuse(c->recv_cq);
+	c->uses_queues = false;
+}
+
+static void put_queue(struct cq **cq)
+{
+	if (*cq)
+		object_put(&(*cq)->m.obj);
+	*cq = NULL;
+}
+
 void conn_let_go(struct conn *c)
 {
-	if (c->send_cq)
-		cq_unuse(c->send_cq);
-	if (c->recv_cq)
-		cq_unuse(c->recv_cq);
+	conn_free_queues(c);
+	put_queue(&c->send_cq);
+	put_queue(&c->recv_cq);
+	put_queue(&c->named_send);
+	put_queue(&c->named_recv);
 	if (c->pd)
 		pd_unuse(c->pd);
-	c->send_cq = c->recv_cq = NULL;
 	c->pd = NULL;
 }
 
@@ -66,16 +82,22 @@ static bool copy_info(struct conn *c, const ti_conn_info_t *info)
 	return true;
 }
 
-/* False: one of them was destroyed; conn_let_go() has the others. */
+static struct cq *hold_queue(struct cq *cq)
+{
+	if (cq)
+		object_hold(&cq->m.obj);
+	return cq;
+}
+
+/* Queues are bound by accept() alone.  False: the domain was destroyed. */
 static bool use_parts(struct conn *c, const struct conn_parts *parts)
 {
-	if (pd_use(parts->pd))
-		c->pd = parts->pd;
-	if (parts->send_cq && cq_use(parts->send_cq))
-		c->send_cq = parts->send_cq;
-	if (parts->recv_cq && cq_use(parts->recv_cq))
-		c->recv_cq = parts->recv_cq;
-	return c->pd && c->send_cq == parts->send_cq && c->recv_cq == parts->recv_cq;
+	if (!pd_use(parts->pd))
+		return false;
+	c->pd = parts->pd;
+	c->named_send = hold_queue(parts->send_cq);
+	c->named_recv = hold_queue(parts->recv_cq);
+	return true;
 }
 
 ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,

@@ -8,7 +8,7 @@
 struct conn_parts {
 	struct service *ti;
 	struct pd *pd;
-	struct cq *send_cq, *recv_cq; /* NULL: named by accept() */
+	struct cq *send_cq, *recv_cq; /* as connect() or listen() named them; NULL: accept() does */
 };
 
 /*
@@ -19,9 +19,12 @@ ti_status_t conn_new(const struct conn_parts *parts, const ti_conn_attr_t *attr,
 	const ti_conn_info_t *info, struct conn **out);
 
 /*
- * Queues and domain may be destroyed from now on.  When nothing is under way any more, under lock
- * or when nobody else has it.
+ * Queues may be destroyed from now on.  When all that was posted has come back, under lock or when
+ * nobody else has it.
  */
+void conn_free_queues(struct conn *c);
+
+/* Queues and domain may, and are not touched any more: when nothing is under way. */
 void conn_let_go(struct conn *c);
 
 /* Under lock: state, and who waits for it is told. */

@@ -118,10 +118,10 @@ static bool bring_back(struct conn *c)
 void comp_flush(struct conn *c)
 {
 	drain_lock(c);
-	c->mute = true; /* first: the completion thread might be at its callback when we return */
+	c->mute = true; /* first: the completion thread does not begin a callback any more */
 	drain_unlock(c);
 	conn_to_error(c);
-	while (!bring_back(c))
+	while (!bring_back(c) || atomic_load_explicit(&c->calling, memory_order_acquire))
 		nanosleep(&(struct timespec){.tv_nsec = FLUSH_NAP_NS}, NULL);
 	comp_deliver(c);
 }
@@ -149,8 +149,10 @@ static bool look(struct conn *c)
 		drain_arm(c);
 	n = drain(c, ROUND);
 	find(c, &f);
+	atomic_store_explicit(&c->calling, true, memory_order_relaxed);
 	drain_unlock(c);
 	call(&f);
+	atomic_store_explicit(&c->calling, false, memory_order_release);
 	fork_called_back(forks);
 	return n >= ROUND;
 }

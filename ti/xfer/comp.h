@@ -18,7 +18,8 @@ bool comp_hears(const struct conn *c);
 
 /*
  * Brings back all that is posted before it returns, and calls the callbacks in this thread; c is
- * mute from then on.  For who closes c, or for accept(): nothing more may be posted.
+ * mute from then on.  Waits for a callback of c's that the completion thread is in.  For who closes
+ * c, or for accept(): nothing more may be posted.
  */
 void comp_flush(struct conn *c);
 

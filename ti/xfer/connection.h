@@ -89,14 +89,19 @@ struct conn {
 	_Atomic bool may_finish; /* CONN_CLOSING, and no accept() is at it any more */
 	_Atomic bool finishing;
 
+	/* queues, with references; named by connect() or listen(), NULL: by accept() */
+	struct cq *named_send, *named_recv;
+	bool uses_queues; /* those below cannot be destroyed; under lock */
+
 	/* completions: under the locks of both queues */
-	struct cq *send_cq, *recv_cq;
-	bool bound;              /* it is in their lists */
+	struct cq *send_cq, *recv_cq; /* NULL until accept() */
+	bool bound;                   /* it is in their lists */
 	struct conn *next_of[2]; /* in send_cq->conns; in recv_cq->conns, if that is another one */
 	ti_comp_info_t comp;
 	struct elements ready[XFERS]; /* for callbacks */
 	bool wake[XFERS];             /* one of these calls back */
 	bool mute;                    /* accept() failed, and gives all back itself */
+	_Atomic bool calling;         /* the completion thread may be in a callback */
 
 	/* the completion thread's */
 	struct conn *more_next; /* there may be more completions than it took */

@@ -80,7 +80,6 @@ bool cq_use(struct cq *cq)
 void cq_unuse(struct cq *cq)
 {
 	atomic_fetch_sub_explicit(&cq->users, 1, memory_order_release);
-	object_put(&cq->m.obj);
 }
 
 void cq_end(struct cq *cq)

@@ -14,7 +14,7 @@ struct cq {
 	struct member m;
 	struct pd *pd;
 	uint32_t max;
-	_Atomic uint32_t users; /* connections, those being accepted too; more: as of a PD */
+	_Atomic uint32_t users; /* connections that accept() bound; more: as of a PD */
 
 	struct lock lock;
 	struct elements done; /* for poll_cq() */
@@ -37,10 +37,12 @@ static inline struct cq *cq_get(struct service *ti, ti_cq_handle_t h_cq)
 void cq_end(struct cq *cq);
 
 /*
- * One more, one less connection that it cannot be destroyed under; each with a reference.  The
- * caller has one, too.  False: it was destroyed.
+ * One more connection that it cannot be destroyed under, with a reference.  The caller has one,
+ * too.  False: it was destroyed.
  */
 bool cq_use(struct cq *cq);
+
+/* One less; the reference stays. */
 void cq_unuse(struct cq *cq);
 
 /* True if more may be posted than it holds: then overruns are watched for.  Under the lock. */

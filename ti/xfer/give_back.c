@@ -19,7 +19,7 @@ static struct cq *recv_queue(struct conn *c, ti_cq_handle_t h)
 	if (cq)
 		return cq;
 	pthread_mutex_lock(&c->lock);
-	cq = c->recv_cq;
+	cq = c->named_recv;
 	if (cq)
 		object_hold(&cq->m.obj);
 	pthread_mutex_unlock(&c->lock);

@@ -286,6 +286,76 @@ static void ended_before_noticed(void)
 	tx_close(listener);
 }
 
+/* ---- an accept() that fails while the completion thread is in a callback ---- */
+
+static struct {
+	struct tx_kept k;
+	struct tx_end end;
+	ti_res_pool_handle_t pool;
+	atomic_bool returned;
+} failing;
+
+/* Has the element with the message until it is let go on. */
+static void receives_from_pool(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	bool came = list->status == TI_SUCCESS;
+
+	(void)h;
+	if (came)
+		tx_add(&received, 1);
+	while (came && !may_return)
+		usleep(1000);
+	tx_put(failing.pool, list);
+}
+
+/* As the samples: what accept() had is destroyed when it returns. */
+static void *accept_in_vain(void *unused)
+{
+	struct tx_end *e = &failing.end;
+
+	(void)unused;
+	TX_IS(tx->accept(&failing.k.req, 0, &e->comp, tx_get(failing.pool, 2)), TI_TIMEOUT);
+	failing.returned = true;
+	TX_IS(tx->res_pool_destroy(failing.pool), TI_SUCCESS);
+	return NULL;
+}
+
+/* A message comes before the peer's last word, in place of which rdma_cm gives up. */
+static void failed_while_called_back(void)
+{
+	ti_conn_handle_t listener;
+	uint32_t size = 64;
+	struct tx_end a;
+	pthread_t thread;
+
+	check_case("accept fails beside a callback");
+	received.n = 0;
+	may_return = false;
+	failing.k = (struct tx_kept){.n = TX_COUNT};
+	tx_defaults(&a, &w, cq);
+	tx_defaults(&failing.end, &w, cq);
+	failing.end.comp.pfn_recv_cb = receives_from_pool;
+	TX_IS(tx->res_pool_create(w.ti, TI_RES_POOL_MSG, 2, 1, &size, 0, &failing.pool),
+		TI_SUCCESS);
+	keep(RDMA_CM_EVENT_ESTABLISHED);
+	change(RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_UNREACHABLE, 1);
+	listen_and_call(&a, &failing.k, &listener);
+	pthread_create(&thread, NULL, accept_in_vain, NULL);
+	tx_await(&a.done, 1);
+	TX_IS(tx->msg_send(a.conn, tx_message(&w, "x", 1)), TI_SUCCESS);
+	tx_await(&received, 1);
+	may_come = true;
+	for (int i = 0; i < 50 && !failing.returned; i++)
+		usleep(1000);
+	CHECK(!failing.returned);
+	may_return = true;
+	pthread_join(thread, NULL);
+	tx_close(failing.k.req.conn_handle);
+	tx_disconnect(&a);
+	tx_put(w.pool, tx_poll(cq, 1));
+	tx_close(listener);
+}
+
 /* ---- a connect() whose service ends ---- */
 
 static struct tx_count requests, calls;
@@ -494,6 +564,7 @@ int main(void)
 	tx_begin(&w);
 	cq = tx_cq(&w, 64);
 	ended_before_noticed();
+	failed_while_called_back();
 	ended_while_connecting(RDMA_CM_EVENT_ADDR_RESOLVED);
 	ended_while_connecting(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	broken_adapter();
