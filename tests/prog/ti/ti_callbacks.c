@@ -72,6 +72,34 @@ static void ends(void)
 	tx_disconnect(&a);
 }
 
+/* One of two has completed, the other one cannot: it is told of at once, on both sides. */
+static void at_once(void)
+{
+	struct tx_end a, p;
+	ti_data_element_t *two;
+
+	check_case("at once");
+	heard.sends.n = heard.recvs.n = 0;
+	tx_defaults(&a, &w, cq);
+	a.comp.pfn_send_cb = sent;
+	a.comp.pfn_recv_cb = received;
+	p = a;
+	p.receives = 1;
+	tx_connect(&a, &p);
+	two = tx_message(&w, "x", 1);
+	two->p_next_msg = tx_message(&w, "y", 1);
+	TX_IS(tx->msg_send(a.conn, two), TI_SUCCESS);
+	tx_await(&heard.sends, 1);
+	tx_await(&heard.recvs, 1);
+	CHECK_EQ(tx_now(&heard.sends), 1);
+	TX_IS(tx->msg_recv(p.conn, tx_get(w.pool, 2)), TI_SUCCESS);
+	tx_await(&heard.sends, 2);
+	tx_await(&heard.recvs, 2);
+	CHECK_EQ(tx_now(&heard.recvs), 2); /* and one waits */
+	tx_disconnect(&a);
+	tx_disconnect(&p);
+}
+
 /* The message waits for a receive, so it is posted until the connection ends. */
 static void posted_twice(void)
 {
@@ -315,6 +343,7 @@ int main(void)
 	tx_begin(&w);
 	cq = tx_cq(&w, 1024);
 	ends();
+	at_once();
 	posted_twice();
 	overrun();
 	unarmed();

@@ -31,6 +31,7 @@ static void keep(ti_conn_request_t *req)
 {
 	struct asked *a = req->context;
 
+	CHECK_EQ(req->cb_type, req->status ? CN_REJECT : req->caller ? CN_REQUEST : CN_REPLY);
 	a->at = req;
 	a->req = *req;
 	if (req->private_data_len)
