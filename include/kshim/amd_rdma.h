@@ -4,7 +4,8 @@
  * weft_kshim_device("kfd") of <weft/peercheck.h>.  Version 2 of it, with the device in get_pages,
  * is that of ROCm 4.2 and later; -DAMD_RDMA_MAJOR=1 gives the one before.
  */
-#pragma once
+#ifndef AMD_RDMA_H_ /* as of the one that a client may bring */
+#define AMD_RDMA_H_
 
 #include <linux/device.h>
 #include <linux/pid.h>
@@ -46,4 +47,6 @@ int amdkfd_query_rdma_interface(const struct amd_rdma_interface **rdma);
 #else
 int amdkfd_query_rdma_interface_v1(const struct amd_rdma_interface **rdma);
 #define amdkfd_query_rdma_interface amdkfd_query_rdma_interface_v1
+#endif
+
 #endif

@@ -5,13 +5,12 @@
  */
 #pragma once
 
-#include <linux/module.h>
-
-/* That one has a structure of the first generation of its own; others include theirs before. */
-#ifndef PEER_MEM_NUMBER
-extern const char weft_peer_generation[2];
-__attribute__((weak, visibility("default"))) const char weft_peer_generation[2] = "A";
+/* Which that one does not always name itself; the one that it calls came before the second. */
+#ifndef AMD_RDMA_MAJOR
+#define AMD_RDMA_MAJOR 1
 #endif
+#include <amd_rdma.h>
+#include <linux/module.h>
 
 /* The client's: registers it with the HCA, and ends that. */
 void kfd_init_peer_direct(void);

@@ -3,13 +3,14 @@
  * The interface of NVIDIA's kernel module to peer clients, with the names, layouts and values of
  * driver 595, over memory of a fake GPU: weft_kshim_device("nvidia") of <weft/peercheck.h>.
  */
-#pragma once
+#ifndef _NV_P2P_H_ /* as of the one that a client may bring */
+#define _NV_P2P_H_
 
 #include <linux/types.h>
 
 struct pci_dev;
 
-#define NVIDIA_P2P_PAGE_TABLE_VERSION  0x00010002
+#define NVIDIA_P2P_PAGE_TABLE_VERSION  0x00020000
 #define NVIDIA_P2P_DMA_MAPPING_VERSION 0x00020003
 #define NVIDIA_P2P_MAJOR(version)      ((version) >> 16)
 #define NVIDIA_P2P_MINOR(version)      ((version)&0xffff)
@@ -92,3 +93,5 @@ int nvidia_p2p_dma_map_pages(struct pci_dev *peer, struct nvidia_p2p_page_table 
 	struct nvidia_p2p_dma_mapping **dma_mapping);
 int nvidia_p2p_dma_unmap_pages(struct pci_dev *peer, struct nvidia_p2p_page_table *page_table,
 	struct nvidia_p2p_dma_mapping *dma_mapping);
+
+#endif

@@ -217,6 +217,32 @@ static struct peer_memory_client client = {
 #define REGISTERED (&client)
 #endif
 
+#ifdef KFD_PRIV
+#include "kfd_priv.h"
+
+/* Another module has it, which need not be there. */
+void kfd_init_peer_direct(void)
+{
+	__typeof__(&ib_register_peer_memory_client) begin =
+		symbol_request(ib_register_peer_memory_client);
+
+	if (begin && !amdkfd_query_rdma_interface(&rdma))
+		handle = begin(REGISTERED, &invalidate);
+	if (begin)
+		symbol_put(ib_register_peer_memory_client);
+	if (!handle)
+		pr_err("the client was refused\n");
+}
+
+void kfd_close_peer_direct(void)
+{
+	__typeof__(&ib_unregister_peer_memory_client) end =
+		symbol_request(ib_unregister_peer_memory_client);
+
+	end(handle);
+	symbol_put(ib_unregister_peer_memory_client);
+}
+#else
 static int __init kfd_init(void)
 {
 	int rc = amdkfd_query_rdma_interface(&rdma);
@@ -232,20 +258,6 @@ static void __exit kfd_exit(void)
 	ib_unregister_peer_memory_client(handle);
 }
 
-#ifdef KFD_PRIV
-#include "kfd_priv.h"
-
-void kfd_init_peer_direct(void)
-{
-	if (kfd_init())
-		pr_err("the client was refused\n");
-}
-
-void kfd_close_peer_direct(void)
-{
-	kfd_exit();
-}
-#else
 module_init(kfd_init);
 module_exit(kfd_exit);
 #endif

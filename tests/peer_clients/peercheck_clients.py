@@ -16,14 +16,15 @@ import tempfile
 
 # What each client does not do, and nothing else may be left out.
 NEVER_TAKES = {15, 16, 17, 18, 19}
-NOT_RUN = {'nv': {20}, 'nv_keep': NEVER_TAKES, 'kfd': {20}, 'kfd_priv': {20}, 'vma': NEVER_TAKES}
-QUICK = [('nv', g) for g in 'ABCDE'] + [('nv_keep', 'E'), ('kfd', 'A'), ('kfd', 'E'), ('kfd_priv', 'D'),
-                                        ('vma', 'A'), ('vma', 'D')]
+NOT_RUN = {'nv': {20}, 'nv_keep': NEVER_TAKES, 'beside/nv': NEVER_TAKES, 'kfd': {20}, 'kfd_priv': {20},
+           'kfd_own': {20}, 'vma': NEVER_TAKES}
+QUICK = [('nv', g) for g in 'ABCDE'] + [('nv_keep', 'E'), ('beside/nv', 'E'), ('kfd', 'A'), ('kfd', 'E'),
+                                        ('kfd_priv', 'D'), ('kfd_own', 'A'), ('vma', 'A'), ('vma', 'D')]
 
 
 def check(weft, sources, folder, client, generation, options):
     """What is wrong, or None."""
-    library = os.path.join(folder, f'{client}-{generation}.so')
+    library = os.path.join(folder, f"{client.replace('/', '-')}-{generation}.so")
     flags = subprocess.run([weft, 'peercheck', '--cflags', generation], check=True,
                            stdout=subprocess.PIPE, text=True).stdout.split()
     done = subprocess.run(['cc', '-std=gnu11', '-Wall', '-Wextra', '-Werror', '-O1', *flags, '-o',

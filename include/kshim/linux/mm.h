@@ -67,3 +67,6 @@ int follow_pfn(struct vm_area_struct *vma, unsigned long addr, unsigned long *pf
 /* Has the kernel fault the page in. */
 int handle_mm_fault(
 	struct mm_struct *mm, struct vm_area_struct *vma, unsigned long addr, unsigned int flags);
+
+/* Clients rely on it to come with this one, as a kernel's does. */
+#include <linux/sched.h>

@@ -10,6 +10,7 @@
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 #include <linux/version.h>
 #include <sys/stat.h>
@@ -62,6 +63,11 @@ __attribute__((weak, visibility("hidden"))) struct module __this_module;
 	}                                                                                          \
 	_Static_assert(1, "")
 #define module_param(name, type, mode) module_param_named(name, name, type, mode)
+
+/* Of clients whose API is a header of their own, too. */
+#ifdef PEER_MEM_GENERATION
+#include <kshim_note.h>
+#endif
 
 /* A function of another module, if that is there; NULL otherwise. */
 #define symbol_request(name) (__typeof__(&(name)))kshim_symbol(#name)

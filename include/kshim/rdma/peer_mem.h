@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The peer memory API over the shim's types.  Leaves a note in the library which generation it was
- * compiled for, which weft peercheck reads.
- */
+/* The peer memory API over the shim's types.  Of a client that has its own it takes nothing. */
 #pragma once
 
 /* Those that clients rely on to come with it. */
@@ -14,11 +11,9 @@
 #include <linux/slab.h>
 #include <linux/types.h>
 
+#ifndef RDMA_PEER_MEM_H
 #include "../../rdma/peer_mem.h"
-
-#define KSHIM_TEXT_(text) #text
-#define KSHIM_TEXT(text)  KSHIM_TEXT_(text)
-
-extern const char weft_peer_generation[2];
-__attribute__((weak, visibility("default"))) const char weft_peer_generation[2] =
-	KSHIM_TEXT(PEER_MEM_GENERATION);
+#endif
+#ifdef PEER_MEM_GENERATION
+#include <kshim_note.h>
+#endif
