@@ -218,6 +218,21 @@ static int make(struct peer_region *r, struct peer_trace *t)
 	return rc ? rc : 1;
 }
 
+/* Also in whole pages; a kernel's core does not ask for such a range either. */
+static bool wraps(const struct peer_request *q)
+{
+	const uint64_t end = q->addr + q->length;
+
+	return end < q->addr || end > -(uint64_t)PAGE;
+}
+
+static int refuse_range(const struct peer_request *q, struct peer_trace *t)
+{
+	peer_trace_fail(t, "its range", "it wraps around, in whole pages", -EINVAL);
+	peer_trace_say(t, q->addr, q->length);
+	return -EINVAL;
+}
+
 int peer_region_make(const struct peer_request *q, struct peer_region **out, struct peer_trace *t)
 {
 	struct peer_region *r;
@@ -227,6 +242,8 @@ int peer_region_make(const struct peer_request *q, struct peer_region **out, str
 	peer_trace_begin(t, q->call);
 	if (!peer_registry_any())
 		return 0;
+	if (wraps(q))
+		return refuse_range(q, t);
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return -ENOMEM;

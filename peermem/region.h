@@ -73,6 +73,7 @@ struct peer_region {
  * be followed in this thread by peer_region_live() or peer_region_abandon(), or NULL: nobody claims
  * it.  Else nothing is left, and the log has t: what the client answered; -EINVAL if that was
  * garbage, or it took the memory away meanwhile; -EDEADLK inside a client's acquire; -ENOMEM.
+ * -EINVAL for a range that wraps, too, of which no client is asked.
  */
 int peer_region_make(const struct peer_request *q, struct peer_region **out, struct peer_trace *t);
 

@@ -206,16 +206,36 @@ static void judge_writing(struct peer_region *r, char *bytes, uint64_t addr, uin
 	free(seen);
 }
 
-void entries_judge_bytes(
+/* The bytes, to be freed, of which all are right; NULL. */
+static char *read_right(
 	struct peer_region *r, uint64_t addr, uint64_t length, uint64_t start, uint64_t n)
 {
 	char *bytes = malloc(length);
+	bool right = false;
 
 	if (!bytes)
 		abort();
 	if (peer_bytes_read(r, 0, bytes, length))
 		record_broken(7, "entry", "the HCA cannot read through the table");
-	else if (compare(bytes, addr, length, start, n))
+	else
+		right = compare(bytes, addr, length, start, n);
+	if (!right)
+		free(bytes);
+	return right ? bytes : NULL;
+}
+
+void entries_judge_reading(
+	struct peer_region *r, uint64_t addr, uint64_t length, uint64_t start, uint64_t n)
+{
+	free(read_right(r, addr, length, start, n));
+}
+
+void entries_judge_bytes(
+	struct peer_region *r, uint64_t addr, uint64_t length, uint64_t start, uint64_t n)
+{
+	char *bytes = read_right(r, addr, length, start, n);
+
+	if (bytes)
 		judge_writing(r, bytes, addr, length);
 	free(bytes);
 	entries_mark(start, n);

@@ -17,6 +17,12 @@ void entries_judge_cover(const struct watched_region *r);
 void entries_mark(uint64_t addr, uint64_t n);
 
 /*
+ * Judges what the HCA reads of a live region, as below; the bytes stay as they are.
+ */
+void entries_judge_reading(
+	struct peer_region *r, uint64_t addr, uint64_t length, uint64_t start, uint64_t n);
+
+/*
  * Judges what the HCA reads of a live region, of length bytes from addr on, which lie in a marked
  * allocation of n bytes at start; and what the device sees of what the HCA writes there.
  */

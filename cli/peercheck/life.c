@@ -21,11 +21,11 @@ static int end_use(struct peer_region *r)
 	return 0; /* nobody uses it but this process, and that is waited for */
 }
 
-int life_begin(uint64_t addr, uint64_t length, struct peer_region **out)
+static int begin(uint64_t addr, uint64_t length, bool writable, struct peer_region **out)
 {
 	const struct peer_request q = {.addr = addr,
 		.length = length,
-		.writable = true,
+		.writable = writable,
 		.device = (struct device *)(void *)hca,
 		.revoke = end_use};
 	struct peer_trace t;
@@ -36,6 +36,11 @@ int life_begin(uint64_t addr, uint64_t length, struct peer_region **out)
 	if (rc)
 		*out = NULL;
 	return rc;
+}
+
+int life_begin(uint64_t addr, uint64_t length, struct peer_region **out)
+{
+	return begin(addr, length, true, out);
 }
 
 void life_end(struct peer_region *r)
@@ -105,5 +110,17 @@ struct peer_region *life_must(uint64_t addr, uint64_t length)
 
 	if (!r)
 		judge_refusal(rc);
+	return r;
+}
+
+struct peer_region *life_must_for_reading(uint64_t addr, uint64_t length)
+{
+	struct peer_region *r;
+	int rc = begin(addr, length, false, &r);
+
+	if (!r)
+		record_broken(5, "refused for reading",
+			"memory that can be written cannot be registered for reading: %s",
+			rc ? strerror(-rc) : "acquire does not claim it");
 	return r;
 }

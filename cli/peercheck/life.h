@@ -10,6 +10,9 @@ struct peer_region;
 /* 0, and *out, which is live; NULL in *out: nobody claims it.  Else -errno: nothing is left. */
 int life_begin(uint64_t addr, uint64_t length, struct peer_region **out);
 
+/* A region as one that was possible, but only read; NULL: it is not, and that has been judged. */
+struct peer_region *life_must_for_reading(uint64_t addr, uint64_t length);
+
 /* Deregisters; NULL: does nothing. */
 void life_end(struct peer_region *r);
 

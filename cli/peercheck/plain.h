@@ -8,6 +8,7 @@ void plain_ranges(unsigned number);
 void plain_whole(unsigned number);
 void plain_part(unsigned number);
 void plain_small(unsigned number);
+void plain_reading(unsigned number);
 void plain_two(unsigned number);
 void plain_again(unsigned number);
 void plain_nth(unsigned number); /* the call that fails */

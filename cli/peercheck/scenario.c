@@ -39,6 +39,7 @@ static const struct scenario_kind kinds[] = {
 	{FAMILY_REGION, "whole", "an allocation", plain_whole, NULL, true},
 	{FAMILY_REGION, "part", "a part of an allocation, of odd length", plain_part, NULL, false},
 	{FAMILY_REGION, "small", "a page; 8 bytes at the end", plain_small, NULL, false},
+	{FAMILY_REGION, "reading", "a region that is only read", plain_reading, NULL, true},
 	{FAMILY_REGION, "two", "regions that overlap, and a third", plain_two, NULL, false},
 	{FAMILY_REGION, "again", "one region after the other", plain_again, NULL, false},
 	{FAMILY_NTH, "", "the nth call that can fail fails", plain_nth, calls, false},

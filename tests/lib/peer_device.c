@@ -68,9 +68,9 @@ static int get_pages(unsigned long addr, size_t size, int write, int force, stru
 
 	(void)addr;
 	(void)size;
-	(void)write;
-	(void)force;
 	(void)table;
+	peer_device.write = write;
+	peer_device.force = force;
 	if (c->fault == PEER_NO_PAGES)
 		return -ENOMEM;
 	if (c->fault == PEER_POSITIVE)

@@ -46,7 +46,8 @@ struct peer_device {
 	unsigned copies, inside, late; /* calls; that run just now; after dma_unmap */
 	bool take_in_copy;             /* the next copy takes its own region away */
 	int copy_answer;
-	uint64_t last; /* the context of get_pages */
+	uint64_t last;    /* the context of get_pages */
+	int write, force; /* what it got */
 	void *handle;
 };
 

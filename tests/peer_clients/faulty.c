@@ -21,12 +21,14 @@ enum fault {
 	P2_STAYS,
 	P3_BEHIND,
 	P3_HEAP,
-	P3_WRAPS,
+	P3_TOP,
 	P3_ANSWER,
 	P4_OBJECT,
 	P4_MODULE,
 	P5_POSITIVE,
 	P5_LEAVES,
+	P5_READING,
+	P5_FORCED,
 	P6_TABLE,
 	P7_NMAP,
 	P7_ALIGN,
@@ -139,8 +141,8 @@ static int not_ours(unsigned long addr, size_t size, void **context)
 			       : 0;
 	case P3_HEAP:
 		return claim_anyway(size, context);
-	case P3_WRAPS:
-		return addr + size < addr ? claim_anyway(size, context) : 0;
+	case P3_TOP:
+		return addr > ULONG_MAX / 2 ? claim_anyway(size, context) : 0;
 	case P3_ANSWER:
 		return -EFAULT;
 	case P4_OBJECT:
@@ -187,6 +189,8 @@ static int faulty_get_pages(unsigned long addr, size_t size, int write, int forc
 
 	if (fault == P5_POSITIVE)
 		return EINVAL;
+	if ((fault == P5_READING && !write) || (fault == P5_FORCED && force))
+		return -EACCES;
 	if (fault == P6_TABLE)
 		sg_head->nents = 0;
 	if (fault == P18_LOCK) {

@@ -65,7 +65,7 @@ rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live
 
 # shellcheck disable=SC2046
 cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || exit 1
-export WEFT_PARAM_fault=15
+export WEFT_PARAM_fault=17
 rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
 ok "looks at everything" test "$(grep -c '^note' "$T/out")" = 0

@@ -18,8 +18,9 @@ import sys
 import tempfile
 
 SANITIZED_ALONE = {'P22_OVERFLOW'}
-# What needs the core to do the undoing in the callback: a generation without INVALIDATE_UNMAPS.
-OLDER = {'P17_TWICE': 'D'}
+# What needs the core to do the undoing in the callback: a generation without INVALIDATE_UNMAPS;
+# and to ask for what is only read as the first one does, without write.
+OLDER = {'P17_TWICE': 'D', 'P5_READING': 'A'}
 
 
 def faults(path):

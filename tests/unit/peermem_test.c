@@ -35,12 +35,17 @@ static int revoke_nothing(struct peer_region *r)
 	return 0;
 }
 
-static int make(struct peer_region **r)
+static int make_range(uint64_t addr, uint64_t length, bool writable, struct peer_region **r)
 {
 	const struct peer_request q = {
-		.addr = ADDR, .length = LENGTH, .writable = true, .revoke = revoke_nothing};
+		.addr = addr, .length = length, .writable = writable, .revoke = revoke_nothing};
 
 	return peer_region_make(&q, r, &trace);
+}
+
+static int make(struct peer_region **r)
+{
+	return make_range(ADDR, LENGTH, true, r);
 }
 
 static struct peer_region *live(void)
@@ -78,14 +83,26 @@ static const struct expected {
 	const char *registered;
 	int write, force, had_table;
 	uint64_t bytes;
+	int reads_write, reads_force; /* of a region that is only read */
 } expected[] = {
-	{'W', "agms", 1, 0, 1, LENGTH},
-	{'A', "agsm", 1, 1, 1, 2 * 4096},
-	{'B', "agsm", 1, 0, 1, 2 * 4096},
-	{'C', "agsm", 1, 0, 1, 2 * 4096},
-	{'D', "agsm", 1, 0, 0, LENGTH},
-	{'E', "agms", 1, 0, 0, LENGTH},
+	{'W', "agms", 1, 0, 1, LENGTH, 1, 1},
+	{'A', "agsm", 1, 1, 1, 2 * 4096, 0, 1},
+	{'B', "agsm", 1, 0, 1, 2 * 4096, 1, 1},
+	{'C', "agsm", 1, 0, 1, 2 * 4096, 1, 1},
+	{'D', "agsm", 1, 0, 0, LENGTH, 1, 1},
+	{'E', "agms", 1, 0, 0, LENGTH, 1, 1},
 };
+
+static void check_read_only(const struct expected *e)
+{
+	struct peer_region *r;
+
+	assert_int_equal(make_range(ADDR, LENGTH, false, &r), 0);
+	assert_int_equal(fake.write, e->reads_write);
+	assert_int_equal(fake.force, e->reads_force);
+	assert_int_equal(peer_region_live(r), 0);
+	assert_int_equal(peer_region_drop(r), 0);
+}
 
 static void check_row(const struct expected *e, const struct fake_generation *g)
 {
@@ -111,6 +128,7 @@ static void check_row(const struct expected *e, const struct fake_generation *g)
 	assert_int_equal(stat_of_first(PEER_DEALLOC_MRS), 1);
 	assert_int_equal(stat_of_first(PEER_DEREG_PAGES), 2);
 	assert_int_equal(stat_of_first(PEER_DEREG_BYTES), e->bytes);
+	check_read_only(e);
 	ib_unregister_peer_memory_client(handle);
 }
 
@@ -136,6 +154,24 @@ static void changed_table(void **state)
 	assert_int_equal(r->pieces.piece[1].address, 0x20000);
 	assert_int_equal(r->pieces.piece[1].begin, r->pieces.piece[0].length);
 	assert_int_equal(peer_region_drop(r), 0);
+	ib_unregister_peer_memory_client(handle);
+}
+
+/* Nobody is asked. */
+static void ranges_that_wrap(void **state)
+{
+	static const uint64_t range[][2] = {{ADDR, UINT64_MAX}, {-(uint64_t)4096, 8192},
+		{-(uint64_t)4096, 4096}, {-(uint64_t)4096, 1}, {-(uint64_t)8192, 4097}};
+	void *handle = fake_A.open("fake", 0);
+	struct peer_region *r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof range / sizeof *range; i++)
+		assert_int_equal(make_range(range[i][0], range[i][1], true, &r), -EINVAL);
+	assert_string_equal(fake_calls(), "");
+	assert_int_equal(make_range(-(uint64_t)8192, 4096, true, &r), 0);
+	assert_int_equal(fake_calls()[0], 'a');
+	peer_region_abandon(r);
 	ib_unregister_peer_memory_client(handle);
 }
 
@@ -490,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(clients_of_all_generations_under_all_rows, begin),
 		cmocka_unit_test_setup(changed_table, begin),
+		cmocka_unit_test_setup(ranges_that_wrap, begin),
 		cmocka_unit_test_setup(pages_of_the_host, begin),
 		cmocka_unit_test_setup(each_step_fails, begin),
 		cmocka_unit_test_setup(page_sizes, begin),

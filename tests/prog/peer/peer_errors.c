@@ -104,6 +104,38 @@ static void beyond(void)
 	check_balance();
 }
 
+/* The client is not asked. */
+static void wraps(void)
+{
+	static uint8_t *const top = (uint8_t *)-(uintptr_t)4096;
+	const unsigned acquires = peer_device.acquires;
+
+	check_case("ranges that wrap");
+	CHECK_FAILS(ibv_reg_mr(pd, peer_device.addr, SIZE_MAX, ALL) ? 0 : -1, EINVAL);
+	CHECK_FAILS(ibv_reg_mr(pd, top, 8192, ALL) ? 0 : -1, EINVAL);
+	CHECK_FAILS(ibv_reg_mr(pd, top, 100, ALL) ? 0 : -1, EINVAL); /* in whole pages */
+	CHECK_EQ(peer_device.acquires, acquires);
+	CHECK_EQ(lines_with(log_file, " 0 peer clients asked; its range: Invalid argument"), 1);
+}
+
+/* What it is told of the region's rights. */
+static void read_only(void)
+{
+	static const unsigned access[] = {0, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_LOCAL_WRITE, ALL};
+
+	check_case("regions that are only read");
+	for (int i = 0; i < 4; i++) {
+		struct ibv_mr *mr = ibv_reg_mr(pd, peer_device.addr, 65536, access[i]);
+
+		CHECK(mr);
+		CHECK_EQ(peer_device.write, 1);
+		CHECK_EQ(peer_device.force, i < 2);
+		if (mr)
+			CHECK_EQ(ibv_dereg_mr(mr), 0);
+	}
+	check_balance();
+}
+
 /* ---- registering in the wrong place ---- */
 
 static void *nested;
@@ -338,6 +370,8 @@ int main(void)
 	pd = ibv_alloc_pd(vp_open());
 	registrations_that_fail();
 	beyond();
+	wraps();
+	read_only();
 	inside_acquire();
 	dereg_inside();
 	names();
