@@ -8,7 +8,18 @@ static bool is_own(const struct report *r, size_t i)
 	return r->plan->list[i].letter == r->probe->letter;
 }
 
-static void add(struct findings *f, size_t i, const struct result *result)
+/* What was found in an earlier stage, if anything. */
+static unsigned found_before(const struct report *r, const struct findings *f, size_t i)
+{
+	const struct scenario *list = r->plan->list;
+
+	if (!f->count || family_stage(list[f->list[0].scenario].kind->family) >=
+				 family_stage(list[i].kind->family))
+		return 0;
+	return f->list[0].rule;
+}
+
+static void add(const struct report *r, struct findings *f, size_t i, const struct result *result)
 {
 	unsigned k = 0;
 
@@ -17,8 +28,10 @@ static void add(struct findings *f, size_t i, const struct result *result)
 	if (k < f->count)
 		f->list[k].also++;
 	else if (k < FINDINGS)
-		f->list[f->count++] =
-			(struct finding){.rule = result->rule, .scenario = i, .of = result->record};
+		f->list[f->count++] = (struct finding){.rule = result->rule,
+			.scenario = i,
+			.of = result->record,
+			.after = found_before(r, f, i)};
 }
 
 void findings_collect(const struct report *r, struct findings *f)
@@ -26,7 +39,7 @@ void findings_collect(const struct report *r, struct findings *f)
 	f->count = 0;
 	for (size_t i = 0; i < r->plan->count; i++)
 		if (is_own(r, i) && r->result[i].outcome == OUTCOME_BROKEN && r->result[i].record)
-			add(f, i, &r->result[i]);
+			add(r, f, i, &r->result[i]);
 }
 
 static const char *why_not(const struct report *r, unsigned rule)
@@ -40,7 +53,9 @@ static const char *why_not(const struct report *r, unsigned rule)
 			continue;
 		if (result->outcome == OUTCOME_SKIPPED && result->record)
 			return result->record->skipped;
-		why = "the client breaks others before";
+		why = result->outcome == OUTCOME_SKIPPED
+			      ? "the client breaks others before; --keep-going tries it"
+			      : "the client breaks others before";
 	}
 	return why;
 }

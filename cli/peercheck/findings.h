@@ -12,6 +12,7 @@ struct finding {
 	size_t scenario;         /* the first in which it was seen */
 	const struct record *of; /* its record */
 	unsigned also;           /* further scenarios */
+	unsigned after;          /* a rule that was broken before this was tried; 0: none */
 };
 
 enum { FINDINGS = 64 };

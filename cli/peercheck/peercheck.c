@@ -15,12 +15,12 @@
 #include "cli/peercheck/report.h"
 #include "cli/peercheck/sanitizer.h"
 
-enum { KEY_JSON = 256, KEY_ONLY, KEY_LIST, KEY_JOBS, KEY_CFLAGS, KEY_QUICK };
+enum { KEY_JSON = 256, KEY_ONLY, KEY_LIST, KEY_JOBS, KEY_CFLAGS, KEY_QUICK, KEY_KEEP_GOING };
 
 struct options {
 	const char *client, *device, *only;
 	char generation, cflags; /* letters; 0: not given */
-	bool quick, list, json;
+	bool quick, list, json, keep_going;
 	unsigned jobs;
 };
 
@@ -31,6 +31,7 @@ static const struct argp_option argp_options[] = {
 		"calls)",
 		0},
 	{"generation", 'g', "A..E", 0, "check it as for that generation of the API", 0},
+	{"keep-going", KEY_KEEP_GOING, NULL, 0, "run all scenarios, whatever rule is broken", 0},
 	{"quick", KEY_QUICK, NULL, 0, "some of the points alone: 5 s", 0},
 	{"only", KEY_ONLY, "ID", 0, "run that scenario alone, and show its calls", 0},
 	{"list", KEY_LIST, NULL, 0, "list the scenarios", 0},
@@ -81,6 +82,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_QUICK:
 		o->quick = true;
+		return 0;
+	case KEY_KEEP_GOING:
+		o->keep_going = true;
 		return 0;
 	case KEY_ONLY:
 		if (o->only)
@@ -218,7 +222,8 @@ static int check(const struct options *o)
 				  .device = o->device ? o->device : device_of(o->client),
 				  .device_given = o->device},
 		.jobs = o->jobs ? o->jobs : (unsigned)cpus,
-		.progress = isatty(STDERR_FILENO) && !o->json};
+		.progress = isatty(STDERR_FILENO) && !o->json,
+		.keep_going = o->keep_going};
 	struct record *probe;
 	int rc;
 

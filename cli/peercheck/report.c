@@ -46,6 +46,8 @@ static void print_finding(const struct report *r, const struct finding *f)
 	print_calls(f->of);
 	if (f->also)
 		printf("      seen in %u further scenarios\n", f->also);
+	if (f->after)
+		printf("      it may follow from P%u, above\n", f->after);
 	repeat_command(r, f, command, sizeof command);
 	printf("      repeat: %s\n", command);
 }
@@ -146,10 +148,11 @@ static json_t *findings_as_json(const struct report *r, const struct findings *f
 		const struct finding *at = &f->list[i];
 
 		repeat_command(r, at, command, sizeof command);
-		json_array_append_new(list,
-			json_pack("{s:i, s:s, s:s, s:o, s:i, s:s}", "rule", at->rule, "scenario",
-				r->plan->list[at->scenario].id, "text", at->of->text, "calls",
-				calls_as_json(at->of), "also", at->also, "repeat", command));
+		json_array_append_new(
+			list, json_pack("{s:i, s:s, s:s, s:o, s:i, s:i, s:s}", "rule", at->rule,
+				      "scenario", r->plan->list[at->scenario].id, "text",
+				      at->of->text, "calls", calls_as_json(at->of), "also",
+				      at->also, "after", at->after, "repeat", command));
 	}
 	return list;
 }

@@ -102,6 +102,11 @@ unsigned family_stage(enum family family)
 	return family == FAMILY_STORM ? 3 : 2;
 }
 
+bool family_is_race(enum family family)
+{
+	return family >= FAMILY_POINT;
+}
+
 const char *family_name(enum family family)
 {
 	static const char *const names[] = {

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 enum { RULES = 22 };
 
 /* Groups of scenarios, each asking for more than those before it. */
@@ -48,8 +50,11 @@ unsigned rule_broken(enum family family, enum seen what, const char *in);
  */
 unsigned rule_in_family(enum family family, unsigned rule);
 
-/* The families are run in stages: what breaks a rule in one is not asked for more. */
+/* The families are run in stages: what breaks a rule in one is not asked for the next. */
 unsigned family_stage(enum family family);
+
+/* But for these, which are about several threads. */
+bool family_is_race(enum family family);
 
 /* The name of a family, as in IDs. */
 const char *family_name(enum family family);

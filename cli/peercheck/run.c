@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "cli/peercheck/patience.h"
 
-enum { MOST_JOBS = 64, LOOK_MS = 100, TELL_AFTER_S = 3 };
+enum { MOST_JOBS = 64, LOOK_MS = 100, TELL_AFTER_S = 3, MOST_HANGS = 4 };
 
 struct job {
 	pid_t pid; /* 0: the place is free */
@@ -183,25 +183,38 @@ struct progress {
 	struct result *result;
 	unsigned stage;
 	unsigned char broken[128]; /* by letter: the stage after which it is not asked for more */
+	unsigned hangs;            /* of those that ran although it is not */
 };
 
 static void note_broken(struct progress *p, size_t i)
 {
 	unsigned char *last = &p->broken[p->list[i].letter & 127];
+	const struct result *r = &p->result[i];
 
-	if (p->result[i].outcome == OUTCOME_BROKEN && !*last)
+	if (r->outcome != OUTCOME_BROKEN)
+		return;
+	if (!*last)
 		*last = (unsigned char)(p->stage + 1);
+	else if (p->stage >= *last && r->record && strncmp(r->record->sign, "hang", 4) == 0)
+		p->hangs++;
+}
+
+/* Of a client that has broken a rule in an earlier stage. */
+static bool goes_on(const struct progress *p, enum family family)
+{
+	return p->run->keep_going || (family_is_race(family) && p->hangs < MOST_HANGS);
 }
 
 /* Whether the scenario belongs to this stage, and is to be run. */
 static bool is_due(struct progress *p, size_t i)
 {
-	const unsigned stage = family_stage(p->list[i].kind->family);
+	const enum family family = p->list[i].kind->family;
+	const unsigned stage = family_stage(family);
 	const unsigned last = p->broken[p->list[i].letter & 127];
 
 	if (stage != p->stage)
 		return false;
-	if (!last || stage < last)
+	if (!last || stage < last || goes_on(p, family))
 		return true;
 	p->result[i].outcome = OUTCOME_SKIPPED;
 	p->done++;

@@ -24,11 +24,13 @@ struct run {
 	struct subject_spec spec; /* but for letter and old_freeing, which scenarios have */
 	unsigned jobs;
 	bool progress; /* on stderr, once it takes some seconds */
+	bool keep_going;
 };
 
 /*
  * Fills result[i] in for each of n scenarios.  Of a generation under which the client breaks a rule
- * later stages are skipped, without a record.
+ * later stages are skipped, without a record, unless it is to keep going; but not races, as long as
+ * they do not hang again and again.
  */
 void run_all(const struct run *run, const struct scenario *list, size_t n, struct result *result);
 
