@@ -184,7 +184,7 @@ static ti_status_t check_state(const struct conn *c)
 
 static ti_status_t check(struct conn *c, const ti_conn_request_t *req, const ti_comp_info_t *comp)
 {
-	ti_status_t st = check_state(c);
+	ti_status_t st = service_ends(c->m.ti) ? TI_INVALID_HANDLE : check_state(c);
 
 	if (st)
 		return st;

@@ -7,7 +7,7 @@ struct member;
 struct core_calls {
 	/* Starts what every service needs besides the system thread.  0 or a negative errno. */
 	int (*start)(void);
-	/* The service ends, and m's handle is closed: nothing of it goes on.  Does not wait. */
+	/* The service ends, and m's handle is closed: nothing of it goes on.  Waits for no peer. */
 	void (*halt)(struct member *m);
 	/* Ends a connection whose handle is closed; its end calls service_unstay(). */
 	void (*end_conn)(struct member *m);

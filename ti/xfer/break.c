@@ -63,8 +63,21 @@ static bool leave_live(struct conn *c)
 		&c->state, &live, CONN_BROKEN, memory_order_acq_rel, memory_order_relaxed);
 }
 
+/* Under lock. */
+static void stop_accept(struct conn *c)
+{
+	if (conn_state(c) != CONN_ACCEPTING)
+		return;
+	c->result = TI_CANCELED;
+	atomic_store_explicit(&c->state, CONN_FAILED, memory_order_release);
+	pthread_cond_broadcast(&c->changed);
+}
+
 void conn_halt(struct conn *c)
 {
+	pthread_mutex_lock(&c->lock); /* who did not see the end has done what it was about to do */
+	stop_accept(c);
+	pthread_mutex_unlock(&c->lock);
 	if (leave_live(c))
 		(void)conn_flush(c);
 }

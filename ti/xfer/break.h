@@ -10,7 +10,11 @@
  */
 void conn_break(struct conn *c, ti_status_t why);
 
-/* The same as its service ends: nothing more leaves, and pfn_err_cb is not told. */
+/*
+ * The same as its service ends, which service_ends() tells already: nothing more leaves, an
+ * accept() that waits for its peer is canceled, and pfn_err_cb is not told.  Waits for c's lock
+ * alone.
+ */
 void conn_halt(struct conn *c);
 
 /* The queue pair goes to ERR, if there is one. */

@@ -113,10 +113,11 @@ static void waiting_get(void)
 
 static struct tx_kept kept;
 
-static void *accept_kept(void *unused)
+static void *accept_kept(void *of)
 {
-	(void)unused;
-	p.status = tx->accept(&kept.req, 0, &p.comp, NULL);
+	struct tx_end *e = of;
+
+	e->status = tx->accept(&kept.req, 0, &e->comp, NULL);
 	return NULL;
 }
 
@@ -128,13 +129,13 @@ static void answered(ti_conn_request_t *req)
 	tx_add(&a.done, 1);
 }
 
-static void await_reply(ti_conn_handle_t h)
+static void await_reply(struct tx_world *w, ti_conn_handle_t h)
 {
 	ti_conn_profile_t profile = {.conn = h};
 	uint32_t bytes = sizeof profile;
 
 	for (int i = 0; profile.state != TI_CONN_REQUESTED && i < TX_WAIT_MS; i++) {
-		TX_IS(tx->io_ctl(up.ti, TI_GET_CONN_PROFILE, &bytes, &profile), TI_SUCCESS);
+		TX_IS(tx->io_ctl(w->ti, TI_GET_CONN_PROFILE, &bytes, &profile), TI_SUCCESS);
 		usleep(1000);
 	}
 	CHECK_EQ(profile.state, TI_CONN_REQUESTED);
@@ -160,8 +161,8 @@ static void reply(void)
 	TX_IS(tx->connect(up.ti, &a.attr, &to, NULL, &caller), TI_SUCCESS);
 	tx_await(&kept.n, 1);
 	tx_hold(&down);
-	pthread_create(&thread, NULL, accept_kept, NULL);
-	await_reply(caller);
+	pthread_create(&thread, NULL, accept_kept, &p);
+	await_reply(&up, caller);
 	TX_IS(tx->destroy_ti(up.ti, tx_told, &gone), TI_SUCCESS);
 	tx_let_go();
 	tx_await(&a.done, 1);
@@ -171,10 +172,54 @@ static void reply(void)
 	tx_end(&down);
 }
 
+/* ---- an accept() that waits for the peer ---- */
+
+static void replied(ti_conn_request_t *req)
+{
+	(void)req;
+	tx_add(&p.done, 1);
+}
+
+/* It is canceled, though the reply has left. */
+static void accepting(void)
+{
+	ti_conn_info_t to = {.conn_request_cb = replied},
+		       here = {.conn_request_cb = tx_keep, .context = &kept};
+	struct tx_count ended = TX_COUNT;
+	ti_conn_handle_t listener, caller;
+	pthread_t thread;
+
+	check_case("an accept that waits");
+	begin();
+	kept = (struct tx_kept){.n = TX_COUNT};
+	here.src_ep = up.ep;
+	here.pdh = up.pd;
+	to.src_ep = down.any;
+	to.dst_ep = tx_endpoint(down.ti, "127.0.0.1", up.port);
+	to.pdh = down.pd;
+	TX_IS(tx->listen(up.ti, &a.attr, &here, NULL, &listener), TI_SUCCESS);
+	TX_IS(tx->connect(down.ti, &p.attr, &to, NULL, &caller), TI_SUCCESS);
+	tx_await(&kept.n, 1);
+	tx_hold(&down);
+	pthread_create(&thread, NULL, accept_kept, &a);
+	await_reply(&down, caller);
+	TX_IS(tx->destroy_ti(up.ti, tx_told, &gone), TI_SUCCESS);
+	pthread_join(thread, NULL);
+	TX_IS(a.status, TI_CANCELED);
+	CHECK_EQ(tx_now(&gone), 0);
+	tx_let_go();
+	tx_await(&gone, 1);
+	tx_await(&p.done, 1);
+	TX_IS(tx->disconnect(caller, tx_told, &ended), TI_SUCCESS);
+	tx_await(&ended, 1);
+	tx_end(&down);
+}
+
 int main(void)
 {
 	message();
 	waiting_get();
 	reply();
+	accepting();
 	return check_result();
 }
