@@ -46,6 +46,7 @@ static void be_scenario(const struct run *run, const struct scenario *s, struct 
 	const char *wrong;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)setpgid(0, 0);
 	quiet();
 	spec.letter = s->letter;
 	spec.old_freeing = s->old_freeing;
@@ -75,6 +76,8 @@ static bool start(const struct run *run, const struct scenario *s, size_t index,
 	j->pid = fork();
 	if (j->pid == 0)
 		be_scenario(run, s, j->record);
+	if (j->pid > 0)
+		(void)setpgid(j->pid, j->pid); /* as it does itself: whoever is first */
 	j->pidfd = j->pid > 0 ? (int)syscall(SYS_pidfd_open, j->pid, 0) : -1;
 	patience_begin(&j->patience, j->pid);
 	return j->pid > 0;
@@ -109,19 +112,33 @@ static enum outcome outcome_of(const struct record *r)
 	return r->skipped[0] ? OUTCOME_SKIPPED : OUTCOME_OK;
 }
 
+static bool has_ended(const struct job *j)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+/* Ends it, and whatever the client has forked there; the number is its group's until we wait. */
+static int end_all(const struct job *j)
+{
+	int status = 0;
+
+	if (kill(-j->pid, SIGKILL))
+		kill(j->pid, SIGKILL);
+	waitpid(j->pid, &status, 0);
+	return status;
+}
+
 /* True: the process has ended, and *outcome is known. */
 static bool collect(struct job *j, const struct scenario *s, enum outcome *outcome)
 {
-	int status = 0;
-	bool hangs = false;
+	const bool hangs = !has_ended(j);
+	int status;
 
-	if (waitpid(j->pid, &status, WNOHANG) != j->pid) {
-		hangs = patience_ends(&j->patience, j->record->calls);
-		if (!hangs)
-			return false;
-		kill(j->pid, SIGKILL);
-		waitpid(j->pid, &status, 0);
-	}
+	if (hangs && !patience_ends(&j->patience, j->record->calls))
+		return false;
+	status = end_all(j);
 	if (hangs)
 		judge_hang(j->record, s->kind->family);
 	else if (!j->record->error)

@@ -109,6 +109,7 @@ unruly FORKS
 rc "a client that forks in a function" 1 timeout 60 "$weft" peercheck --quick "$T/unruly.so"
 ok "says so" grep -q '^P22, .*: it forks in acquire, and the child returns' "$T/out"
 ok "and nothing else" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
+ok "and none of its processes is left" test -z "$(grep -l "$T/[u]nruly.so" /proc/[0-9]*/cmdline 2>/dev/null)"
 unruly GOES
 rc "a client whose structure goes once it has registered" 0 "$weft" peercheck "$T/unruly.so"
 rc "which a kernel's core does not bear" 1 "$weft" peercheck --quick -g B "$T/unruly.so"
