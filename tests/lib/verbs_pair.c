@@ -388,13 +388,6 @@ void vp_quiet(struct ibv_cq *cq, int ms)
 	CHECK(!vp_poll(cq, &wc, ms));
 }
 
-bool vp_by_packet(void)
-{
-	const char *wire = getenv("WEFT_WIRE");
-
-	return wire && !strcmp(wire, "always");
-}
-
 struct vp_child vp_fork(void (*fn)(int fd, void *arg), void *arg)
 {
 	unsigned before = check_failures();

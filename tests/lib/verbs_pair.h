@@ -99,8 +99,6 @@ bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, ui
 enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr);
 /* Checks that nothing completes within ms. */
 void vp_quiet(struct ibv_cq *cq, int ms);
-/* Whether packets carry what goes between the two ends (WEFT_WIRE=always). */
-bool vp_by_packet(void);
 
 /* A second process of the test and the socket to it. */
 struct vp_child {

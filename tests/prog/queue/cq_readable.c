@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/by_packet.h"
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
@@ -36,7 +37,7 @@ static bool replies;          /* the hub answers each message */
 /* Of each peer. */
 static unsigned messages(void)
 {
-	return vp_by_packet() ? 800 : 4000;
+	return by_packet() ? 800 : 4000;
 }
 
 static void post_send(struct vp_end *e)

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/by_packet.h"
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 #include "tests/storm/differ/rnd.h"
@@ -309,7 +310,7 @@ static void draw(struct rnd *r)
 	};
 	plan.main_posts = plan.two_threads && rnd_once_in(r, 2);
 	plan.taker_leaves = plan.two_threads && rnd_once_in(r, 2);
-	if (vp_by_packet()) { /* whose acknowledgement ends with its process */
+	if (by_packet()) { /* whose acknowledgement ends with its process */
 		plan.ending = plan.ending & 1 ? BY_EXIT : BY_CLOSING;
 		plan.taker_leaves = false;
 		return;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/lib/by_packet.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
@@ -99,7 +100,7 @@ int main(void)
 	check_case("the log");
 	/* 2048 and 4096, at both ends; packets go by loopback, which carries all */
 	CHECK_EQ(lines_with(log, "an adapter on this link may refuse the path MTU"),
-		vp_by_packet() ? 0 : 4);
+		by_packet() ? 0 : 4);
 	unlink(log);
 	close(fd);
 	return check_result();

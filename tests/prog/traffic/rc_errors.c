@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/by_packet.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
@@ -484,7 +485,7 @@ static void flush(void)
 	vp_want(a.rcq, &wc, IBV_WC_WR_FLUSH_ERR, 9);
 	CHECK_EQ(vp_get_state(&b), IBV_QPS_RTS);
 	CHECK_EQ(vp_post_recv(&b, 10, 0, 8), 0);
-	if (!vp_by_packet())
+	if (!by_packet())
 		vp_quiet(b.rcq, 5);
 	else if (vp_poll(b.rcq, &wc, 5)) /* what was sent before a failed may be on its way yet */
 		CHECK(wc.wr_id == 10 && wc.status == IBV_WC_SUCCESS);

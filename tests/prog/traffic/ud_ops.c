@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/lib/by_packet.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pattern.h"
 #include "tests/lib/verbs_pair.h"
@@ -176,7 +177,7 @@ static void paths(void)
 		CHECK_EQ(wc.sl, SL_IPV6);
 		/* A UDP socket neither sends nor shows the flow label of IPv6. */
 		CHECK_EQ(be32toh(grh->version_tclass_flow),
-			6u << 28 | 0x48u << 20 | (vp_by_packet() ? 0 : 0x12345));
+			6u << 28 | 0x48u << 20 | (by_packet() ? 0 : 0x12345));
 		CHECK_EQ(grh->hop_limit, all[i] == v6 ? 200 : 7);
 		CHECK_EQ(be16toh(grh->paylen), 8 + 20 + 4 + ((16 + i + 3) & ~3u) + 4);
 	}
@@ -224,7 +225,7 @@ static void let_arrive(void)
 {
 	struct ibv_wc wc;
 
-	if (!vp_by_packet())
+	if (!by_packet())
 		return;
 	CHECK_EQ(vp_post_recv(&a, 100, 4096, 256), 0);
 	CHECK_EQ(vp_post_ud(&a, 100, ah, a.qp->qp_num, VP_QKEY, 0, 16), 0);
