@@ -163,7 +163,7 @@ static void print_details(json_t *rows)
 		json_object_foreach(row, key, value)
 		{
 			snprintf(name, sizeof name, "  %s %s", first, key);
-			if (json_is_object(value))
+			if (json_object_size(value))
 				print_members(name, value);
 		}
 	}

@@ -18,6 +18,7 @@
 #include "daemon/connections.h"
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
+#include "daemon/tables/ended.h"
 #include "daemon/wire.h"
 #include "pages/arena.h"
 #include "rdv/segment.h"
@@ -344,13 +345,24 @@ void processes_list_members(struct server *s)
 		members_update(&s->members, s->env.hub, p->seg, p->id);
 }
 
+static void keep_counts(struct server *s, const struct process *p)
+{
+	struct ended_process *row = ended_add(&s->ended, p->seg);
+
+	row->attach_id = p->id;
+	row->pid = p->pid;
+	memcpy(row->comm, p->comm, sizeof row->comm);
+	row->when = clock_ns();
+	wire_counters_keep(s, row->count);
+}
+
 void process_died(struct server *s, struct process *p)
 {
 	log_line(LOG_LVL_INFO, "process %d (%s), attach id %#x, is gone", (int)p->pid, p->comm,
 		p->id);
 	atomic_store(&p->seg->hdr.dead, 1);
 	peer_stats_keep(s, p);
-	wire_counters_keep(s, p);
+	keep_counts(s, p);
 	if (p->session)
 		session_close(s, p->session);
 	process_table_del(s, p);

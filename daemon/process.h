@@ -64,7 +64,7 @@ bool process_lives(const struct process *p);
 /* Entries that had no room in the hub get it, as far as there is some now. */
 void processes_list_members(struct server *s);
 
-/* It is gone: tells its peers, releases all it had, frees it. */
+/* It is gone: tells its peers, keeps what it counted, releases all it had, frees it. */
 void process_died(struct server *s, struct process *p);
 
 /* Adds a channel or replaces that of the same id; takes fd over on success.  -ENOMEM. */

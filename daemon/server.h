@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/tables/ended.h"
 #include "daemon/tables/leases.h"
 #include "daemon/tables/members.h"
 #include "daemon/tables/nodes.h"
@@ -92,6 +93,7 @@ struct server {
 	struct timers timers;
 	struct connections *connections; /* daemon/connections.h */
 	struct peer_total *ended_peers;  /* daemon/peer_stats.c: of processes that have gone */
+	struct ended ended;              /* those that have gone last */
 	struct mad_port *mad_port;       /* weft0's; all ports have its layer */
 	/* After MADs were sent, or may be: delivers them, within bounds, and sees to the clock. */
 	void (*deliver)(struct server *s);

@@ -20,6 +20,7 @@
 #include "daemon/peer_stats.h"
 #include "daemon/session.h"
 #include "daemon/subnet_admin.h"
+#include "daemon/tables/ended.h"
 #include "daemon/umad.h"
 #include "daemon/wire.h"
 #include "daemon/wire_status.h"
@@ -122,6 +123,17 @@ static json_t *counters(const struct seg *seg)
 	for (int i = 0; i < CTR_COUNT; i++)
 		if (counter_names[i])
 			set_int(o, counter_names[i], seg_counter(seg, i));
+	return o;
+}
+
+/* Those that are not 0: of many processes most are. */
+static json_t *counted(const char *const names[], const uint64_t value[], int n)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < n; i++)
+		if (names[i] && value[i])
+			set_int(o, names[i], value[i]);
 	return o;
 }
 
@@ -247,6 +259,29 @@ static json_t *all_processes(const struct server *s)
 	return a;
 }
 
+static json_t *one_ended(const struct ended_process *e)
+{
+	json_t *o = json_object();
+
+	set_int(o, "attach_id", e->attach_id);
+	set_int(o, "pid", e->pid);
+	json_object_set_new(o, "comm", escaped(e->comm));
+	set_int(o, "gone_s", (clock_ns() - e->when) / NSEC_PER_SEC);
+	json_object_set_new(o, "counters", counted(counter_names, e->count, CTR_COUNT));
+	json_object_set_new(o, "not_mapped", counted(share_reasons, e->not_mapped, SHARE_REASONS));
+	return o;
+}
+
+static json_t *all_ended(const struct server *s)
+{
+	const struct ended_process *e;
+	json_t *a = json_array();
+
+	for (uint32_t i = 0; (e = ended_at(&s->ended, i)); i++)
+		json_array_append_new(a, one_ended(e));
+	return a;
+}
+
 /* Connections that are not attached, like the one that asks, hold nothing else. */
 static int passers_by(const struct server *s)
 {
@@ -341,6 +376,7 @@ static json_t *whole(const struct server *s)
 	json_object_set_new(o, "device", json_string(s->node->page->device));
 	json_object_set_new(o, "faults", faults_of_all(s));
 	json_object_set_new(o, "processes", all_processes(s));
+	json_object_set_new(o, "ended", all_ended(s));
 	json_object_set_new(o, "peers", peer_stats_status(s));
 	json_object_set_new(o, "counts", counts(s));
 	json_object_set_new(o, "refusals", refusals(s));

@@ -129,9 +129,10 @@ static void gather(const struct server *s, uint64_t n[CTR_COUNT])
 		add_process(n, p);
 }
 
-void wire_counters_keep(struct server *s, const struct process *p)
+void wire_counters_keep(struct server *s, const uint64_t count[CTR_COUNT])
 {
-	add_process(s->wire->counters.ended, p);
+	for (int i = 0; i < CTR_COUNT; i++)
+		s->wire->counters.ended[i] += count[i];
 }
 
 void wire_counters_write(struct server *s, bool all)

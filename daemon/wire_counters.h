@@ -11,7 +11,6 @@
 
 #include "hca/seg/seg.h"
 
-struct process;
 struct server;
 
 enum { WIRE_COUNTER_FILES = 64 };
@@ -21,8 +20,8 @@ struct wire_counters {
 	uint64_t shown[WIRE_COUNTER_FILES]; /* what the files say */
 };
 
-/* The process ends: keeps what it counted. */
-void wire_counters_keep(struct server *s, const struct process *p);
+/* A process ends that counted that: keeps it. */
+void wire_counters_keep(struct server *s, const uint64_t count[CTR_COUNT]);
 
 /* Brings the files up to date: those that say something else, or all. */
 void wire_counters_write(struct server *s, bool all);

@@ -47,6 +47,32 @@ int64_t status_of(pid_t pid, const char *group, const char *name)
 	return value;
 }
 
+int64_t status_of_ended(pid_t pid, const char *group, const char *name)
+{
+	json_t *root = read_status(), *p;
+	int64_t value = -1;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "ended"), i, p)
+	{
+		if (json_integer_value(json_object_get(p, "pid")) == pid)
+			value = group ? json_integer_value(
+						json_object_get(json_object_get(p, group), name))
+				      : 0;
+	}
+	json_decref(root);
+	return value;
+}
+
+int64_t status_ended_rows(void)
+{
+	json_t *root = read_status();
+	int64_t n = json_array_size(json_object_get(root, "ended"));
+
+	json_decref(root);
+	return n;
+}
+
 int64_t peer_counter(const char *client, const char *counter)
 {
 	json_t *root = read_status(), *peer;

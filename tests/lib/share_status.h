@@ -12,6 +12,15 @@ int64_t status_of(pid_t pid, const char *group, const char *name);
 /* The same of all together, as weftd has it; -1: no such. */
 int64_t status_of_all(const char *group, const char *name);
 
+/*
+ * The same of a process that has ended, of group "counters" or "not_mapped", where what is 0 is not
+ * named.  group NULL: 0.  -1: none of that pid is kept.
+ */
+int64_t status_of_ended(pid_t pid, const char *group, const char *name);
+
+/* How many that ended are kept. */
+int64_t status_ended_rows(void);
+
 /* That counter of the peer client with that name, of all processes; -1: there is no such client. */
 int64_t peer_counter(const char *client, const char *counter);
 

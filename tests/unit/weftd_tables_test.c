@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* weftd's leases, timers and lists of members. */
+/* weftd's leases, timers, lists of members, and the processes that ended last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/tables/ended.h"
 #include "daemon/tables/leases.h"
 #include "daemon/tables/members.h"
 #include "daemon/tables/timers.h"
@@ -300,6 +301,68 @@ static void members_of_nobody(void **state)
 	free(m);
 }
 
+/* ---- processes that ended ---- */
+
+static struct seg *segment_new(void)
+{
+	void *seg = mmap(NULL, sizeof(struct seg), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(seg, MAP_FAILED);
+	return seg;
+}
+
+static void ended_add_id(struct ended *e, uint32_t id, const struct seg *seg)
+{
+	ended_add(e, seg)->attach_id = id;
+}
+
+static void ended_in_order(void **state)
+{
+	struct ended *e = calloc(1, sizeof *e);
+	struct seg *seg = segment_new();
+
+	(void)state;
+	assert_null(ended_at(e, 0));
+	for (uint32_t id = 1; id <= ENDED_KEPT + 1; id++) {
+		uint32_t kept = id < ENDED_KEPT ? id : ENDED_KEPT;
+
+		ended_add_id(e, id, seg);
+		for (uint32_t i = 0; i < kept; i++)
+			assert_int_equal(ended_at(e, i)->attach_id, id - i);
+		assert_null(ended_at(e, kept));
+	}
+	assert_null(ended_at(e, ~0u));
+	munmap(seg, sizeof *seg);
+	free(e);
+}
+
+/* A row has what its segment counted, however many slots that says it has, and no other row. */
+static void ended_counts(void **state)
+{
+	struct ended *e = calloc(1, sizeof *e);
+	struct seg *seg = segment_new();
+
+	(void)state;
+	atomic_store(&seg->counters[0][CTR_ERR_LOC_PROT], 2);
+	atomic_store(&seg->counters[SEG_SLOTS - 1][CTR_ERR_LOC_PROT], 3);
+	atomic_store(&seg->hdr.slots_used, SEG_SLOTS);
+	atomic_store(&seg->hdr.not_mapped[SHARE_BUDGET], 4);
+	ended_add_id(e, 1, seg);
+	memset((void *)seg->counters, 0xff, sizeof seg->counters);
+	memset((void *)seg->hdr.not_mapped, 0xff, sizeof seg->hdr.not_mapped);
+	atomic_store(&seg->hdr.slots_used, ~0u);
+	ended_add_id(e, 2, seg);
+	assert_int_equal(ended_at(e, 1)->count[CTR_ERR_LOC_PROT], 5);
+	assert_int_equal(ended_at(e, 1)->count[CTR_ERR_RNR], 0);
+	assert_int_equal(ended_at(e, 1)->not_mapped[SHARE_BUDGET], 4);
+	assert_int_equal(ended_at(e, 1)->not_mapped[SHARE_STACK], 0);
+	assert_int_equal(ended_at(e, 0)->count[CTR_ERR_RNR], -(uint64_t)SEG_SLOTS);
+	assert_int_equal(ended_at(e, 0)->not_mapped[SHARE_STACK], UINT64_MAX);
+	munmap(seg, sizeof *seg);
+	free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +375,8 @@ int main(void)
 		cmocka_unit_test(members_one_by_one),
 		cmocka_unit_test(members_without_room),
 		cmocka_unit_test(members_of_nobody),
+		cmocka_unit_test(ended_in_order),
+		cmocka_unit_test(ended_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
