@@ -8,6 +8,7 @@
 
 #include "cli/check.h"
 #include "cli/check_peers.h"
+#include "cli/check_program.h"
 #include "cli/check_system.h"
 #include "cli/check_variables.h"
 #include "cli/check_weft.h"
@@ -62,16 +63,56 @@ static void print_line(const char *name, const struct check *c)
 		fflush(stdout); /* shown before the next check, which may take long */
 }
 
+struct doctor {
+	bool json;
+	char **cmd; /* the program to look at, too; NULL: none */
+};
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct doctor *doctor = state->input;
+
 	(void)arg;
-	if (key == KEY_JSON)
-		*(bool *)state->input = true;
-	else if (key == ARGP_KEY_ARG)
-		cli_usage(state, "takes no arguments");
-	else
+	switch (key) {
+	case KEY_JSON:
+		doctor->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		doctor->cmd = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	return 0;
+	}
+}
+
+static void show(json_t *list, const char *name, const struct check *c, bool as_json)
+{
+	if (as_json)
+		add_json(list, name, c);
+	else
+		print_line(name, c);
+}
+
+/* How many failed. */
+static int check_all(const struct doctor *doctor, json_t *list)
+{
+	int failed = 0;
+	struct check c;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		c = (struct check){0};
+		kinds[i].run(&c);
+		failed += c.result == CHECK_FAIL;
+		show(list, kinds[i].name, &c, doctor->json);
+	}
+	if (doctor->cmd) {
+		c = (struct check){0};
+		check_program(&c, doctor->cmd);
+		failed += c.result == CHECK_FAIL;
+		show(list, "program", &c, doctor->json);
+	}
+	return failed;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -80,26 +121,18 @@ int cmd_doctor(int argc, char **argv)
 		{"json", KEY_JSON, NULL, 0, "print one JSON object, for programs", 0}, {0}};
 	static const struct argp argp = {.options = options,
 		.parser = parse,
-		.doc = "Checks whether RDMA programs can run on Weft here.\vOne line for each "
-		       "check: "
+		.args_doc = "[[--] PROGRAM [ARGUMENT...]]",
+		.doc = "Checks whether RDMA programs can run on Weft here, and of PROGRAM whether "
+		       "it can be served.\vOne line for each check: "
 		       "ok, warn or FAIL, what was found, and what to do about it.  Exits 1 if one "
-		       "fails.  May start weftd, which leaves when idle."};
+		       "fails.  May start weftd, which leaves when idle; does not run PROGRAM."};
 	json_t *list = json_array();
-	bool as_json = false;
-	int failed = 0;
+	struct doctor doctor = {0};
+	int failed;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &as_json);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		struct check c = {0};
-
-		kinds[i].run(&c);
-		failed += c.result == CHECK_FAIL;
-		if (as_json)
-			add_json(list, kinds[i].name, &c);
-		else
-			print_line(kinds[i].name, &c);
-	}
-	if (as_json) {
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &doctor);
+	failed = check_all(&doctor, list);
+	if (doctor.json) {
 		json_t *root = json_pack("{s:s, s:i, s:o}", "version", WEFT_VERSION, "failed",
 			failed, "checks", json_incref(list));
 

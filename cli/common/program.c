@@ -344,5 +344,7 @@ void program_look(char **cmd, const char *lib, struct program_verdict *v)
 	struct looking l = {.lib = lib, .v = v};
 
 	memset(v, 0, sizeof *v);
+	if (!find_file(cmd[0], v->path))
+		*v->path = '\0';
 	look(&l, cmd);
 }

@@ -7,6 +7,7 @@
 enum { PROGRAM_WHY = 1024, PROGRAM_REMEDY = 256 };
 
 struct program_verdict {
+	char path[PATH_MAX];         /* what cmd[0] is found as; "": PATH leads to no program */
 	char why[PROGRAM_WHY];       /* what keeps it from Weft; "": nothing that is known */
 	char remedy[PROGRAM_REMEDY]; /* what to do about it */
 	char runtime[PATH_MAX];      /* its sanitizer's, to be preloaded first; "": none */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # served.sh BUILD PLAIN STATIC RPATH ASAN: of a program that Weft cannot serve, weft run says so and what
-# to do, in one line, and runs it all the same.  The program itself is tests/prog/weftd/served.c; the
+# to do, in one line, and runs it all the same; weft doctor says the same, and does not run it.  The program itself is tests/prog/weftd/served.c; the
 # compiler may have made no ASAN ("-").
 . "$(dirname "$0")/../lib.sh"
 PLAIN=$2 STATIC=$3 RPATH=$4 ASAN=$5
@@ -14,6 +14,13 @@ runs() {
 	rc "$text" 7 "$WEFT" run "$@"
 	same "$text: it runs" 'it runs' "$(cat "$T/out")"
 	same "$text: what weft says" "$line" "$(cat "$T/err")"
+}
+# doctor_says TEXT RESULT LINE PROGRAM...: the check "program", of weft doctor.
+doctor_says() {
+	text=$1 result=$2 line=$3
+	shift 3
+	same "$text: what doctor says" "$result  program       $line" \
+		"$(WEFT_AUTOSTART=0 "$WEFT" doctor "$@" 2>&1 | tail -n 1)"
 }
 NO_STATIC='is linked statically, so that it loads no library of Weft'\''s; link it dynamically, with -libverbs'
 
@@ -43,6 +50,24 @@ runs 'one to another rdma-core' "weft: '$T/rpath' has an RPATH, which comes befo
 	"$T/rpath"
 ln -sf "$BUILD/lib/librdmacm.so.1" "$T/other/librdmacm.so.1"
 runs 'one to Weft'\''s own' '' "$T/rpath"
+
+# What doctor says of one of each, and of what cannot be run at all.
+doctor_says 'an ordinary one' 'ok  ' "'$PLAIN' can be served: nothing in its file keeps it from Weft" "$PLAIN"
+doctor_says 'one that is found by PATH, with options' 'ok  ' \
+	"'$(command -v env)' can be served: nothing in its file keeps it from Weft" -- env --json
+doctor_says 'a static one' FAIL "'$STATIC' $NO_STATIC" "$STATIC" --json
+doctor_says 'a script of one' FAIL "'$T/script' is run by '$T/static', which $NO_STATIC" "$T/script"
+doctor_says 'none' FAIL "cannot run 'no-such-program': No such file or directory; check its name and PATH" no-such-program
+doctor_says 'none at that place' FAIL "cannot run '$T/none': No such file or directory; check its name and PATH" "$T/none"
+doctor_says 'a directory' FAIL "cannot run '$T': Permission denied; check its name and mode" "$T"
+: >"$T/plain_file"
+doctor_says 'a file without leave' FAIL "cannot run '$T/plain_file': Permission denied; check its name and mode" "$T/plain_file"
+doctor_says 'a name of others' FAIL "cannot run '\x1b[2J': No such file or directory; check its name and PATH" "$(printf '\033[2J')"
+rc 'doctor fails then' 1 env WEFT_AUTOSTART=0 "$WEFT" doctor --json "$STATIC"
+ok 'as JSON, too' grep -q '"name": "program",' "$T/out"
+ok 'it counts' grep -q '"failed": 1' "$T/out"
+rc 'not of one that can be served' 0 env WEFT_AUTOSTART=0 "$WEFT" doctor "$PLAIN"
+ok 'which it does not run' [ "$(grep -c 'it runs' "$T/out")" = 0 ]
 
 # Of another machine: what the kernel says of it is its own.
 cp "$PLAIN" "$T/foreign"
@@ -74,6 +99,8 @@ fi
 if [ "$ASAN" != - ]; then
 	unset ASAN_OPTIONS
 	runs 'a sanitizer' '' "$ASAN"
+	doctor_says 'a sanitizer' 'ok  ' "'$ASAN' can be served; its sanitizer's runtime is preloaded first ($(
+		"$WEFT" run "$ASAN" then env | sed -n 's/^LD_PRELOAD=\([^:]*\):.*/\1/p'))" "$ASAN"
 	same 'it comes first' 1 "$("$WEFT" run "$ASAN" then env | grep -c 'LD_PRELOAD=[^:]*asan[^:]*:[^:]*libweftpaths.so$')"
 fi
 finish
