@@ -18,18 +18,26 @@
 #include "rdv/admin.h"
 #include "rdv/fabrics.h"
 #include "rdv/paths.h"
+#include "rdv/topology.h"
 
 enum { CHILD_SECONDS = 10, ANSWER = 256 };
 
 /* Why what needs weftd is not checked: one cause is told once.  NULL: it is. */
 static const char *cause;
-static bool no_daemon; /* none could be started */
+static bool no_node;   /* weftd can be asked, and programs find no device */
+static bool no_daemon; /* no weftd could be started */
+
+bool check_can_ask_weftd(void)
+{
+	return !cause;
+}
 
 static bool has_cause(struct check *c)
 {
-	if (cause)
-		check_set(c, CHECK_WARN, NULL, "not checked: %s", cause);
-	return cause;
+	if (cause || no_node)
+		check_set(c, CHECK_WARN, NULL, "not checked: %s",
+			cause ? cause : "WEFT_NODE is no node");
+	return cause || no_node;
 }
 
 /* Creates a file in dir, writes to it and removes it: 0 or -errno. */
@@ -181,15 +189,46 @@ static bool autostart(void)
 	return !value || strcmp(value, "0");
 }
 
-void check_weftd_runs(struct check *c)
+static bool name_is_wrong(struct check *c, const char *fabric)
 {
-	const char *fabric = cli_fabric_name(NULL);
-	int32_t pid = 0;
-	int rc;
+	if (rdv_fabric_name_ok(fabric))
+		return false;
+	check_set(c, CHECK_FAIL,
+		"use 1 to 32 letters, digits, '_', '.', '-', neither '.' nor 'default-' in front, "
+		"or unset it",
+		"WEFT_FABRIC=%.80s is no name of a fabric", fabric);
+	cause = "WEFT_FABRIC names no fabric";
+	return true;
+}
 
-	if (has_cause(c))
-		return;
-	rc = rdv_ping(NULL, &pid);
+/* A weftd that runs knows the nodes of its topology. */
+static bool is_missing(int number)
+{
+	struct proto_node_found found;
+	char name[16];
+
+	snprintf(name, sizeof name, "%010d", number); /* a number, not an id like one */
+	return number > 0 && rdv_find_node(NULL, name, &found) == -ENOENT;
+}
+
+static void check_node(struct check *c, const char *fabric, bool runs)
+{
+	const char *node = secure_getenv("WEFT_NODE");
+	const int number = rdv_node_number(node);
+	char remedy[sizeof c->remedy];
+
+	snprintf(remedy, sizeof remedy, "correct or unset it: weft topo -F %s lists the nodes",
+		fabric);
+	if (number < 0)
+		check_set(c, CHECK_FAIL, "correct or unset it; names are for weft run --node",
+			"WEFT_NODE=%.80s is neither a number from 0 to 65535 nor weft0", node);
+	else if (runs && is_missing(number))
+		check_set(c, CHECK_FAIL, remedy, "WEFT_NODE=%d is no node of '%s'", number, fabric);
+	no_node = c->result == CHECK_FAIL;
+}
+
+static void check_answer(struct check *c, const char *fabric, int rc, int32_t pid)
+{
 	if (!rc)
 		check_set(c, CHECK_OK, NULL, "'%s' is served by weftd, pid %d", fabric, pid);
 	else if (rc == -ENOTCONN && autostart() && no_daemon)
@@ -209,6 +248,20 @@ void check_weftd_runs(struct check *c)
 		cause = "no weftd runs";
 	else if (c->result == CHECK_FAIL)
 		cause = rc == -ETIMEDOUT ? "weftd does not answer" : "weftd cannot be asked";
+}
+
+void check_weftd_runs(struct check *c)
+{
+	const char *fabric = cli_fabric_name(NULL);
+	int32_t pid = 0;
+	int rc;
+
+	if (name_is_wrong(c, fabric) || has_cause(c))
+		return;
+	rc = rdv_ping(NULL, &pid);
+	check_answer(c, fabric, rc, pid);
+	if (c->result != CHECK_FAIL)
+		check_node(c, fabric, !rc);
 }
 
 /* Takes ours out. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/check.h"
+#include "cli/check_weft.h"
 #include "rdv/admin.h"
 #include "roce/port/lock.h"
 #include "roce/port/socket.h"
@@ -64,7 +65,7 @@ static bool ask_fabric(struct port_place *place)
 	char *text = NULL;
 	bool ours;
 
-	if (!rdv_status_json(NULL, &text))
+	if (check_can_ask_weftd() && !rdv_status_json(NULL, &text))
 		root = json_loads(text, 0, NULL);
 	free(text);
 	wire = json_object_get(root, "wire");

@@ -5,7 +5,7 @@
 WEFT=$BUILD/weft
 export WEFT_IDLE_EXIT=60
 unset WEFT_AUTOSTART
-trap '"$WEFT" down >/dev/null 2>&1; rm -rf "$T"' EXIT
+trap '"$WEFT" down >/dev/null 2>&1; "$WEFT" down -F lab >/dev/null 2>&1; rm -rf "$T"' EXIT
 serves() { "$WEFT" status --json 2>/dev/null | grep -q '"device": "weft0"'; }
 pid() { "$WEFT" status --json | sed -n 's/^  "pid": \([0-9]*\).*/\1/p'; }
 first_line() { head -n 1 "$T/out"; }
@@ -123,10 +123,31 @@ rc 'doctor finds an open directory' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
 same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
 same 'what it is the cause of is not checked' 3 "$(grep -c 'not checked: there is no runtime directory' "$T/out")"
+same 'nothing else says a word of it' '' "$(cat "$T/err")"
 WEFT_RUNTIME_DIR=here rc 'doctor finds a relative one' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir *WEFT_RUNTIME_DIR=here is relative; set it to a path that begins with /' "$T/out"
 same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
+same 'there alone' '' "$(cat "$T/err")"
 chmod 700 "$WEFT_RUNTIME_DIR"
+WEFT_FABRIC=a/b rc 'doctor finds a bad name' 1 "$WEFT" doctor
+ok 'it says so' grep -q '^FAIL  fabric *WEFT_FABRIC=a/b is no name of a fabric; use 1 to 32 letters' "$T/out"
+same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
+same 'there alone' '' "$(cat "$T/err")"
+for node in leaf 65536; do
+	WEFT_NODE=$node rc 'doctor finds what is no node' 1 "$WEFT" doctor
+	ok 'it says so' grep -q "^FAIL  fabric *WEFT_NODE=$node is neither a number .*; correct or unset it" "$T/out"
+	same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
+	same 'there alone' '' "$(cat "$T/err")"
+	same 'and what is not checked for it' 2 "$(grep -c 'not checked: WEFT_NODE is no node' "$T/out")"
+done
+WEFT_NODE=7 rc 'where there is no topology it is of SCIF' 0 "$WEFT" doctor
+rc 'a topology' 0 "$WEFT" up -F lab ft2:4,4,2
+WEFT_FABRIC=lab WEFT_NODE=300 rc 'doctor finds a node that is not there' 1 "$WEFT" doctor
+ok 'it says so' grep -q "^FAIL  fabric *WEFT_NODE=300 is no node of 'lab'; .*: weft topo -F lab lists" "$T/out"
+same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
+same 'there alone' '' "$(cat "$T/err")"
+WEFT_FABRIC=lab WEFT_NODE=3 rc 'doctor knows one that is' 0 "$WEFT" doctor
+rc down 0 "$WEFT" down -F lab
 stopped=$(pid)
 kill -STOP "$stopped"
 i=0
