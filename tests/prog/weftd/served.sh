@@ -95,10 +95,16 @@ if [ "$(id -u)" = 0 ] && chown 65534:65534 "$T/privileged" 2>/dev/null; then
 	done
 fi
 
-# A sanitizer wants to be first; where it was put there already, it stays.
+# A sanitizer wants to be first; where it was put there already, it stays.  clang has it in the
+# program, where it needs nothing.
 if [ "$ASAN" != - ]; then
 	unset ASAN_OPTIONS
 	runs 'a sanitizer' '' "$ASAN"
+fi
+if [ "$ASAN" != - ] && ! grep -q 'libasan\.so\.' "$ASAN"; then
+	doctor_says 'a sanitizer within' 'ok  ' "'$ASAN' can be served: nothing in its file keeps it from Weft" "$ASAN"
+	same 'nothing comes before' 0 "$("$WEFT" run "$ASAN" then env | grep -c 'LD_PRELOAD=.*:')"
+elif [ "$ASAN" != - ]; then
 	doctor_says 'a sanitizer' 'ok  ' "'$ASAN' can be served; its sanitizer's runtime is preloaded first ($(
 		"$WEFT" run "$ASAN" then env | sed -n 's/^LD_PRELOAD=\([^:]*\):.*/\1/p'))" "$ASAN"
 	same 'it comes first' 1 "$("$WEFT" run "$ASAN" then env | grep -c 'LD_PRELOAD=[^:]*asan[^:]*:[^:]*libweftpaths.so$')"
