@@ -244,8 +244,7 @@ static void look_at_program(
 			privilege);
 	else if (!rpath_has_other(l, path, f))
 		needs_other(l, path, f);
-	/* What cannot be found here the dynamic linker may find by name. */
-	sanitizer_runtime(f->needed, sizeof f->needed, l->v->runtime, sizeof l->v->runtime);
+	sanitizer_needed(f->needed, l->v->runtime, sizeof l->v->runtime);
 }
 
 /* "#!INTERPRETER [ARGUMENT]" in line, as the kernel reads it. */

@@ -109,4 +109,17 @@ elif [ "$ASAN" != - ]; then
 		"$WEFT" run "$ASAN" then env | sed -n 's/^LD_PRELOAD=\([^:]*\):.*/\1/p'))" "$ASAN"
 	same 'it comes first' 1 "$("$WEFT" run "$ASAN" then env | grep -c 'LD_PRELOAD=[^:]*asan[^:]*:[^:]*libweftpaths.so$')"
 fi
+# clang has its runtimes within the program, which bears no second one, unless it is told otherwise.
+by_clang() { clang "$@" "$(dirname "$0")/served.c" 2>/dev/null; }
+if command -v clang >/dev/null; then
+	unset UBSAN_OPTIONS
+	if by_clang -fsanitize=undefined -o "$T/within"; then
+		runs 'a runtime within the program' '' "$T/within"
+		doctor_says 'a runtime within the program' 'ok  ' \
+			"'$T/within' can be served: nothing in its file keeps it from Weft" "$T/within"
+	fi
+	if by_clang -fsanitize=undefined -shared-libsan -o "$T/beside"; then
+		runs 'one beside it, where only clang finds it' '' "$T/beside"
+	fi
+fi
 finish
