@@ -41,7 +41,11 @@ static const char world[] = "set -e\n"
 			    "ip route add 239.0.0.0/8 dev v0\n"
 			    "ip neigh add 10.9.0.20 lladdr 02:00:00:00:00:20 dev v0 nud permanent\n"
 			    "ip neigh add 10.9.0.21 dev v0 nud failed\n"
-			    "ip neigh add fd77::9 lladdr 02:00:00:00:00:09 dev v0 nud permanent\n";
+			    "ip neigh add fd77::9 lladdr 02:00:00:00:00:09 dev v0 nud permanent\n"
+			    /* v1 gets its address once the kernel has seen that the link is up */
+			    "until ip -6 route get fe80::5 oif v1 >/dev/null 2>&1; do\n"
+			    "	sleep 0.01\n"
+			    "done\n";
 
 static void address(const char *text, uint8_t gid[16])
 {
