@@ -54,9 +54,40 @@ int unix_name_take(const char *name, int type)
 	return named(name, type, call_bind);
 }
 
+int unix_name_listen(const char *name, int backlog)
+{
+	int fd = unix_name_take(name, SOCK_SEQPACKET), ret;
+
+	if (fd < 0 || listen(fd, backlog) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+void unix_name_greet(int fd)
+{
+	int who = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (who >= 0)
+		close(who);
+}
+
 int unix_name_meet(const char *name, int type)
 {
 	return named(name, type, call_connect);
+}
+
+int unix_name_meet_listener(const char *name, struct ucred *cred)
+{
+	int fd = unix_name_meet(name, SOCK_SEQPACKET), ret;
+	socklen_t size = sizeof *cred;
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &size) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }
 
 /* In /proc/net/unix: the kernel's __SO_ACCEPTCON. */

@@ -17,11 +17,20 @@ socklen_t unix_name_addr(const char *name, struct sockaddr_un *addr);
  */
 int unix_name_take(const char *name, int type);
 
+/* The same of type SOCK_SEQPACKET, and it listens. */
+int unix_name_listen(const char *name, int backlog);
+
+/* Accepts one connection of a socket that listens, if there is one, and closes it. */
+void unix_name_greet(int fd);
+
 /*
  * A new socket, CLOEXEC, non-blocking, that is connected to who has the name.  -ECONNREFUSED:
  * nobody has it, or it takes no connections; -EAGAIN: too many wait there already.
  */
 int unix_name_meet(const char *name, int type);
+
+/* The same where somebody listens; *cred: who made that socket, as the kernel tells. */
+int unix_name_meet_listener(const char *name, struct ucred *cred);
 
 /* Whose socket that is which has the name, as the kernel tells; false: it does not. */
 bool unix_name_owner(const char *name, uid_t *uid);

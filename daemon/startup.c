@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/unix_names.h"
 #include "daemon/connections.h"
 #include "daemon/events.h"
 #include "daemon/issm.h"
@@ -280,7 +281,7 @@ static int listen_at(struct server *s, const struct failure *f)
 static void greet(struct server *s, struct watch *w, uint32_t events)
 {
 	(void)s, (void)events;
-	rdv_fabric_greet(w->fd);
+	unix_name_greet(w->fd);
 }
 
 /* Without it all works, but others of this host cannot say that we are here. */

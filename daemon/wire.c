@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/unix_names.h"
 #include "daemon/process.h"
 #include "wire/roce.h"
 
@@ -135,7 +136,7 @@ static void steer_soon(struct server *s)
 static void on_asked(struct server *s, struct watch *w, uint32_t events)
 {
 	(void)s, (void)events;
-	port_lock_greet(w->fd);
+	unix_name_greet(w->fd);
 }
 
 static int watch_all(struct server *s)

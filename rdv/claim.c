@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rdv/claim.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,13 +23,7 @@ static struct claim_name name_of(uint32_t n)
 
 int claim_take(uint32_t n)
 {
-	int fd = unix_name_take(name_of(n).s, SOCK_SEQPACKET), ret;
-
-	if (fd < 0 || listen(fd, BACKLOG) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
+	return unix_name_listen(name_of(n).s, BACKLOG);
 }
 
 bool claim_is(int fd, uint32_t n)
@@ -47,14 +40,7 @@ bool claim_is(int fd, uint32_t n)
 
 int claim_meet(uint32_t n, struct ucred *cred)
 {
-	int fd = unix_name_meet(name_of(n).s, SOCK_SEQPACKET), ret;
-	socklen_t size = sizeof *cred;
-
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &size) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
+	return unix_name_meet_listener(name_of(n).s, cred);
 }
 
 bool claim_owner(uint32_t n, uid_t *uid)

@@ -17,24 +17,10 @@ static const char prefix[] = "weft-fabric/";
 int rdv_fabric_show(const char *fabric, uint64_t guid)
 {
 	char name[NAME_MAX_LEN + 1];
-	int fd, ret;
 
 	snprintf(name, sizeof name, "%s%u/%d/%s/%016" PRIx64, prefix, (unsigned)geteuid(),
 		(int)getpid(), fabric, guid);
-	fd = unix_name_take(name, SOCK_SEQPACKET);
-	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-void rdv_fabric_greet(int shown)
-{
-	int fd = accept4(shown, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
+	return unix_name_listen(name, SOMAXCONN);
 }
 
 struct search {
@@ -62,18 +48,15 @@ static bool read_name(const char *name, struct rdv_fabric *f)
 /* Does somebody live there, and who? */
 static bool ask_kernel(const char *name, struct rdv_fabric *f)
 {
-	int fd = unix_name_meet(name, SOCK_SEQPACKET);
 	struct ucred cred;
-	socklen_t size = sizeof cred;
-	bool known;
+	int fd = unix_name_meet_listener(name, &cred);
 
 	if (fd < 0)
 		return false;
-	known = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size);
 	close(fd);
 	f->uid = cred.uid;
 	f->pid = cred.pid;
-	return known;
+	return true;
 }
 
 static bool look(void *arg, const char *name)

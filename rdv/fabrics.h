@@ -26,11 +26,10 @@ struct rdv_fabric {
 enum { RDV_FABRICS_MAX = 32 };
 
 /*
- * For weftd: shows that it serves that fabric.  A socket, to be given to rdv_fabric_greet() when it
+ * For weftd: shows that it serves that fabric.  A socket, to be given to unix_name_greet() when it
  * is readable; -errno.
  */
 int rdv_fabric_show(const char *fabric, uint64_t guid);
-void rdv_fabric_greet(int shown);
 
 /*
  * Those that live, without the one of that GUID (0: all), at most RDV_FABRICS_MAX; how many.  Waits

@@ -37,6 +37,15 @@ static void keep_claim(struct lease *l, struct proto_in *in)
 	proto_close(in);
 }
 
+/* The lease that number is of, or NULL. */
+static struct lease *lease_of(uint32_t qpn)
+{
+	for (size_t i = 0; i < leases.n; i++)
+		if (leases.at[i].first == qpn / CLAIM_QPNS * CLAIM_QPNS)
+			return &leases.at[i];
+	return NULL;
+}
+
 static int send_lease(struct conn *conn, struct lease *l)
 {
 	const struct proto_block call = {
@@ -130,17 +139,15 @@ static int give_back(uint32_t first)
 {
 	const struct proto_block call = {.first_qpn = first / CLAIM_QPNS * CLAIM_QPNS};
 	uint32_t bit = 1u << first % CLAIM_QPNS / RDV_QPN_BLOCK;
-	size_t i = 0;
+	struct lease *l = lease_of(first);
 
-	while (i < leases.n && leases.at[i].first != call.first_qpn)
-		i++;
-	if (i == leases.n || first % RDV_QPN_BLOCK || !(leases.at[i].used & bit))
+	if (!l || first % RDV_QPN_BLOCK || !(l->used & bit))
 		return -ENOENT;
-	leases.at[i].used &= ~bit;
-	if (leases.at[i].used)
+	l->used &= ~bit;
+	if (l->used)
 		return 0;
-	own_fd_close(&leases.at[i].claim);
-	leases.at[i] = leases.at[--leases.n];
+	own_fd_close(&l->claim);
+	*l = leases.at[--leases.n];
 	return client_undo(OP_RETURN, &call);
 }
 
@@ -153,12 +160,10 @@ int rdv_return_qpns(uint32_t first)
 
 static int own_claim(uint32_t qpn)
 {
-	struct lease *l = leases.at;
+	struct lease *l = lease_of(qpn);
 	int ret = 0;
 
-	while (l < leases.at + leases.n && l->first != qpn / CLAIM_QPNS * CLAIM_QPNS)
-		l++;
-	if (l == leases.at + leases.n || l->unclaimed)
+	if (!l || l->unclaimed)
 		return -ENOENT;
 	if (!own_fd_ok(&l->claim))
 		ret = client_ensure();

@@ -119,12 +119,11 @@ static char *with_preload(char *list, const char *lib, const char *name)
 /* The runtime of a sanitizer in front, unless list has it, by whatever path. */
 static char *with_runtime(char *list, const char *runtime)
 {
-	const char *slash = strrchr(runtime, '/');
 	char *value;
 
 	if (!list)
 		return strdup(runtime);
-	if (strstr(list, slash ? slash + 1 : runtime))
+	if (strstr(list, basename(runtime)))
 		return list;
 	if (asprintf(&value, "%s:%s", runtime, list) < 0)
 		value = NULL;

@@ -110,13 +110,6 @@ static bool own_facts(struct elf_facts *f)
 	return !rc && !f->foreign && *f->interp;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* True: it is said what is wrong. */
 static bool other_machine(struct looking *l, const char *path, const struct elf_facts *f)
 {
@@ -130,7 +123,7 @@ static bool other_machine(struct looking *l, const char *path, const struct elf_
 			machine_name(&own));
 		return true;
 	}
-	if (!*f->interp || !strcmp(base_name(f->interp), base_name(own.interp)))
+	if (!*f->interp || !strcmp(basename(f->interp), basename(own.interp)))
 		return false;
 	say(l, path, "compile it for the C library of this machine",
 		"asks for another dynamic linker (%.100s) than Weft's libraries (%.100s)",
@@ -215,7 +208,7 @@ static bool needs_other(struct looking *l, const char *path, const struct elf_fa
 		struct stat st;
 
 		for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-			if (!strchr(name, '/') || strcmp(base_name(name), libraries[i]) != 0 ||
+			if (!strchr(name, '/') || strcmp(basename(name), libraries[i]) != 0 ||
 				stat(name, &st) || is_ours(l->lib, libraries[i], &st))
 				continue;
 			say(l, path, "link it by name, such as -libverbs",

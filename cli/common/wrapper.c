@@ -20,13 +20,6 @@ static const struct {
 	{"podman", false},
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_login(char **cmd)
 {
 	for (char **w = cmd + 1; *w; w++)
@@ -125,7 +118,7 @@ static void look_at_env(char **cmd, struct wrapper *w)
 
 void wrapper_look(char **cmd, struct wrapper *w)
 {
-	const char *name = base_name(cmd[0]);
+	const char *name = basename(cmd[0]);
 
 	memset(w, 0, sizeof *w);
 	if (!strcmp(name, "env"))

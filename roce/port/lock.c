@@ -75,21 +75,7 @@ bool port_lock_is(int fd)
 
 int port_lock_show(const struct port_place *p)
 {
-	int fd = unix_name_take(name_of(p, the_weftd).s, SOCK_SEQPACKET), ret;
-
-	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
-		return fd;
-	ret = -errno;
-	close(fd);
-	return ret;
-}
-
-void port_lock_greet(int shown)
-{
-	int fd = accept4(shown, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
+	return unix_name_listen(name_of(p, the_weftd).s, SOMAXCONN);
 }
 
 static bool is_locked(const struct port_place *p)
@@ -104,15 +90,12 @@ static bool is_locked(const struct port_place *p)
 /* Who shows that it has the lock.  0; -EAGAIN: it does not answer; other errors: nobody does. */
 static int who_shows(const struct port_place *p, struct ucred *cred)
 {
-	int fd = unix_name_meet(name_of(p, the_weftd).s, SOCK_SEQPACKET), ret = 0;
-	socklen_t size = sizeof *cred;
+	int fd = unix_name_meet_listener(name_of(p, the_weftd).s, cred);
 
 	if (fd < 0)
 		return fd;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &size))
-		ret = -errno;
 	close(fd);
-	return ret;
+	return 0;
 }
 
 /* A socket on the port, as a table of the kernel's has it. */

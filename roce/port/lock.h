@@ -41,12 +41,9 @@ bool port_lock_is(int fd);
 
 /*
  * For who has the lock: shows that it lives, by a listening socket, non-blocking, CLOEXEC, to be
- * given to port_lock_greet() when it is readable.  -EADDRINUSE: somebody has that name.
+ * given to unix_name_greet() when it is readable.  -EADDRINUSE: somebody has that name.
  */
 int port_lock_show(const struct port_place *p);
-
-/* Ends what others connected for, to see who we are.  Does not block. */
-void port_lock_greet(int shown);
 
 enum port_holder_kind {
 	PORT_HOLDER_FABRIC,  /* a weftd that runs */
