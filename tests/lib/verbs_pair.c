@@ -371,6 +371,12 @@ bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, ui
 	return (int)CHECK_EQ(wc->status, status) & (int)CHECK_EQ(wc->wr_id, id);
 }
 
+void vp_overrun(struct vp_end *e, const struct vp_addr *to)
+{
+	for (int i = 0; i <= e->scq->cqe; i++)
+		CHECK_EQ(vp_post_send(e, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 0, 8, to, 0), 0);
+}
+
 enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr)
 {
 	struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};

@@ -95,6 +95,8 @@ void vp_aim(struct ibv_send_wr *wr, uint64_t at, uint32_t rkey, uint64_t swap);
 bool vp_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 /* Waits for one completion and checks its status and wr_id. */
 bool vp_want(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status, uint64_t id);
+/* Posts one WRITE more than its send CQ has room for; its send queue is to be longer. */
+void vp_overrun(struct vp_end *e, const struct vp_addr *to);
 /* Posts a request, which is to be signaled, and waits for it; its status. */
 enum ibv_wc_status vp_run(struct vp_end *e, struct ibv_send_wr *wr);
 /* Checks that nothing completes within ms. */

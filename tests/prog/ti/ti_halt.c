@@ -142,28 +142,40 @@ static void await_reply(struct tx_world *w, ti_conn_handle_t h)
 	CHECK_EQ(profile.state, TI_CONN_REQUESTED);
 }
 
+/*
+ * `from` connects to `to`, whose thread accepts, until the reply has come; down's system thread is
+ * held then.  The handle of who connects.
+ */
+static ti_conn_handle_t meet(struct tx_world *from, struct tx_end *caller_end,
+	ti_conn_req_cb_t told, struct tx_world *to, struct tx_end *acceptor, pthread_t *thread)
+{
+	ti_conn_info_t there = {.conn_request_cb = told},
+		       here = {.conn_request_cb = tx_keep, .context = &kept};
+	ti_conn_handle_t listener, caller;
+
+	kept = (struct tx_kept){.n = TX_COUNT};
+	here.src_ep = to->ep;
+	here.pdh = to->pd;
+	there.src_ep = from->any;
+	there.dst_ep = tx_endpoint(from->ti, "127.0.0.1", to->port);
+	there.pdh = from->pd;
+	TX_IS(tx->listen(to->ti, &acceptor->attr, &here, NULL, &listener), TI_SUCCESS);
+	TX_IS(tx->connect(from->ti, &caller_end->attr, &there, NULL, &caller), TI_SUCCESS);
+	tx_await(&kept.n, 1);
+	tx_hold(&down);
+	pthread_create(thread, NULL, accept_kept, acceptor);
+	await_reply(from, caller);
+	return caller;
+}
+
 /* The reply is there: it is told of as canceled, and the peer is. */
 static void reply(void)
 {
-	ti_conn_info_t to = {.conn_request_cb = answered},
-		       here = {.conn_request_cb = tx_keep, .context = &kept};
-	ti_conn_handle_t listener, caller;
 	pthread_t thread;
 
 	check_case("a reply");
 	begin();
-	kept = (struct tx_kept){.n = TX_COUNT};
-	here.src_ep = down.ep;
-	here.pdh = down.pd;
-	to.src_ep = up.any;
-	to.dst_ep = tx_endpoint(up.ti, "127.0.0.1", down.port);
-	to.pdh = up.pd;
-	TX_IS(tx->listen(down.ti, &p.attr, &here, NULL, &listener), TI_SUCCESS);
-	TX_IS(tx->connect(up.ti, &a.attr, &to, NULL, &caller), TI_SUCCESS);
-	tx_await(&kept.n, 1);
-	tx_hold(&down);
-	pthread_create(&thread, NULL, accept_kept, &p);
-	await_reply(&up, caller);
+	(void)meet(&up, &a, answered, &down, &p, &thread);
 	TX_IS(tx->destroy_ti(up.ti, tx_told, &gone), TI_SUCCESS);
 	tx_let_go();
 	tx_await(&a.done, 1);
@@ -184,26 +196,13 @@ static void replied(ti_conn_request_t *req)
 /* It is canceled, though the reply has left. */
 static void accepting(void)
 {
-	ti_conn_info_t to = {.conn_request_cb = replied},
-		       here = {.conn_request_cb = tx_keep, .context = &kept};
 	struct tx_count ended = TX_COUNT;
-	ti_conn_handle_t listener, caller;
+	ti_conn_handle_t caller;
 	pthread_t thread;
 
 	check_case("an accept that waits");
 	begin();
-	kept = (struct tx_kept){.n = TX_COUNT};
-	here.src_ep = up.ep;
-	here.pdh = up.pd;
-	to.src_ep = down.any;
-	to.dst_ep = tx_endpoint(down.ti, "127.0.0.1", up.port);
-	to.pdh = down.pd;
-	TX_IS(tx->listen(up.ti, &a.attr, &here, NULL, &listener), TI_SUCCESS);
-	TX_IS(tx->connect(down.ti, &p.attr, &to, NULL, &caller), TI_SUCCESS);
-	tx_await(&kept.n, 1);
-	tx_hold(&down);
-	pthread_create(&thread, NULL, accept_kept, &a);
-	await_reply(&down, caller);
+	caller = meet(&down, &p, replied, &up, &a, &thread);
 	TX_IS(tx->destroy_ti(up.ti, tx_told, &gone), TI_SUCCESS);
 	pthread_join(thread, NULL);
 	TX_IS(a.status, TI_CANCELED);

@@ -21,9 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <unistd.h>
+
+#include "tests/prog/umad/umad_abi.h"
 
 enum {
 	NEW = 64,
@@ -38,24 +39,6 @@ enum { FILES = 4, AGENTS = 32, CLASS_OF_NOBODY = 0x0e, GET = 1 };
 enum { TIMED_OUT = 256 };
 enum { LIFE = 250 };      /* steps, then all files are closed */
 enum { ROUND_TRIPS = 5 }; /* of a message of segments, until its sender has heard */
-
-#define REGISTER   _IOC(_IOC_READ | _IOC_WRITE, 0x1b, 1, 28)
-#define UNREGISTER _IOC(_IOC_WRITE, 0x1b, 2, 4)
-#define PKEY       _IOC(_IOC_NONE, 0x1b, 3, 0)
-#define REGISTER2  _IOC(_IOC_READ | _IOC_WRITE, 0x1b, 4, 40)
-
-struct req {
-	uint32_t id, mask[4];
-	uint8_t qpn, class, version, oui[3], rmpp, pad;
-};
-
-struct req2 {
-	uint32_t id, qpn;
-	uint8_t class, version;
-	uint16_t res;
-	uint32_t flags, mask[4], oui;
-	uint8_t rmpp, pad[3];
-};
 
 struct hdr {
 	uint32_t id, status, timeout_ms, retries, length;

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,28 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/prog/umad/umad_abi.h"
+
 enum { NEW = 64, OLD = 56, MAD = 256, PATIENCE_MS = 20000 };
 enum { VENDOR = 0x0a, NOBODY = 0x0b, SA = 3 };
 enum { GET = 1, SET = 2, SEND = 3, GET_TABLE = 0x12, RESPONSE = 0x80 };
 enum { SA_DATA = 56, LONG = SA_DATA + 600, RMPP_ACTIVE = 1, RESP_TIME = 0x50 };
-
-#define REGISTER   _IOC(_IOC_READ | _IOC_WRITE, 0x1b, 1, 28)
-#define UNREGISTER _IOC(_IOC_WRITE, 0x1b, 2, 4)
-#define PKEY       _IOC(_IOC_NONE, 0x1b, 3, 0)
-#define REGISTER2  _IOC(_IOC_READ | _IOC_WRITE, 0x1b, 4, 40)
-
-struct req {
-	uint32_t id, mask[4];
-	uint8_t qpn, class, version, oui[3], rmpp, pad;
-};
-
-struct req2 {
-	uint32_t id, qpn;
-	uint8_t class, version;
-	uint16_t res;
-	uint32_t flags, mask[4], oui;
-	uint8_t rmpp, pad[3];
-};
 
 struct packet {
 	uint32_t id, status, timeout_ms, retries, length;
