@@ -24,6 +24,13 @@ static _Atomic enum log_level threshold = LOG_LVL_WARN;
 /* Does nobody know of WEFT_LOG=info yet? */
 static _Atomic bool to_be_told = true;
 
+/*
+ * Each library of ours has this file, and a process has several of them: all of their dynamic
+ * symbol tables have this name, so that they use the first of them, and the hint comes once.  In a
+ * section of its own, or AddressSanitizer takes them for different variables of one name.
+ */
+__attribute__((visibility("default"), section(".bss.weft_log"))) _Atomic bool weft_log_hinted;
+
 static struct {
 	int fd;
 	bool is_file; /* then fd is that file as long as it is these: */
@@ -205,7 +212,8 @@ int log_refusals(void)
 	if (log_enabled(LOG_LVL_INFO))
 		return 1;
 	if (atomic_load_explicit(&to_be_told, memory_order_relaxed) &&
-		atomic_exchange_explicit(&to_be_told, false, memory_order_relaxed))
+		atomic_exchange_explicit(&to_be_told, false, memory_order_relaxed) &&
+		!atomic_exchange_explicit(&weft_log_hinted, true, memory_order_relaxed))
 		log_line(LOG_LVL_WARN,
 			"something was refused, or failed; WEFT_LOG=info says what, and why");
 	return 0;

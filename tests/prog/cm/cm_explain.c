@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * rdma_cm says in the log why a call is refused, or an event tells of a failure.  With an argument:
- * on a node of a simulated subnet.
+ * rdma_cm says in the log why a call is refused, or an event tells of a failure.  With "node": on a
+ * node of a simulated subnet.  With "hint": a verb is refused, too, and nobody asked for a log.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
@@ -118,13 +119,35 @@ static void on_a_node(struct rdma_event_channel *ch)
 	rdma_destroy_id(id);
 }
 
+static void hint(void)
+{
+	struct rdma_event_channel *ch = cm_channel();
+	struct rdma_conn_param param = {0};
+	struct rdma_cm_id *id = cm_id(ch);
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+
+	CHECK_FAILS(rdma_connect(id, &param), EINVAL);
+	CHECK_EQ(rdma_bind_addr(id, cm_addr4(0)), 0);
+	channel = ibv_create_comp_channel(id->verbs);
+	cq = ibv_create_cq(id->verbs, 1, NULL, channel, 0);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), EBUSY);
+	CHECK_EQ(ibv_destroy_cq(cq), 0);
+	CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
+	CHECK_EQ(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(ch);
+}
+
 int main(int argc, char **argv)
 {
 	struct rdma_event_channel *ch;
 	char how[300];
 	uint16_t port;
 
-	(void)argv;
+	if (argc > 1 && !strcmp(argv[1], "hint")) {
+		hint();
+		return check_result();
+	}
 	snprintf(log_file, sizeof log_file, "%s/log", getenv("WEFT_RUNTIME_DIR"));
 	snprintf(how, sizeof how, "info:%s", log_file);
 	setenv("WEFT_LOG", how, 1);

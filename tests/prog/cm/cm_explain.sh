@@ -7,6 +7,11 @@ WEFT=$BUILD/weft
 
 ok 'on this machine' "$WEFT" run -- "$2"
 rm "$WEFT_RUNTIME_DIR/log"
+# The libraries of a process have one hint between them, with the path shim and without.
+for how in --paths --no-paths; do
+	rc "nobody asked, $how" 0 "$WEFT" run $how -- "$2" hint
+	same "$how: one hint" 1 "$(grep -c 'weft\[[0-9]*\]: warn: something was refused' "$T/err")"
+done
 ok 'a subnet' "$WEFT" up -F lab ft2:2,2,1 >"$T/out"
 ok 'on a node of it' "$WEFT" run -F lab --node H1 -- "$2" node
 "$WEFT" down -F lab >/dev/null

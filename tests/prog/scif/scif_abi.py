@@ -178,7 +178,7 @@ def main():
     lib = os.path.join(build, "lib", "libscif.so.0")
     want = {"scif_" + n: "SCIF_0.0" for n in CLASSIC}
     want |= {"scif_" + n: "WEFT_1.0" for n in LATER}
-    want["weft_scif_device"] = "WEFT_PRIVATE_1"
+    want |= {"weft_" + n: "WEFT_PRIVATE_1" for n in ("log_hinted", "scif_device")}
     want |= {"weft_kscif_" + n: "WEFT_1.0" for n in KERNEL}
     want |= {"weft_scif_" + n: "WEFT_1.0" for n in ("from_fd", "to_fd")}
     found = exported(lib)
