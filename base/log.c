@@ -219,17 +219,32 @@ int log_refusals(void)
 	return 0;
 }
 
-void log_refusal(const char *fmt, ...)
+static void write_refusal(const char *fmt, va_list ap)
 {
 	int saved = errno;
+
+	if (log_refusals())
+		write_text(LOG_LVL_INFO, fmt, ap);
+	errno = saved;
+}
+
+void log_refusal(const char *fmt, ...)
+{
 	va_list ap;
 
-	if (log_refusals()) {
-		va_start(ap, fmt);
-		write_text(LOG_LVL_INFO, fmt, ap);
-		va_end(ap);
-	}
-	errno = saved;
+	va_start(ap, fmt);
+	write_refusal(fmt, ap);
+	va_end(ap);
+}
+
+int log_refused(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_refusal(fmt, ap);
+	va_end(ap);
+	return err;
 }
 
 int log_busy(const char *call, const char *used_by)

@@ -22,6 +22,9 @@ void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(
  */
 void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same; gives err, for whoever returns it. */
+int log_refused(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* call would take away what others still use: says by log_refusal() what they are.  -EBUSY. */
 int log_busy(const char *call, const char *used_by);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/gid.h"
+#include "base/log.h"
 #include "fabric/gid_table.h"
 #include "rdmacm/call.h"
 #include "rdmacm/device.h"
@@ -29,7 +30,9 @@ enum { PKEY_DEFAULT = 0xffff };
 static int from_sockaddr_ib(const struct sockaddr_ib *sib, struct cm_addr *a)
 {
 	if (sib->sib_pkey && sib->sib_pkey != htons(PKEY_DEFAULT))
-		return -ENODEV;
+		return log_refused(-ENODEV,
+			"an address of AF_IB refused: its P_Key is %#x, not %#x",
+			ntohs(sib->sib_pkey), PKEY_DEFAULT);
 	memcpy(a->gid, &sib->sib_addr, sizeof a->gid);
 	a->family = gid_is_ipv4(a->gid) ? 4 : 6;
 	a->port = be64toh(sib->sib_sid & sib->sib_sid_mask);
@@ -44,7 +47,7 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
 
 	*a = (struct cm_addr){0};
 	if (!sa)
-		return -EINVAL;
+		return log_refused(-EINVAL, "an address is missing");
 	switch (sa->sa_family) {
 	case AF_INET:
 		a->family = 4;
@@ -59,7 +62,9 @@ int addr_from_sockaddr(const struct sockaddr *sa, struct cm_addr *a)
 	case AF_IB:
 		return from_sockaddr_ib((const struct sockaddr_ib *)sa, a);
 	default:
-		return -EAFNOSUPPORT;
+		return log_refused(-EAFNOSUPPORT,
+			"an address of family %d refused: there are AF_INET, AF_INET6 and AF_IB",
+			sa->sa_family);
 	}
 }
 
@@ -71,7 +76,12 @@ int addr_check_port_space(const struct ident *id, const struct sockaddr *sa)
 	if (!sa || sa->sa_family != AF_IB)
 		return 0;
 	mask = be64toh(sib->sib_sid_mask) & ~(uint64_t)UINT16_MAX;
-	return (be64toh(sib->sib_sid) ^ (uint64_t)id->id.ps << 16) & mask ? -EPROTONOSUPPORT : 0;
+	if (!((be64toh(sib->sib_sid) ^ (uint64_t)id->id.ps << 16) & mask))
+		return 0;
+	return log_refused(-EPROTONOSUPPORT,
+		"an address of AF_IB refused: its service id %#llx is not of the id's port space "
+		"%#x",
+		(unsigned long long)be64toh(sib->sib_sid), id->id.ps);
 }
 
 static void to_sockaddr_ib(const struct cm_addr *a, uint16_t ps, struct sockaddr_ib *sib)
@@ -181,6 +191,31 @@ static void become_bound(struct ident *id, const struct cm_addr *addr, uint16_t 
 	ident_show_addresses(id);
 }
 
+/* Of a port below those that all may have. */
+static int check_low_port(uint16_t port)
+{
+	unsigned start;
+
+	if (!port || port >= 1024)
+		return 0;
+	start = first_free_for_all();
+	if (port >= start || may_bind_low())
+		return 0;
+	return log_refused(-EACCES,
+		"rdma_bind_addr refused: port %u is below %u, for which the process needs "
+		"CAP_NET_BIND_SERVICE",
+		port, start);
+}
+
+static int explain_bind(int err, uint16_t port)
+{
+	if (err == -EADDRINUSE)
+		log_refusal("rdma_bind_addr refused: another id of this fabric has port %u in this "
+			    "port space",
+			port);
+	return err;
+}
+
 int ident_bind(struct ident *id, const struct cm_addr *addr)
 {
 	bool any = addr_is_any(addr);
@@ -195,9 +230,8 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 		return no_such_address("rdma_bind_addr", addr->gid, -EADDRNOTAVAIL);
 	if (!any)
 		ret = device_get(&dev); /* what can fail, before the port is ours */
-	if (!ret && addr->port && addr->port < 1024 && addr->port < first_free_for_all() &&
-		!may_bind_low())
-		ret = -EACCES;
+	if (!ret)
+		ret = check_low_port(addr->port);
 	if (ret)
 		return ret;
 	call = (struct cm_bind_call){
@@ -210,7 +244,7 @@ int ident_bind(struct ident *id, const struct cm_addr *addr)
 	if (addr->port && port_claim(addr->port))
 		call.flags |= CM_F_LENT;
 	id->known = true; /* even if the answer is late */
-	ret = weft_cm_call(OP_CM_BIND, &call, sizeof call, &reply);
+	ret = explain_bind(weft_cm_call(OP_CM_BIND, &call, sizeof call, &reply), addr->port);
 	if (!ret && !any)
 		ret = ident_attach_device(id);
 	if (ret)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "cm/cm.h"
 #include "verbs/for_rdmacm.h"
 
@@ -25,10 +26,21 @@ int tell_about(uint32_t op, uint32_t handle)
 	return weft_cm_post(op, &call, sizeof call) ? call_about(op, handle) : 0;
 }
 
+int check_private_data(const void *data, size_t len, size_t max)
+{
+	if (len > max)
+		return log_refused(-EINVAL,
+			"private data of %zu bytes refused: this message has room for %zu", len,
+			max);
+	return len && !data ? log_refused(-EINVAL, "private data of %zu bytes is missing", len) : 0;
+}
+
 int copy_private_data(uint8_t *priv, uint8_t *priv_len, const void *data, size_t len, size_t max)
 {
-	if (len > max || (len && !data))
-		return -EINVAL;
+	int ret = check_private_data(data, len, max);
+
+	if (ret)
+		return ret;
 	if (len)
 		memcpy(priv, data, len);
 	*priv_len = len;

@@ -16,6 +16,9 @@ int tell_about(uint32_t op, uint32_t handle);
 /* Rejects what id was asked or answered, with n bytes of private data. */
 int call_reject(const struct ident *id, uint16_t reason, const void *priv, uint8_t n);
 
+/* May a message with room for max bytes of private data have those?  0 or -EINVAL. */
+int check_private_data(const void *data, size_t len, size_t max);
+
 /*
  * Copies the program's private data, len bytes, to priv, which has room for max; *priv_len is len
  * then.  -EINVAL: more than max bytes, or there are none.

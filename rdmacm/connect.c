@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "rdmacm/address.h"
 #include "rdmacm/call.h"
 #include "rdmacm/device.h"
@@ -81,7 +82,9 @@ static int choose_depth(uint8_t wanted, uint8_t max, uint8_t *depth)
 	if (wanted == RDMA_MAX_RESP_RES)
 		wanted = *depth < max ? *depth : max;
 	if (wanted > max)
-		return -EINVAL;
+		return log_refused(-EINVAL,
+			"responder_resources or initiator_depth of %u refused: the device has %u",
+			wanted, max);
 	*depth = wanted;
 	return 0;
 }
@@ -139,8 +142,10 @@ static int connect_data(
 	size_t more = p ? p->private_data_len : 0;
 	size_t max = is_ud(id) ? PRIV_UD_CONNECT : PRIV_CONNECT;
 
-	if (id->connect_len + more > max || (more && !p->private_data))
-		return -EINVAL;
+	int ret = check_private_data(more ? p->private_data : data, id->connect_len + more, max);
+
+	if (ret)
+		return ret;
 	if (id->connect_len)
 		memcpy(data, id->connect, id->connect_len);
 	if (more)
@@ -278,13 +283,15 @@ int rdma_accept(struct rdma_cm_id *rdma_id, struct rdma_conn_param *conn_param)
 static int reject(struct rdma_cm_id *rdma_id, const void *data, uint8_t len, uint16_t reason)
 {
 	struct ident *id = to_ident(rdma_id);
-	int ret = len > (is_ud(id) ? PRIV_UD_ACCEPT : PRIV_REJECT)
-			  ? -EINVAL
-			  : call_reject(id, reason, data, len);
+	int ret = check_private_data(data, len, is_ud(id) ? PRIV_UD_ACCEPT : PRIV_REJECT);
 
-	if (!ret)
-		id->state = ID_ENDED;
-	return ret;
+	if (ret)
+		return ret;
+	ret = call_reject(id, reason, data, len);
+	if (ret)
+		return at_an_end(id, ret, "rdma_reject", "is that of a request, or has an answer");
+	id->state = ID_ENDED;
+	return 0;
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
@@ -299,11 +306,16 @@ int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t pri
 
 int rdma_notify(struct rdma_cm_id *rdma_id, enum ibv_event_type event)
 {
+	struct ident *id = to_ident(rdma_id);
+	int ret;
+
 	if (event == IBV_EVENT_PATH_MIG)
 		return 0;
 	if (event != IBV_EVENT_COMM_EST)
-		return fail(EINVAL);
-	return result(call_about(OP_CM_NOTIFY, to_ident(rdma_id)->handle));
+		return fail(log_refused(EINVAL, "rdma_notify refused: it is for "
+						"IBV_EVENT_COMM_EST and IBV_EVENT_PATH_MIG"));
+	ret = call_about(OP_CM_NOTIFY, id->handle);
+	return result(ret ? at_an_end(id, ret, "rdma_notify", "has accepted") : 0);
 }
 
 /* ---- the end ---- */
@@ -322,7 +334,9 @@ int rdma_disconnect(struct rdma_cm_id *rdma_id)
 	int ret;
 
 	if (!was_connected(id) || is_ud(id))
-		return fail(EINVAL);
+		return fail(at_an_end(id, -EINVAL, "rdma_disconnect",
+			is_ud(id) ? "has a connection, which none of RDMA_PS_UDP has"
+				  : "is connected, or was"));
 	qp_to_error(id);
 	if (id->state == ID_CONNECTED || id->state == ID_DISCONNECTED)
 		id->left_at = clock_ns();

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 enum { RESOLVE_TIMEOUT_MS = 2000 };
 
 static int remember(struct ident *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
@@ -85,7 +87,9 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 	struct rdma_cm_event *event;
 
 	if (!l->sync)
-		return fail(EINVAL);
+		return fail(log_refused(EINVAL,
+			"rdma_get_request refused: the id has an event channel of the program's, "
+			"where rdma_get_cm_event takes RDMA_CM_EVENT_CONNECT_REQUEST"));
 	if (listen->event) {
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;

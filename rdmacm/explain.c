@@ -45,6 +45,13 @@ int out_of_order(const struct ident *id, const char *call, const char *wants)
 	return -EINVAL;
 }
 
+int at_an_end(const struct ident *id, int err, const char *call, const char *wants)
+{
+	if (err == -EINVAL && log_enabled(LOG_LVL_INFO))
+		out_of_order(id, call, wants);
+	return err;
+}
+
 int no_such_address(const char *call, const uint8_t gid[16], int err)
 {
 	char text[INET6_ADDRSTRLEN];

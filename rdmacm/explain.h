@@ -10,6 +10,12 @@
 /* call comes out of order: it is for an id that is as `wants` says.  Gives -EINVAL. */
 int out_of_order(const struct ident *id, const char *call, const char *wants);
 
+/*
+ * The same of a call that failed with err, and that programs make as they clean up, whatever became
+ * of the id: said only where WEFT_LOG asks for it, and if err is -EINVAL.  Gives err.
+ */
+int at_an_end(const struct ident *id, int err, const char *call, const char *wants);
+
 /* An address that call needs, or its route, is none of our device: gives err. */
 int no_such_address(const char *call, const uint8_t gid[16], int err);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "rdmacm/call.h"
 #include "rdmacm/channel.h"
 #include "rdmacm/device.h"
@@ -27,7 +28,10 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, 
 	int ret = device_get(&dev);
 
 	if (!ret && !known_port_space(ps))
-		ret = -EPROTONOSUPPORT;
+		ret = log_refused(-EPROTONOSUPPORT,
+			"rdma_create_id refused: there is no port space %#x (RDMA_PS_TCP, "
+			"RDMA_PS_UDP)",
+			ps);
 	if (!ret && !channel)
 		ret = channel_create(&own);
 	if (ret)
@@ -132,12 +136,17 @@ int rdma_migrate_id(struct rdma_cm_id *rdma_id, struct rdma_event_channel *chann
 
 /* ---- options ---- */
 
+static int refuse_option(const char *why)
+{
+	return log_refused(-EINVAL, "rdma_set_option refused: %s", why);
+}
+
 static int get_flag(const void *optval, size_t optlen, uint32_t flag, uint32_t *flags)
 {
 	int on;
 
 	if (optlen != sizeof on)
-		return -EINVAL;
+		return refuse_option("its value is an int");
 	memcpy(&on, optval, sizeof on);
 	*flags = on ? *flags | flag : *flags & ~flag;
 	return 0;
@@ -148,24 +157,28 @@ static int set_id_option(struct ident *id, int optname, const void *optval, size
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
 		if (optlen != 1)
-			return -EINVAL;
+			return refuse_option("the value of RDMA_OPTION_ID_TOS is one byte");
 		id->tos = *(const uint8_t *)optval;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
 		if (id->state != ID_IDLE)
-			return -EINVAL;
+			return refuse_option("RDMA_OPTION_ID_REUSEADDR is for an id that is new");
 		return get_flag(optval, optlen, CM_F_REUSEADDR, &id->flags);
 	case RDMA_OPTION_ID_AFONLY:
 		if (id->state != ID_IDLE)
-			return -EINVAL;
+			return refuse_option("RDMA_OPTION_ID_AFONLY is for an id that is new");
 		return get_flag(optval, optlen, CM_F_AFONLY, &id->flags);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if (optlen != 1 || *(const uint8_t *)optval > 31 || id->id.qp_type != IBV_QPT_RC)
-			return -EINVAL;
+			return refuse_option("RDMA_OPTION_ID_ACK_TIMEOUT is a byte up to 31, of an "
+					     "id whose QP is of type RC");
 		id->ack_timeout = *(const uint8_t *)optval;
 		return 0;
 	default:
-		return -ENOSYS;
+		return log_refused(-ENOSYS,
+			"rdma_set_option refused: there is no option %d of "
+			"RDMA_OPTION_ID",
+			optname);
 	}
 }
 
@@ -174,5 +187,7 @@ int rdma_set_option(struct rdma_cm_id *rdma_id, int level, int optname, void *op
 	if (level == RDMA_OPTION_ID)
 		return result(set_id_option(to_ident(rdma_id), optname, optval, optlen));
 	/* The path of an InfiniBand subnet; ours is an Ethernet. */
-	return fail(level == RDMA_OPTION_IB ? EOPNOTSUPP : ENOSYS);
+	if (level == RDMA_OPTION_IB)
+		return fail(EOPNOTSUPP);
+	return fail(log_refused(ENOSYS, "rdma_set_option refused: there is no level %d", level));
 }

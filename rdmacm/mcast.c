@@ -6,9 +6,12 @@
  */
 #include "rdmacm/mcast.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gid.h"
+#include "base/log.h"
 #include "rdmacm/address.h"
 #include "rdmacm/channel.h"
 #include "rdmacm/device.h"
@@ -75,7 +78,8 @@ static int join_group(struct ident *id, const struct sockaddr *addr,
 		return ret;
 	if (!id->id.verbs || (id->state != ID_BOUND && id->state != ID_ADDR_RESOLVED) ||
 		id->id.qp_type != IBV_QPT_UD)
-		return -EINVAL;
+		return log_refused(-EINVAL, "rdma_join_multicast refused: it is for an id of "
+					    "RDMA_PS_UDP that has an address");
 	j = calloc(1, sizeof *j);
 	if (!j)
 		return -ENOMEM;
@@ -219,6 +223,7 @@ static bool about_join(const struct cm_event *e, const void *arg)
 static int leave_group(struct ident *id, const struct sockaddr *addr)
 {
 	struct join_name name = {.handle = id->handle};
+	char text[INET6_ADDRSTRLEN];
 	union ibv_gid group;
 	struct join *j;
 	int ret = group_of(addr, &group);
@@ -227,7 +232,9 @@ static int leave_group(struct ident *id, const struct sockaddr *addr)
 		return ret;
 	j = take_out(id, &group);
 	if (!j)
-		return -EADDRNOTAVAIL;
+		return log_refused(-EADDRNOTAVAIL,
+			"rdma_leave_multicast refused: the id has not joined %s",
+			gid_text(group.raw, text));
 	name.number = j->number;
 	if (id->sync && id->id.event) {
 		rdma_ack_cm_event(id->id.event);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "include/weft/verbs_ext.h"
 #include "rdmacm/device.h"
 
@@ -103,13 +104,17 @@ static int create_qp(struct ident *id, struct ibv_qp_init_attr_ex *attr)
 	struct ibv_qp *qp;
 	int ret;
 
-	if (!id->id.verbs || id->id.qp)
-		return -EINVAL;
+	if (!id->id.verbs)
+		return log_refused(-EINVAL, "rdma_create_qp refused: the id has no device yet; "
+					    "rdma_bind_addr or rdma_resolve_addr come first");
+	if (id->id.qp)
+		return log_refused(-EINVAL, "rdma_create_qp refused: the id has a QP");
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id->id.pd;
 	} else if (attr->pd->context != id->id.verbs) {
-		return -EINVAL;
+		return log_refused(-EINVAL, "rdma_create_qp refused: the PD is of another context "
+					    "than the id, whose is id->verbs");
 	}
 	if (id->id.qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
 		ret = device_xrcd(&attr->xrcd);

@@ -211,7 +211,10 @@ static int resolve_addr(
 	if (id->state != ID_IDLE && id->state != ID_BOUND)
 		return out_of_order(id, "rdma_resolve_addr", "is new, or has an address alone");
 	if (has_source(id) && id->src.family != to.family)
-		return -EINVAL;
+		return log_refused(-EINVAL,
+			"rdma_resolve_addr refused: the source is of IPv%u, the destination of "
+			"IPv%u",
+			id->src.family, to.family);
 	if (addr_is_any(&to)) /* ourselves, as with sockets */
 		ret = device_address(to.family, true, &to);
 	if (ret)

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+
 static void init_cq(struct ibv_cq *cq, struct ibv_context *context,
 	struct ibv_comp_channel *channel, void *cq_context, int cqe)
 {
@@ -33,9 +35,13 @@ struct verbs_cq *verbs_make_cq(struct ibv_context *context, int cqe, void *cq_co
 	int rc;
 
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
-		return fail_null(EINVAL);
-	if (is_of_another(context, channel))
-		return fail_null(EBADF); /* as the kernel, which knows it by its descriptor */
+		return fail_null(log_refused(EINVAL,
+			"create_cq refused: comp_vector %d, and there are %d, from 0 "
+			"(num_comp_vectors)",
+			comp_vector, context->num_comp_vectors));
+	if (is_of_another(context, channel)) /* as the kernel, which knows it by its descriptor */
+		return fail_null(log_refused(
+			EBADF, "create_cq refused: the completion channel is of another context"));
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return fail_null(ENOMEM);
@@ -74,7 +80,10 @@ int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return to_errno(attr->attr_mask >= IBV_CQ_ATTR_RESERVED ? -EOPNOTSUPP : -EINVAL);
+		return to_errno(log_refused(
+			attr->attr_mask >= IBV_CQ_ATTR_RESERVED ? -EOPNOTSUPP : -EINVAL,
+			"modify_cq refused: attr_mask %#x is not IBV_CQ_ATTR_MODERATE alone",
+			attr->attr_mask));
 	return to_errno(
 		hca_cq_moderate(to_cq(cq)->hca, attr->moderate.cq_count, attr->moderate.cq_period));
 }

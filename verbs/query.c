@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "verbs/query.h"
 
 /* What programs built before port_cap_flags2 have room for; they call ibv_query_port@1.1. */
@@ -19,7 +20,16 @@ int verbs_read_port(uint32_t port_num, struct fabric_port *port)
 	const struct fabric_page *live;
 	int rc = hca_open(&live);
 
-	return rc ? rc : fabric_read_port(live, port_num, port);
+	if (!rc && fabric_read_port(live, port_num, port))
+		rc = log_refused(-EINVAL, "there is no port %u: the device has %u, from 1",
+			port_num, live->n_ports);
+	return rc;
+}
+
+static int refuse_gid_index(int64_t index)
+{
+	return log_refused(-EINVAL, "there is no GID index %lld: the table has %d, from 0",
+		(long long)index, FABRIC_MAX_GIDS);
 }
 
 const struct fabric_gid *verbs_gid(const struct fabric_port *port, uint32_t index)
@@ -171,7 +181,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 		return to_errno(-EOPNOTSUPP);
 	rc = verbs_read_port(port_num, &port);
 	if (rc || gid_index >= FABRIC_MAX_GIDS)
-		return to_errno(rc ? rc : -EINVAL);
+		return to_errno(rc ? rc : refuse_gid_index(gid_index));
 	if (!verbs_gid(&port, gid_index))
 		return to_errno(-ENODATA);
 	convert_gid(verbs_gid(&port, gid_index), port_num, gid_index, entry, entry_size);
@@ -222,7 +232,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 
 	(void)context;
 	if (rc || index < 0 || index >= FABRIC_MAX_GIDS)
-		return fail_minus_one(rc ? rc : -EINVAL);
+		return fail_minus_one(rc ? rc : refuse_gid_index(index));
 	memcpy(gid->raw, port.gid[index].raw, sizeof(gid->raw));
 	return 0;
 }
@@ -235,7 +245,7 @@ int verbs_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned
 
 	(void)context;
 	if (rc || index >= FABRIC_MAX_GIDS)
-		return fail_minus_one(rc ? rc : -EINVAL);
+		return fail_minus_one(rc ? rc : refuse_gid_index(index));
 	*type = port.gid[index].type == IBV_GID_TYPE_ROCE_V2 ? GID_SYSFS_ROCE_V2
 							     : GID_SYSFS_IB_ROCE_V1;
 	return 0;
@@ -250,7 +260,11 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __b
 
 	(void)context;
 	if (rc || index < 0 || (uint32_t)index >= port.n_pkeys || index >= FABRIC_MAX_PKEYS)
-		return fail_minus_one(rc ? rc : -EINVAL);
+		return fail_minus_one(rc ? rc
+					 : log_refused(-EINVAL,
+						   "there is no P_Key index %d: the table has %u, "
+						   "from 0",
+						   index, port.n_pkeys));
 	*pkey = htobe16(port.pkey[index]);
 	return 0;
 }

@@ -79,7 +79,15 @@ static int check_range(uint64_t offset, uint64_t length, uint64_t iova)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);
 
-	return !length || offset + length < offset || (offset ^ iova) & (page - 1) ? -EINVAL : 0;
+	if (length && offset + length >= offset && !((offset ^ iova) & (page - 1)))
+		return 0;
+	return log_refused(-EINVAL,
+		"reg_dmabuf_mr refused: %s (offset %#llx, length %#llx, iova %#llx)",
+		!length ? "there is nothing to register"
+		: offset + length < offset
+			? "the range wraps"
+			: "offset and iova differ by what is no multiple of a page",
+		(unsigned long long)offset, (unsigned long long)length, (unsigned long long)iova);
 }
 
 static int check_file(int fd, const struct stat *st, enum file kind, uint64_t end)
@@ -92,7 +100,10 @@ static int check_file(int fd, const struct stat *st, enum file kind, uint64_t en
 		return -EINVAL;
 	}
 	size = size_of(fd, st);
-	return size && end > size ? -EINVAL : 0;
+	if (size && end > size)
+		return log_refused(-EINVAL, "reg_dmabuf_mr refused: fd %d has %llu bytes, not %llu",
+			fd, (unsigned long long)size, (unsigned long long)end);
+	return 0;
 }
 
 /* Who made a dma-buf, as its fdinfo says. */
@@ -159,8 +170,15 @@ static int check_access(unsigned access)
 			       IBV_ACCESS_RELAXED_ORDERING;
 	const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
-	return access & ~known || (access & writes && !(access & IBV_ACCESS_LOCAL_WRITE)) ? -EINVAL
-											  : 0;
+	if (access & ~known)
+		return log_refused(-EINVAL,
+			"reg_dmabuf_mr refused: the rights %#x are unknown, or not for such a "
+			"region",
+			access & ~known);
+	if (access & writes && !(access & IBV_ACCESS_LOCAL_WRITE))
+		return log_refused(-EINVAL, "reg_dmabuf_mr refused: REMOTE_WRITE and REMOTE_ATOMIC "
+					    "want LOCAL_WRITE, too");
+	return 0;
 }
 
 /*
@@ -203,7 +221,7 @@ static int add_file(
 	int rc;
 
 	if (fstat(fd, &st))
-		return -errno;
+		return log_refused(-errno, "reg_dmabuf_mr refused: fd %d: %s", fd, strerror(errno));
 	rc = check_range(offset, r->length, r->iova);
 	if (rc)
 		return rc;

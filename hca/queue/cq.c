@@ -95,6 +95,13 @@ static void describe(struct hca_cq *cq, const struct new_ring *r)
 	atomic_fetch_add_explicit(&proc_seg()->hdr.n_cq, 1, memory_order_relaxed);
 }
 
+static int refuse_depth(const char *call, int cqe)
+{
+	return log_refused(-EINVAL,
+		"%s refused: %d entries, and there may be 1 to %d (max_cqe, ibv_devinfo -v)", call,
+		cqe, HCA_MAX_CQE);
+}
+
 static int build(struct hca_cq *cq, int cqe)
 {
 	struct new_ring r;
@@ -119,12 +126,13 @@ int hca_cq_create(
 	int rc;
 
 	if (*cqe < 1 || *cqe > HCA_MAX_CQE)
-		return -EINVAL;
+		return refuse_depth("create_cq", *cqe);
 	rc = proc_attach(NULL);
 	if (rc)
 		return rc;
 	if (channel && channel->epoch != proc_epoch())
-		return -EINVAL; /* of the process we were forked from */
+		return log_refused(-EINVAL, "create_cq refused: the channel is of the process that "
+					    "this one was forked from");
 	cq = calloc(1, sizeof *cq);
 	if (!cq)
 		return -ENOMEM;
@@ -254,11 +262,14 @@ int hca_cq_resize(struct hca_cq *cq, int *cqe)
 	struct new_ring r;
 	int rc = 0;
 
-	if (*cqe < 1 || *cqe > HCA_MAX_CQE || cq->epoch != proc_epoch())
+	if (*cqe < 1 || *cqe > HCA_MAX_CQE)
+		return refuse_depth("resize_cq", *cqe);
+	if (cq->epoch != proc_epoch())
 		return -EINVAL;
 	lock_take(&cq->lock);
 	if (cq_waiting(cq) > (uint64_t)*cqe)
-		rc = -EINVAL;
+		rc = log_refused(-EINVAL,
+			"resize_cq refused: more completions wait than its %d entries", *cqe);
 	/* As many as can come before the switch: it must not fail half-way. */
 	if (!rc) {
 		kept.t = calloc(cq->early.n - cq->early.at + cq->ring_bytes / sizeof *kept.t,

@@ -2,17 +2,20 @@
 /*
  * rdma_cm says in the log why a call is refused, or an event tells of a failure.  With "node": on a
  * node of a simulated subnet.  With "hint": a verb is refused, too, and nobody asked for a log.
+ * With "cleanup": nobody did, and there is nothing to say.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 
-enum { WAIT_MS = 2000, SERVER_REASON = 28 };
+enum { WAIT_MS = 2000, SERVER_REASON = 28, OTHER = 65534, LOW_PORT = 80 };
 
 static char log_file[256];
 
@@ -21,6 +24,112 @@ static void told(const char *text)
 {
 	check_case("the line: %s", text);
 	CHECK_EQ(lines_with(log_file, text), 1);
+}
+
+static void new_id(struct rdma_event_channel *ch)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
+	struct rdma_cm_id *id = cm_id(ch), *other;
+	struct sockaddr_in sa = {.sin_family = 77};
+	int value = 1;
+
+	CHECK_FAILS(rdma_disconnect(id), EINVAL);
+	told("rdma_disconnect refused: the id is new, and the call is for one that is connected, "
+	     "or was");
+	CHECK_FAILS(rdma_reject(id, NULL, 0), EINVAL);
+	told("rdma_reject refused: the id is new, and the call is for one that is that of a "
+	     "request");
+	CHECK_FAILS(rdma_notify(id, IBV_EVENT_COMM_EST), EINVAL);
+	told("rdma_notify refused: the id is new, and the call is for one that has accepted");
+	CHECK_FAILS(rdma_create_qp(id, NULL, &init), EINVAL);
+	told("rdma_create_qp refused: the id has no device yet");
+	CHECK_FAILS(rdma_get_request(id, &other), EINVAL);
+	told("rdma_get_request refused: the id has an event channel of the program's");
+	CHECK_FAILS(rdma_bind_addr(id, (struct sockaddr *)&sa), EAFNOSUPPORT);
+	told("an address of family 77 refused");
+	CHECK_FAILS(rdma_create_id(ch, &other, NULL, 0x77), EPROTONOSUPPORT);
+	told("rdma_create_id refused: there is no port space 0x77");
+	CHECK_FAILS(rdma_set_option(id, RDMA_OPTION_ID, 99, &value, sizeof value), ENOSYS);
+	told("rdma_set_option refused: there is no option 99 of RDMA_OPTION_ID");
+	CHECK_FAILS(rdma_set_option(id, 9, 9, &value, sizeof value), ENOSYS);
+	told("rdma_set_option refused: there is no level 9");
+	CHECK_FAILS(rdma_leave_multicast(id, cm_addr4(0)), EADDRNOTAVAIL);
+	told("rdma_leave_multicast refused: the id has not joined 127.0.0.1");
+	CHECK_EQ(rdma_destroy_id(id), 0);
+}
+
+static void addresses(struct rdma_event_channel *ch, uint16_t port)
+{
+	struct rdma_cm_id *id = cm_id(ch);
+	struct sockaddr_in here = *(struct sockaddr_in *)cm_addr4(port);
+	char line[100];
+
+	CHECK_FAILS(rdma_bind_addr(id, cm_addr4(port)), EADDRINUSE);
+	snprintf(line, sizeof line, "rdma_bind_addr refused: another id of this fabric has port %u",
+		port);
+	told(line);
+	if (has_ipv6()) {
+		CHECK_FAILS(rdma_resolve_addr(id, cm_addr6(0), (struct sockaddr *)&here, WAIT_MS),
+			EINVAL);
+		told("rdma_resolve_addr refused: the source is of IPv6, the destination of IPv4");
+	}
+	CHECK_EQ(rdma_destroy_id(id), 0);
+}
+
+static unsigned first_free_for_all(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	unsigned start = 1024;
+
+	if (f && fscanf(f, "%u", &start) != 1)
+		start = 1024;
+	if (f)
+		fclose(f);
+	return start;
+}
+
+/* As one who may not have low ports, where not all may. */
+static void low_port(void)
+{
+	unsigned start = first_free_for_all();
+	char line[100];
+	int status;
+	pid_t pid;
+
+	if (start <= LOW_PORT)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		struct rdma_cm_id *own = cm_id(cm_channel());
+
+		if (geteuid() == 0 && setresuid(OTHER, OTHER, OTHER))
+			_exit(1);
+		_exit(rdma_bind_addr(own, cm_addr4(LOW_PORT)) && errno == EACCES ? 0 : 1);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	snprintf(line, sizeof line, "rdma_bind_addr refused: port %u is below %u, for which",
+		LOW_PORT, start);
+	told(line);
+}
+
+static void private_data(struct rdma_event_channel *ch, uint16_t port)
+{
+	struct rdma_cm_id *id = cm_resolved(ch, cm_addr4(port), true);
+	static const char data[200];
+	struct rdma_conn_param param = {.private_data = data, .private_data_len = sizeof data};
+
+	CHECK_FAILS(rdma_connect(id, &param), EINVAL);
+	told("private data of 200 bytes refused: this message has room for 56");
+	param.private_data = NULL;
+	param.private_data_len = 1;
+	CHECK_FAILS(rdma_connect(id, &param), EINVAL);
+	told("private data of 1 bytes is missing");
+	param.private_data_len = 0;
+	param.initiator_depth = 254;
+	CHECK_FAILS(rdma_connect(id, &param), EINVAL);
+	told("responder_resources or initiator_depth of 254 refused");
+	cm_end(id);
 }
 
 static void out_of_order(struct rdma_event_channel *ch, uint16_t port)
@@ -119,6 +228,24 @@ static void on_a_node(struct rdma_event_channel *ch)
 	rdma_destroy_id(id);
 }
 
+/* What programs call as they clean up. */
+static void cleanup(void)
+{
+	struct rdma_event_channel *ch = cm_channel();
+	struct rdma_cm_id *id;
+
+	CHECK_EQ(rdma_create_id(ch, &id, NULL, RDMA_PS_UDP), 0);
+	CHECK_EQ(rdma_bind_addr(id, cm_addr4(0)), 0);
+	CHECK_FAILS(rdma_disconnect(id), EINVAL);
+	CHECK_FAILS(rdma_reject(id, NULL, 0), EINVAL);
+	CHECK_EQ(rdma_destroy_id(id), 0);
+	id = cm_id(ch);
+	CHECK_FAILS(rdma_disconnect(id), EINVAL);
+	CHECK_FAILS(rdma_notify(id, IBV_EVENT_COMM_EST), EINVAL);
+	CHECK_EQ(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(ch);
+}
+
 static void hint(void)
 {
 	struct rdma_event_channel *ch = cm_channel();
@@ -144,8 +271,8 @@ int main(int argc, char **argv)
 	char how[300];
 	uint16_t port;
 
-	if (argc > 1 && !strcmp(argv[1], "hint")) {
-		hint();
+	if (argc > 1 && strcmp(argv[1], "node")) {
+		strcmp(argv[1], "hint") ? cleanup() : hint();
 		return check_result();
 	}
 	snprintf(log_file, sizeof log_file, "%s/log", getenv("WEFT_RUNTIME_DIR"));
@@ -157,6 +284,10 @@ int main(int argc, char **argv)
 	} else {
 		struct rdma_cm_id *listener = cm_listener(ch, 1, &port);
 
+		new_id(ch);
+		addresses(ch, port);
+		private_data(ch, port);
+		low_port();
 		out_of_order(ch, port);
 		rdma_destroy_id(listener);
 		nobody_listens(ch);

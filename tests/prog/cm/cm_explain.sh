@@ -12,6 +12,8 @@ for how in --paths --no-paths; do
 	rc "nobody asked, $how" 0 "$WEFT" run $how -- "$2" hint
 	same "$how: one hint" 1 "$(grep -c 'weft\[[0-9]*\]: warn: something was refused' "$T/err")"
 done
+rc 'nobody asked, and nothing matters' 0 "$WEFT" run -- "$2" cleanup
+same 'no hint' '' "$(cat "$T/err")"
 ok 'a subnet' "$WEFT" up -F lab ft2:2,2,1 >"$T/out"
 ok 'on a node of it' "$WEFT" run -F lab --node H1 -- "$2" node
 "$WEFT" down -F lab >/dev/null

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* What each verb answers when it is used wrongly: the errors of the manual pages, in a table. */
+/*
+ * What each verb answers when it is used wrongly, and what it says of that in the log: the errors
+ * of the manual pages, in a table.
+ */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +12,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/verbs_pair.h"
 
+static char log_file[256];
 static struct vp_end e;
 static struct ibv_comp_channel *channel; /* with a CQ on it */
 static struct ibv_cq *cq;
@@ -98,6 +103,26 @@ static int mr_unknown_right(void)
 	return of_pointer(ibv_reg_mr(e.pd, e.buf, 4096, 1 << 15));
 }
 
+static int dmabuf(int fd, size_t length, int access)
+{
+	return of_pointer(ibv_reg_dmabuf_mr(e.pd, 0, length, 0, fd, access));
+}
+
+static int dmabuf_of_no_fd(void)
+{
+	return dmabuf(-1, 4096, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static int dmabuf_of_nothing(void)
+{
+	return dmabuf(0, 0, IBV_ACCESS_LOCAL_WRITE);
+}
+
+static int dmabuf_remote_write_alone(void)
+{
+	return dmabuf(0, 4096, IBV_ACCESS_REMOTE_WRITE);
+}
+
 static int mw_unknown_type(void)
 {
 	return of_pointer(ibv_alloc_mw(e.pd, 0));
@@ -129,6 +154,17 @@ static int cq_vector(void)
 static int cq_vector_negative(void)
 {
 	return of_pointer(ibv_create_cq(e.ctx, 1, NULL, NULL, -1));
+}
+
+static int channel_of_another(void)
+{
+	struct ibv_context *other = vp_open();
+	struct ibv_comp_channel *theirs = ibv_create_comp_channel(other);
+	int err = of_pointer(ibv_create_cq(e.ctx, 1, NULL, theirs, 0));
+
+	CHECK_EQ(ibv_destroy_comp_channel(theirs), 0);
+	CHECK_EQ(ibv_close_device(other), 0);
+	return err;
 }
 
 static int cq_in_use(void)
@@ -305,12 +341,18 @@ static int rate_limit(void)
 
 #define CASE(fn, want)                                                                             \
 	{                                                                                          \
-#fn, fn, want                                                                      \
+#fn, fn, want, NULL                                                                \
+	}
+/* The log has a line with that text then. */
+#define TOLD(fn, want, why)                                                                        \
+	{                                                                                          \
+#fn, fn, want, why                                                                 \
 	}
 static const struct {
 	const char *name;
 	int (*fn)(void);
 	int want;
+	const char *why;
 } cases[] = {
 	CASE(pd_in_use, EBUSY),
 	CASE(parent_of_parent, EINVAL),
@@ -324,24 +366,28 @@ static const struct {
 	CASE(mr_unmapped, EFAULT),
 	CASE(mr_remote_write_alone, EINVAL),
 	CASE(mr_unknown_right, EINVAL),
+	TOLD(dmabuf_of_no_fd, EBADF, "reg_dmabuf_mr refused: fd -1: Bad file descriptor"),
+	TOLD(dmabuf_of_nothing, EINVAL, "reg_dmabuf_mr refused: there is nothing to register"),
+	TOLD(dmabuf_remote_write_alone, EINVAL, "reg_dmabuf_mr refused: REMOTE_WRITE"),
 	CASE(mw_unknown_type, EINVAL),
 	CASE(channel_in_use, EBUSY),
-	CASE(cq_of_0, EINVAL),
-	CASE(cq_too_large, EINVAL),
-	CASE(cq_vector, EINVAL),
-	CASE(cq_vector_negative, EINVAL),
+	TOLD(cq_of_0, EINVAL, "create_cq refused: 0 entries, and there may be 1 to "),
+	TOLD(cq_too_large, EINVAL, " entries, and there may be 1 to "),
+	TOLD(cq_vector, EINVAL, "create_cq refused: comp_vector "),
+	TOLD(cq_vector_negative, EINVAL, "create_cq refused: comp_vector -1, and there are "),
+	TOLD(channel_of_another, EBADF, "create_cq refused: the completion channel is of another"),
 	CASE(cq_in_use, EBUSY),
-	CASE(cq_resize_to_0, EINVAL),
-	CASE(cq_modify_nothing, EINVAL),
+	TOLD(cq_resize_to_0, EINVAL, "resize_cq refused: 0 entries, and there may be 1 to "),
+	TOLD(cq_modify_nothing, EINVAL, "modify_cq refused: attr_mask 0"),
 	CASE(qp_of_no_type, EINVAL),
 	CASE(qp_without_cq, EINVAL),
 	CASE(qp_with_too_many_wr, EINVAL),
 	CASE(qp_with_too_much_inline, EINVAL),
 	CASE(qp_with_create_flags, EOPNOTSUPP),
-	CASE(port_0, EINVAL),
-	CASE(port_2, EINVAL),
-	CASE(gid_beyond_the_end, EINVAL),
-	CASE(pkey_beyond_the_end, EINVAL),
+	TOLD(port_0, EINVAL, "there is no port 0: the device has 1, from 1"),
+	TOLD(port_2, EINVAL, "there is no port 2: the device has 1, from 1"),
+	TOLD(gid_beyond_the_end, EINVAL, "there is no GID index 1048576: the table has "),
+	TOLD(pkey_beyond_the_end, EINVAL, "there is no P_Key index 1: the table has 1, from 0"),
 	CASE(gid_ex_with_flags, EOPNOTSUPP),
 	CASE(rt_values_unknown, EINVAL),
 	CASE(flow, EOPNOTSUPP),
@@ -400,11 +446,20 @@ static void teardown(void)
 
 int main(void)
 {
+	unsigned before;
+	char how[300];
+
+	snprintf(log_file, sizeof log_file, "%s/log", getenv("WEFT_RUNTIME_DIR"));
+	snprintf(how, sizeof how, "info:%s", log_file);
+	setenv("WEFT_LOG", how, 1);
 	setup();
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		check_case("%s", cases[i].name);
 		errno = 0;
+		before = cases[i].why ? lines_with(log_file, cases[i].why) : 0;
 		CHECK_EQ(cases[i].fn(), cases[i].want);
+		if (cases[i].why)
+			CHECK_EQ(lines_with(log_file, cases[i].why), before + 1);
 	}
 	teardown();
 	return check_result();
