@@ -475,11 +475,13 @@ void explain_event(uint32_t index)
 
 void explain_overrun(struct hca_cq *cq)
 {
+	uint32_t resizes = atomic_load_explicit(&cq->s->resizes, memory_order_relaxed);
+
 	if (!log_refusals() || atomic_exchange_explicit(&cq->explained, true, memory_order_relaxed))
 		return;
 	log_refusal("a CQ of %u entries is lost: more completions came than it has room for, and "
 		    "ibv_poll_cq fails from now on; create it larger, or poll it sooner",
-		1u << atomic_load_explicit(&cq->log_size, memory_order_relaxed));
+		cq->s->place[resizes & 1].limit);
 }
 
 /* ---- posts that are refused ---- */
@@ -533,7 +535,12 @@ void explain_post_recv(struct hca_qp *qp, const struct ibv_recv_wr *wr, int rc)
 	if (!to_tell(rc == -ENOMEM) ||
 		!first_of(qp, &qp->refused[rc == -ENOMEM], "posts were refused"))
 		return;
-	if (rc == -ENOMEM)
+	if (qp->srq)
+		log_line(LOG_LVL_INFO,
+			"QP %#x: wr_id %#" PRIx64 ", a receive, is refused (%s): the QP takes its "
+			"receives from an SRQ; post them there, by ibv_post_srq_recv",
+			qp->me.qpn, wr->wr_id, strerror(-rc));
+	else if (rc == -ENOMEM)
 		log_line(LOG_LVL_INFO,
 			"QP %#x: wr_id %#" PRIx64 ", a receive, is refused (%s): all %u are posted",
 			qp->me.qpn, wr->wr_id, strerror(-rc), qp->rq_depth);

@@ -231,6 +231,26 @@ static void wrong_qkey(void)
 	vp_pair_free(&from, &to);
 }
 
+/* Its receives are the SRQ's. */
+static void shared(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct vp_opts o = options();
+
+	vp_make(&a, vp_open(), &o);
+	o.srq = ibv_create_srq(a.pd, &init);
+	CHECK(o.srq);
+	vp_make(&b, a.ctx, &o);
+	CHECK_EQ(vp_post_recv(&b, 0x601, 0, 16), EINVAL);
+	told("QP %#x: wr_id 0x601, a receive, is refused (Invalid argument): the QP takes its "
+	     "receives from an SRQ; post them there, by ibv_post_srq_recv",
+		b.qp->qp_num);
+	vp_free(&b);
+	CHECK_EQ(ibv_destroy_srq(o.srq), 0);
+	vp_free(&a);
+	ibv_close_device(a.ctx);
+}
+
 static void overrun(void)
 {
 	struct vp_opts o = options();
@@ -249,7 +269,7 @@ static void overrun(void)
 		;
 	CHECK(n < 0);
 	CHECK(ibv_poll_cq(a.scq, 1, &wc) < 0);
-	told("is lost: more completions came than it has room for");
+	told("a CQ of %d entries is lost: more completions came than it has room for", a.scq->cqe);
 	vp_pair_free(&a, &b);
 }
 
@@ -367,5 +387,6 @@ int main(void)
 	vp_pair_free(&a, &b);
 	wrong_qkey();
 	overrun();
+	shared();
 	return check_result();
 }
