@@ -60,7 +60,8 @@ static int try_file(const char *dir)
 
 static void check_existing_dir(struct check *c, const char *path, bool made_now)
 {
-	static const char other[] = "set WEFT_RUNTIME_DIR to a directory of your own";
+	/* To change the mode of what is open to others may be to change that of /tmp. */
+	static const char other[] = "set WEFT_RUNTIME_DIR to a directory of your own, of mode 700";
 	struct stat st;
 	int rc;
 
@@ -72,7 +73,7 @@ static void check_existing_dir(struct check *c, const char *path, bool made_now)
 	else if (st.st_uid != geteuid())
 		check_set(c, CHECK_FAIL, other, "%.300s belongs to user %u", path, st.st_uid);
 	else if (st.st_mode & 077)
-		check_set(c, CHECK_FAIL, "chmod 700 it", "%.300s is open to others (mode %o)", path,
+		check_set(c, CHECK_FAIL, other, "%.300s is open to others (mode %o)", path,
 			st.st_mode & 07777);
 	else if ((rc = try_file(path)) == -EACCES)
 		check_set(c, CHECK_FAIL, "chmod 700 it", "%.300s: no file can be made there: %s",

@@ -102,9 +102,12 @@ uint64_t rdv_namespace(const char *which)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-static int refuse(const char *dir, const char *why, const char *remedy)
+/* Not to remove it, nor to change its mode: it may be /tmp, or another thing of the user's. */
+static const char own_dir[] = "set WEFT_RUNTIME_DIR to a directory of your own, of mode 700";
+
+static int refuse(const char *dir, const char *why)
 {
-	log_line(LOG_LVL_ERROR, "runtime directory %s %s; %s", dir, why, remedy);
+	log_line(LOG_LVL_ERROR, "runtime directory %s %s; %s", dir, why, own_dir);
 	return -EACCES;
 }
 
@@ -115,11 +118,17 @@ static int check_dir(const char *dir, int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_uid != geteuid())
-		return refuse(dir, "belongs to another user",
-			"set WEFT_RUNTIME_DIR to a directory of your own");
+		return refuse(dir, "belongs to another user");
 	if (st.st_mode & 077)
-		return refuse(dir, "is open to other users", "make it private with chmod 700");
+		return refuse(dir, "is open to other users");
 	return 0;
+}
+
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
 }
 
 /* Opens directory dir of ours; returns an fd or -errno, logged. */
@@ -129,17 +138,16 @@ static int open_dir(const char *dir)
 
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
 		ret = -errno;
-		log_line(LOG_LVL_ERROR,
-			"cannot create runtime directory %s: %s; set WEFT_RUNTIME_DIR to a "
-			"directory of your own",
-			dir, strerror(-ret));
+		log_line(LOG_LVL_ERROR, "cannot create runtime directory %s: %s; %s", dir,
+			strerror(-ret), own_dir);
 		return ret;
 	}
 	fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		ret = -errno;
 		if (ret == -ENOTDIR || ret == -ELOOP)
-			return refuse(dir, "is not a directory", "remove it");
+			return refuse(
+				dir, is_link(dir) ? "is a symbolic link" : "is not a directory");
 		log_line(
 			LOG_LVL_ERROR, "cannot open runtime directory %s: %s", dir, strerror(-ret));
 		return ret;

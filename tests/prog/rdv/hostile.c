@@ -409,12 +409,14 @@ static int wrong_dir(void)
 	CHECK_EQ(chmod(other, 0755), 0); /* whatever the umask */
 	setenv("WEFT_RUNTIME_DIR", other, 1);
 	CHECK_EQ(rdv_attach(&at), -EACCES);
-	CHECK(logged("is open to other users; make it private with chmod 700"));
+	CHECK(logged("is open to other users; set WEFT_RUNTIME_DIR to a directory of your own, of "
+		     "mode 700"));
 	CHECK_EQ(chmod(other, 0700), 0);
 	snprintf(other, sizeof other, "%s/l", run_dir);
 	CHECK_EQ(symlink("d", other), 0);
 	setenv("WEFT_RUNTIME_DIR", other, 1);
 	CHECK_EQ(rdv_attach(&at), -EACCES);
+	CHECK(logged("is a symbolic link; set WEFT_RUNTIME_DIR to a directory of your own"));
 	snprintf(other, sizeof other, "%s/f", run_dir);
 	close(open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	setenv("WEFT_RUNTIME_DIR", other, 1);

@@ -120,7 +120,7 @@ LD_LIBRARY_PATH=$BUILD/tests/fakes rc 'doctor finds the driver of a GPU' 0 "$WEF
 ok 'it says so' grep -q '^ok    gpus *libcuda.so.1 is there' "$T/out"
 chmod 755 "$WEFT_RUNTIME_DIR"
 rc 'doctor finds an open directory' 1 "$WEFT" doctor
-ok 'it says so' grep -q '^FAIL  runtime dir .*chmod 700' "$T/out"
+ok 'it says so' grep -q '^FAIL  runtime dir .* is open to others (mode 755); set WEFT_RUNTIME_DIR to a directory of your own, of mode 700$' "$T/out"
 same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
 same 'what it is the cause of is not checked' 3 "$(grep -c 'not checked: there is no runtime directory' "$T/out")"
 same 'nothing else says a word of it' '' "$(cat "$T/err")"

@@ -101,7 +101,7 @@ mkdir -m 700 "$T/real" && ln -s real "$T/link"
 runtime_dir() { WEFT_RUNTIME_DIR=$1 "$WEFT" doctor 2>/dev/null | grep '^[a-zA-Z]*  *runtime dir '; }
 same 'a good one' "ok    runtime dir   $T/real" "$(runtime_dir "$T/real")"
 same 'nothing is left in it' '' "$(ls -A "$T/real")"
-same 'a link' "FAIL  runtime dir   $T/link is a symbolic link; set WEFT_RUNTIME_DIR to a directory of your own" \
+same 'a link' "FAIL  runtime dir   $T/link is a symbolic link; set WEFT_RUNTIME_DIR to a directory of your own, of mode 700" \
 	"$(runtime_dir "$T/link")"
 if [ "$(id -u)" != 0 ]; then
 	chmod 500 "$T/real"
