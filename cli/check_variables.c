@@ -153,10 +153,24 @@ static bool is_wrong(struct check *c, const char *variable)
 	return true;
 }
 
+/* One more behind those of *c, each with its remedy; what there is no room for is left away. */
+static void add(struct check *c, const struct check *more)
+{
+	char text[sizeof c->text + sizeof c->remedy + 2];
+
+	snprintf(text, sizeof text, "%s; %s", c->text, c->remedy);
+	if (c->result == CHECK_OK)
+		*c = *more;
+	else if (strlen(text) + 2 + strlen(more->text) < sizeof c->text)
+		check_set(c, CHECK_WARN, more->remedy, "%s; %s", text, more->text);
+}
+
 void check_variables(struct check *c)
 {
-	for (char **e = environ; e && *e; e++)
-		if (!strncmp(*e, "WEFT_", 5) && is_wrong(c, *e))
-			return;
+	struct check one;
+
 	check_set(c, CHECK_OK, NULL, "each that begins with WEFT_ is known");
+	for (char **e = environ; e && *e; e++)
+		if (!strncmp(*e, "WEFT_", 5) && is_wrong(&one, *e))
+			add(c, &one);
 }

@@ -124,6 +124,9 @@ ok 'it says so' grep -q '^FAIL  runtime dir .* is open to others (mode 755); set
 same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
 same 'what it is the cause of is not checked' 3 "$(grep -c 'not checked: there is no runtime directory' "$T/out")"
 same 'nothing else says a word of it' '' "$(cat "$T/err")"
+WEFT_NONSENSE=1 WEFT_WIRE=maybe rc 'doctor finds variables that are wrong' 1 "$WEFT" doctor
+ok 'the one' grep -q '^warn  variables .*Weft has no variable WEFT_NONSENSE; see weft(7)' "$T/out"
+ok 'and the other' grep -q '^warn  variables .*WEFT_WIRE=maybe is none of auto|always|never; correct or unset it' "$T/out"
 WEFT_RUNTIME_DIR=here rc 'doctor finds a relative one' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  runtime dir *WEFT_RUNTIME_DIR=here is relative; set it to a path that begins with /' "$T/out"
 same 'once' 1 "$(grep -c '^FAIL' "$T/out")"
