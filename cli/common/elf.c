@@ -136,6 +136,7 @@ static bool look(void *arg, const struct entry *d)
 		r->has_strings = true;
 	}
 	r->has_runpath |= d->tag == DT_RUNPATH;
+	r->f->has_soname |= d->tag == DT_SONAME;
 	return true;
 }
 

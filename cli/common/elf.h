@@ -14,6 +14,7 @@ struct elf_facts {
 	uint16_t machine; /* EM_... of <elf.h> */
 	/* The dynamic linker that it asks for; "": it is linked statically. */
 	char interp[PATH_MAX];
+	bool has_soname; /* with no interp: it is a dynamic linker, or a library */
 	/* DT_RPATH, as it stands there; "": none, or DT_RUNPATH makes it void. */
 	char rpath[ELF_TEXT];
 	/* Names of libraries, each ended by a NUL, and one more behind all. */

@@ -244,6 +244,8 @@ int launch_exec(const struct launch *launch, char **cmd)
 	launch_free(vars);
 	execvp(cmd[0], cmd);
 	rc = errno == ENOENT ? EXIT_NO_CMD : EXIT_NOT_RUNNABLE;
+	if (verdict.lost) /* that was said */
+		return rc;
 	cli_fail("cannot run '%s': %s; check its name%s", cmd[0], strerror(errno),
 		rc == EXIT_NO_CMD ? " and PATH" : " and mode");
 	return rc;

@@ -228,6 +228,8 @@ static void look_at_program(
 
 	if (other_machine(l, path, f))
 		return;
+	if (!*f->interp && f->has_soname)
+		return; /* a dynamic linker: nothing is known of what it runs */
 	if (!*f->interp)
 		say(l, path, "link it dynamically, with -libverbs",
 			"is linked statically, so that it loads no library of Weft's");
@@ -240,8 +242,29 @@ static void look_at_program(
 	sanitizer_needed(f->needed, l->v->runtime, sizeof l->v->runtime);
 }
 
-/* "#!INTERPRETER [ARGUMENT]" in line, as the kernel reads it. */
-static void look_at_script(struct looking *l, char *path, char *line)
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* What a script that may be run names as its interpreter, and the kernel cannot run. */
+static void say_lost(struct looking *l, const char *interpreter)
+{
+	const size_t n = strlen(interpreter);
+	const bool returns = interpreter[n - 1] == '\r';
+	const int err = access(interpreter, F_OK) ? errno : EACCES;
+
+	say(l, interpreter,
+		returns ? "take the carriage returns out of the script (sed -i 's/\\r$//')"
+			: "correct the first line of the script, or install what it names",
+		"cannot be run: %s", strerror(err));
+	l->v->lost = true;
+}
+
+/* "#!INTERPRETER [ARGUMENT]" in line, as the kernel reads it; whole: all of it is there. */
+static void look_at_script(struct looking *l, char *path, char *line, bool whole)
 {
 	char *cmd[4] = {0}, *end;
 	int n = 0;
@@ -260,7 +283,10 @@ static void look_at_script(struct looking *l, char *path, char *line)
 		return;
 	if (!*l->script)
 		snprintf(l->script, sizeof l->script, "%.200s", path);
-	look(l, cmd);
+	if (is_program(cmd[0]))
+		look(l, cmd);
+	else if (whole && is_program(path))
+		say_lost(l, cmd[0]);
 }
 
 static void look_at_file(struct looking *l, char *path)
@@ -277,7 +303,7 @@ static void look_at_file(struct looking *l, char *path)
 		n = pread(fd, line, sizeof line - 1, 0);
 		line[n > 0 ? n : 0] = '\0';
 		if (!strncmp(line, "#!", 2))
-			look_at_script(l, path, line);
+			look_at_script(l, path, line, n < SHEBANG_MAX - 1 || strchr(line, '\n'));
 		else if (!elf_read(fd, &facts))
 			look_at_program(l, path, fd, &st, &facts);
 	}
@@ -285,13 +311,6 @@ static void look_at_file(struct looking *l, char *path)
 }
 
 /* ---- a command ---- */
-
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
 
 /* The file that execvp(3) takes. */
 static bool find_file(const char *name, char path[PATH_MAX])

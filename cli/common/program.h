@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum { PROGRAM_WHY = 1024, PROGRAM_REMEDY = 256 };
 
@@ -10,6 +11,7 @@ struct program_verdict {
 	char path[PATH_MAX];         /* what cmd[0] is found as; "": PATH leads to no program */
 	char why[PROGRAM_WHY];       /* what keeps it from Weft; "": nothing that is known */
 	char remedy[PROGRAM_REMEDY]; /* what to do about it */
+	bool lost;                   /* it cannot be run at all */
 	char runtime[PATH_MAX];      /* its sanitizer's, to be preloaded first; "": none */
 };
 

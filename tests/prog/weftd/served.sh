@@ -34,6 +34,28 @@ chmod +x "$T/script" "$T/by_env"
 for script in script by_env; do
 	runs "the interpreter of a $script" "weft: '$T/$script' is run by '$T/static', which $NO_STATIC" "$T/$script"
 done
+# What interprets it cannot be run: that is named, not the script.
+printf '#!/no/such/interpreter\n' >"$T/no_interpreter"
+printf '#!/bin/sh\r\nexit 5\r\n' >"$T/crlf"
+printf '#!%s\n' "$T" >"$T/by_folder"
+chmod +x "$T/no_interpreter" "$T/crlf" "$T/by_folder"
+no_interpreter() {
+	rc "$1: exit code" "$2" "$WEFT" run "$T/$1"
+	same "$1: what weft says" "weft: '$T/$1' is run by $3" "$(cat "$T/err")"
+	doctor_says "$1" FAIL "'$T/$1' is run by $3" "$T/$1"
+}
+no_interpreter no_interpreter 127 "'/no/such/interpreter', which cannot be run: No such file or directory; correct the first line of the script, or install what it names"
+no_interpreter crlf 127 "'/bin/sh\x0d', which cannot be run: No such file or directory; take the carriage returns out of the script (sed -i 's/\r\$//')"
+no_interpreter by_folder 126 "'$T', which cannot be run: Permission denied; correct the first line of the script, or install what it names"
+chmod -x "$T/crlf"
+rc 'a script without leave' 126 "$WEFT" run "$T/crlf"
+same 'is told of that' "weft: cannot run '$T/crlf': Permission denied; check its name and mode" "$(cat "$T/err")"
+printf '#!%0300d\n' 1 >"$T/long"
+chmod +x "$T/long"
+rc 'more than the kernel reads is a script of sh' 0 "$WEFT" run "$T/long"
+same 'nothing is said of it' '' "$(cat "$T/err")"
+loader=$(readelf -lW "$PLAIN" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+runs 'the dynamic linker' '' "$loader" "$PLAIN"
 runs 'env' '' env A=b "$PLAIN"
 runs 'a static one behind env' "weft: '$STATIC' $NO_STATIC" env -u HOME "$STATIC"
 runs 'env -i' "weft: 'env' starts its program without the environment that leads it to Weft; put weft behind it: env -i ... weft run PROGRAM" \
