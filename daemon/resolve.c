@@ -178,6 +178,53 @@ static uint32_t interface_of(const struct resolver *r, const struct cm_resolve_c
 	return 0;
 }
 
+static bool has(const struct fabric_port *port, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++)
+		if (port->gid[i].type && gid_same(port->gid[i].raw, gid))
+			return true;
+	return false;
+}
+
+/* Can packets to dst have that address of ours?  ifindex: of its interface, 0: of any. */
+static bool may_send(const struct fabric_gid *own, const uint8_t dst[16], uint32_t ifindex)
+{
+	return own->type && (!ifindex || own->ifindex == ifindex) &&
+	       gid_is_ipv4(own->raw) == gid_is_ipv4(dst) && !gid_is_loopback(own->raw) &&
+	       gid_is_link_local(own->raw) == gid_is_link_local(dst);
+}
+
+static bool send_from(const struct fabric_port *port, struct route_want *want, uint32_t ifindex,
+	struct route *route)
+{
+	for (uint32_t i = 0; i < port->n_gids && i < FABRIC_MAX_GIDS; i++) {
+		if (!may_send(&port->gid[i], want->dst, ifindex))
+			continue;
+		memcpy(want->src, port->gid[i].raw, sizeof want->src);
+		if (!route_find(want, route))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The kernel would send from an address that the device does not have (`weft up --address`): the
+ * source is one of the device's, first of that interface.  -ENODEV, as an adapter has it: none
+ * leads there.
+ */
+static int find_way(const struct fabric_port *port, struct route_want *want, struct route *route)
+{
+	int ret = route_find(want, route);
+	struct route ours;
+
+	if (ret || memcmp(want->src, (uint8_t[16]){0}, 16) || has(port, route->src))
+		return ret;
+	if (!send_from(port, want, route->ifindex, &ours) && !send_from(port, want, 0, &ours))
+		return -ENODEV;
+	*route = ours;
+	return 0;
+}
+
 /* Its next hop is not known: the kernel is made to ask for it. */
 static void look(struct resolver *r, struct resolve *q, const struct route_want *want)
 {
@@ -205,13 +252,12 @@ int resolver_ask(struct resolver *r, uint32_t owner, const struct cm_resolve_cal
 	memcpy(want.dst, call->dst.gid, sizeof want.dst);
 	if (call->src.family)
 		memcpy(want.src, call->src.gid, sizeof want.src);
-	ret = route_find(&want, &route);
-	if (ret) {
-		r->unreachable += ret == -EHOSTUNREACH;
+	ret = find_way(&r->server->node->page->port[0], &want, &route);
+	r->unreachable += ret == -EHOSTUNREACH || ret == -ENODEV;
+	if (ret && ret != -ENODEV)
 		return ret == -EHOSTUNREACH ? route.refusal : ret;
-	}
-	if (route.next_known) {
-		tell(r, owner, call, &route, 0);
+	if (ret || route.next_known) {
+		tell(r, owner, call, &route, ret);
 		return 0;
 	}
 	ret = add(r, owner, call, &route);

@@ -5,6 +5,8 @@
  *
  *   route? --no--> the call fails as the kernel's own does: -ENETUNREACH, -EACCES, ...
  *     | yes
+ *   from an address of the device? --none leads there--> ADDR_ERROR -ENODEV
+ *     | yes
  *   next hop known? --yes--> ADDR_RESOLVED
  *     | no: an empty datagram to the destination; then whichever comes first
  *     +-- it answers: ADDR_RESOLVED

@@ -160,13 +160,20 @@ bool ident_is_late(const struct ident *id, const struct cm_event *e)
 	return answer && e->dst.family && (id->state != ID_ADDR_QUERY || !id->asks);
 }
 
+static const char *why_unresolved(int status)
+{
+	if (status == -ETIMEDOUT)
+		return "the next hop did not answer in time";
+	if (status == -ENODEV)
+		return "the device has no address that leads there";
+	return "nothing can be sent there";
+}
+
 void ident_resolved(struct ident *id, const struct cm_event *e)
 {
 	if (e->type == RDMA_CM_EVENT_ADDR_ERROR) {
 		if (e->dst.family)
-			tell_unreachable(&e->dst, e->status == -ETIMEDOUT
-							  ? "the next hop did not answer in time"
-							  : "nothing can be sent there");
+			tell_unreachable(&e->dst, why_unresolved(e->status));
 		if (id->state == ID_ADDR_QUERY)
 			id->state = ID_BOUND;
 	} else {

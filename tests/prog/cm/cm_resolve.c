@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * Ways to another host: what rdma_resolve_addr() finds, and what it says where there is no route,
- * or nobody answers in the link in time.
+ * or nobody answers in the link in time; also of a device that has not the address that the kernel
+ * would send from.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/cm_ends.h"
 #include "tests/lib/two_hosts.h"
+#include "tests/lib/weftd_from_outside.h"
 
-enum { NEAR = 1, FAR = 2, NOBODY = 77, LONG_MS = 20000, SHORT_MS = 50 };
+enum { NEAR = 1, FAR = 2, SECOND = 11, NOBODY = 77, LONG_MS = 20000, SHORT_MS = 50 };
 
 /* How often the kernel asks for a next hop; it gives up after three times. */
 static void ask_each(int ms)
@@ -30,9 +33,9 @@ static void resolve(struct rdma_cm_id *id, struct sockaddr *to, int timeout_ms)
 		die("rdma_resolve_addr");
 }
 
-static void check_source(const struct rdma_cm_id *id, int family)
+static void check_source_is(const struct rdma_cm_id *id, int family, int host)
 {
-	const struct sockaddr *want = host_addr(family, NEAR, 0);
+	const struct sockaddr *want = host_addr(family, host, 0);
 	const struct sockaddr *got = &id->route.addr.src_addr;
 
 	CHECK_EQ(got->sa_family, family);
@@ -44,6 +47,11 @@ static void check_source(const struct rdma_cm_id *id, int family)
 			&((struct sockaddr_in6 *)want)->sin6_addr, sizeof(struct in6_addr)));
 	CHECK(rdma_get_src_port((struct rdma_cm_id *)id) != 0);
 	CHECK(id->verbs != NULL);
+}
+
+static void check_source(const struct rdma_cm_id *id, int family)
+{
+	check_source_is(id, family, NEAR);
 }
 
 static void finds(struct rdma_event_channel *ch, int family)
@@ -176,6 +184,48 @@ static void names_itself(void)
 	rdma_freeaddrinfo(res);
 }
 
+/* Until v0 has it no more: the kernel goes on sending from its first. */
+static void add_second(const char *what)
+{
+	const struct sockaddr_in *sin = (struct sockaddr_in *)host_addr(AF_INET, SECOND, 0);
+	char at[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &sin->sin_addr, at, sizeof at);
+	host_do("ip addr %s %s/24 dev v0", what, at);
+	if (!strcmp(what, "add"))
+		host_do("\"${WEFT_DAEMON%%d}\" up --address %s >&2", at);
+}
+
+/* A process whose device has the second address of the link alone. */
+static void has_the_second(int in, int out, void *arg)
+{
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *id;
+	char dir[256];
+
+	(void)in, (void)out, (void)arg;
+	snprintf(dir, sizeof dir, "%s/second", t_dir());
+	T_SYS(mkdir(dir, 0700));
+	T_SYS(setenv("WEFT_RUNTIME_DIR", dir, 1));
+	add_second("add");
+	ch = cm_channel();
+	id = cm_id(ch);
+	resolve(id, host_addr(AF_INET, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	check_source_is(id, AF_INET, SECOND);
+	CHECK_EQ(rdma_resolve_route(id, LONG_MS), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+	rdma_destroy_id(id);
+	id = cm_id(ch);
+	resolve(id, host_addr(AF_INET6, FAR, 4711), LONG_MS);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_ERROR), -ENODEV);
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(ch);
+	weftd_down();
+	add_second("del");
+	exit(check_result());
+}
+
 static void live_far(int in, int out, void *arg)
 {
 	(void)arg;
@@ -187,7 +237,7 @@ int main(void)
 {
 	char log[] = "/tmp/cm_resolve_XXXXXX", to[sizeof log + 5];
 	struct rdma_event_channel *ch;
-	struct t_child far;
+	struct t_child far, second;
 
 	close(mkstemp(log));
 	snprintf(to, sizeof to, "info:%s", log);
@@ -195,6 +245,8 @@ int main(void)
 	t_start(60);
 	two_hosts(&far, live_far);
 	t_await(far.from);
+	t_fork(&second, has_the_second, NULL);
+	T_EQUAL(t_wait(&second), 0);
 	ch = cm_channel();
 	finds(ch, AF_INET);
 	finds(ch, AF_INET6);
@@ -210,6 +262,8 @@ int main(void)
 	T_EQUAL(t_wait(&far), 0);
 	CHECK_EQ(lines_with(log, "no way to 203.0.113.5: there is no route"), 2);
 	CHECK(lines_with(log, "the next hop did not answer in time"));
+	CHECK_EQ(lines_with(log, "no way to 2001:db8:77::2: the device has no address that leads"),
+		1);
 	unlink(log);
 	return check_result();
 }
