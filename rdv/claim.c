@@ -7,7 +7,8 @@
 
 #include "base/unix_names.h"
 
-enum { BACKLOG = 64 };
+/* More than a stranger fills before its owner looks; the system's own limit may be lower. */
+enum { BACKLOG = 4096 };
 
 struct claim_name {
 	char s[32];

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/own_fd.h"
 #include "hca/seg/seg.h"
 #include "rdv/claim.h"
@@ -21,6 +22,7 @@ enum {
 	CAME_MAX = 1024,
 	READY = 8,
 	READS = 16, /* of one connection, at a time */
+	ACCEPTS = 64,
 	MESSAGE_BYTES = sizeof(struct wire_handed) + (64 << 10),
 	ROOM = 4 << 20, /* of a connection, if the system lets it */
 	AGAIN_NS = NSEC_PER_MSEC,
@@ -34,6 +36,7 @@ struct peer_claim {
 	uint32_t refs;
 	struct own_fd fd;
 	uint64_t again_ns; /* not before then */
+	bool told_full;
 };
 
 static struct {
@@ -96,6 +99,36 @@ static struct peer_claim *connected(uint32_t claim, int *rc)
 	return *rc ? NULL : p;
 }
 
+static void tell_full(struct peer_claim *p)
+{
+	if (p->told_full)
+		return;
+	p->told_full = true;
+	log_line(LOG_LVL_WARN,
+		"who has the queue pair numbers %u to %u, another fabric of this user, is not "
+		"connected yet: as many others as there is room for wait to be connected there; "
+		"tried again with each packet (who they are: ss -xp, @weft-qpn/%u)",
+		p->claim * CLAIM_QPNS, (p->claim + 1) * CLAIM_QPNS - 1, p->claim);
+}
+
+/*
+ * With the lock held: the entry of who is of this user, but has no room for a connection now, as
+ * strangers may take it up until he looks; or NULL.
+ */
+static struct peer_claim *full(uint32_t claim, int *rc)
+{
+	struct peer_claim *p = *rc == -EAGAIN ? entry_of(claim) : NULL;
+	uid_t uid;
+
+	if (!p)
+		return NULL;
+	*rc = claim_owner(claim, &uid) && uid != geteuid() ? -EACCES : 0;
+	if (*rc)
+		return NULL;
+	tell_full(p);
+	return p;
+}
+
 int beside_hold(uint32_t qpn)
 {
 	struct peer_claim *p;
@@ -103,6 +136,8 @@ int beside_hold(uint32_t qpn)
 
 	lock_take(&out.lock);
 	p = connected(qpn / CLAIM_QPNS, &rc);
+	if (!p)
+		p = full(qpn / CLAIM_QPNS, &rc);
 	if (p) {
 		p->refs++;
 		atomic_fetch_add_explicit(&out.held, 1, memory_order_relaxed);
@@ -351,7 +386,7 @@ bool beside_look(struct exec *x, beside_packet_fn take, uint64_t now)
 		int fd = (int)(e[i].data.u64 >> FD_SHIFT);
 
 		if (e[i].data.u64 & IS_CLAIM)
-			while (accept_one(x, fd))
+			for (int k = 0; k < ACCEPTS && accept_one(x, fd); k++)
 				came = true;
 		else
 			came |= read_some(x, fd, take, now);

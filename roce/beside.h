@@ -18,7 +18,8 @@
 #include "roce/port/socket.h"
 
 /*
- * Connects to who has that number; one beside_drop() for each that succeeds.  Does not block.
+ * Connects to who has that number; one beside_drop() for each that succeeds.  Does not block: where
+ * there is no room for a connection, each beside_send() tries again, until when all is lost.
  * -ECONNREFUSED: nobody has it; -EACCES: it is of another user; -ENOSPC: too many are held.
  */
 int beside_hold(uint32_t qpn);

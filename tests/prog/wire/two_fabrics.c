@@ -10,14 +10,18 @@
  */
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -405,6 +409,80 @@ static void closed(int me, int fd)
 	end();
 }
 
+/* ---- another user who holds what he can ---- */
+
+enum { CLAIM = 1024, HELD_MAX = 1 << 13 };
+
+static int hold_one(uint32_t qpn)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int n = snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "weft-qpn/%u", qpn / CLAIM);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&to,
+			       offsetof(struct sockaddr_un, sun_path) + 1 + n))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Connections that nobody has taken fill the queues of both claims; until they are closed. */
+static void hold_all(int fd, void *arg)
+{
+	const struct rlimit many = {2 * HELD_MAX + 100, 2 * HELD_MAX + 100};
+	const uint32_t *qpn = arg;
+	struct pollfd first = {.events = POLLIN};
+	int held;
+
+	if (setrlimit(RLIMIT_NOFILE, &many) || setgid(OTHER_USER) || setuid(OTHER_USER))
+		die("no other user with many files");
+	for (int i = 0; i < 2; i++) {
+		int n = 0;
+
+		while (n < HELD_MAX && (held = hold_one(qpn[i])) >= 0) {
+			if (!n++ && !i)
+				first.fd = held;
+		}
+		CHECK(n > 0 && n < HELD_MAX);
+	}
+	vp_sync(fd);
+	CHECK_EQ(poll(&first, 1, 20000), 1);
+	CHECK(first.revents & POLLHUP);
+	vp_sync(fd);
+}
+
+/* Two fabrics connect all the same, while he goes on holding what they have not closed. */
+static void queues_full(int me, int fd)
+{
+	struct vp_child stranger;
+	uint32_t qpn[2];
+
+	if (geteuid() != 0)
+		return;
+	make(IBV_QPT_RC);
+	check_case("%s, queues of connections are full, end %d", names[how], me);
+	qpn[0] = e.qp->qp_num;
+	vp_put(fd, &qpn[0], sizeof qpn[0]);
+	vp_get(fd, &qpn[1], sizeof qpn[1]);
+	if (!me) {
+		stranger = vp_fork(hold_all, qpn);
+		vp_sync(stranger.fd);
+	}
+	vp_sync(fd);
+	meet(me, fd);
+	stream(me, 10, fd);
+	told("as many others as there is room for wait to be connected");
+	if (!me) {
+		vp_sync(stranger.fd);
+		vp_join(&stranger);
+	}
+	vp_sync(fd);
+	end();
+}
+
+/* ---- and beside a child ---- */
+
 /* A child of one end uses nothing of its parent's, and the connection goes on beside it. */
 static void forked(int me, int fd)
 {
@@ -460,6 +538,8 @@ static void run(int me, int fd)
 		xrc(me, fd);
 		return;
 	}
+	if (how == FABRIC && wire && !strcmp(wire, "auto")) /* it is the same with any */
+		queues_full(me, fd);                        /* first: nobody listens yet */
 	connected(IBV_QPT_RC, me, fd);
 	connected(IBV_QPT_UC, me, fd);
 	if (!wire || strcmp(wire, "never")) /* then who only listens need not hear */
