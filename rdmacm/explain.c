@@ -2,12 +2,15 @@
 #include "rdmacm/explain.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/gid.h"
 #include "base/log.h"
 #include "rdmacm/device.h"
+#include "verbs/for_rdmacm.h"
 
 /* REJ:Reason, as far as a peer of ours or a kernel's gives it. */
 enum {
@@ -18,7 +21,10 @@ enum {
 	REASON_STALE = 10,
 	REASON_GID = 12,
 	REASON_CONSUMER = 28,
+	SIDR_UNSUPPORTED = 1, /* SIDR_REP:Status */
 };
+
+enum { WHY = 500 };
 
 static const char *const states[] = {
 	[ID_IDLE] = "is new",
@@ -88,31 +94,55 @@ static const char *why_rejected(int reason)
 	}
 }
 
+/* Nobody of this fabric listens there: somebody of another may, who has the same addresses. */
+static void why_not_here(const struct ident *id, char why[WHY])
+{
+	static const char says[] = "; rdma_cm stays within a fabric, and here live, too: ";
+	const struct device *dev;
+
+	strcpy(why, says);
+	if (device_gid_index(id->dst.gid) < 0 || device_get(&dev) ||
+		!weft_cm_beside(why + sizeof says - 1, WHY - sizeof says + 1,
+			be64toh(ibv_get_device_guid(dev->verbs->device))))
+		*why = '\0';
+}
+
 static void tell_rejected(const struct ident *id, int reason)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN], why[WHY] = "";
 	const char *to = gid_text(id->dst.gid, text);
 
 	/* Programs that reject mean it. */
 	if (reason == REASON_CONSUMER && !log_enabled(LOG_LVL_INFO))
 		return;
+	if (reason == (id->flags & CM_F_DATAGRAM ? SIDR_UNSUPPORTED : REASON_SERVICE_ID) &&
+		log_refusals())
+		why_not_here(id, why);
 	if (id->flags & CM_F_DATAGRAM)
 		log_refusal("the request to %s port %u is rejected: status %d, 1 if nobody listens "
-			    "there",
-			to, id->dst.port, reason);
+			    "there%s",
+			to, id->dst.port, reason, why);
 	else
-		log_refusal("the connection to %s port %u is rejected: %s (reason %d)", to,
-			id->dst.port, why_rejected(reason), reason);
+		log_refusal("the connection to %s port %u is rejected: %s (reason %d)%s", to,
+			id->dst.port, why_rejected(reason), reason, why);
+}
+
+/* An answer to a request for datagrams that brings no queue pair has a status above 0. */
+static bool is_refused(const struct ident *id, const struct cm_event *e)
+{
+	return e->type == RDMA_CM_EVENT_REJECTED ||
+	       (e->type == RDMA_CM_EVENT_UNREACHABLE && id->flags & CM_F_DATAGRAM && e->status > 0);
 }
 
 void explain_cm_event(const struct ident *id, const struct cm_event *e)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	switch (e->type) {
-	case RDMA_CM_EVENT_REJECTED:
+	if (is_refused(id, e)) {
 		tell_rejected(id, e->status);
-		break;
+		return;
+	}
+	switch (e->type) {
 	case RDMA_CM_EVENT_UNREACHABLE:
 		log_refusal(
 			"the connection to %s port %u is not made: its host did not answer (%s)",

@@ -2,6 +2,7 @@
 #include "verbs/for_rdmacm.h"
 
 #include "hca/api/hca.h"
+#include "rdv/fabrics.h"
 #include "rdv/rdv.h"
 #include "rdv/wire.h"
 
@@ -44,6 +45,15 @@ int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu)
 bool weft_cm_has_others(void)
 {
 	return wire_mode() != WIRE_NEVER;
+}
+
+bool weft_cm_beside(char *text, size_t size, uint64_t guid)
+{
+	struct rdv_fabric all[RDV_FABRICS_MAX];
+	size_t n = rdv_fabrics_find(all, guid);
+
+	rdv_fabrics_text(text, size, all, n);
+	return n;
 }
 
 int weft_cm_socket(void)

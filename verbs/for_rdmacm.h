@@ -31,6 +31,9 @@ int weft_cm_path(const struct ibv_ah_attr *attr, uint8_t *mtu);
 /* Are there other hosts, as far as WEFT_WIRE says? */
 bool weft_cm_has_others(void);
 
+/* Do other fabrics than that of the node of that GUID live on this host, and which ones (text)? */
+bool weft_cm_beside(char *text, size_t size, uint64_t guid);
+
 /* The socket to weftd, only to be watched for its end; -1 if there is none. */
 int weft_cm_socket(void);
 /* Comes to a new weftd if the old one is gone. */

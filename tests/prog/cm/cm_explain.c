@@ -179,7 +179,25 @@ static void nobody_listens(struct rdma_event_channel *ch)
 		"space (reason 8)",
 		port);
 	told(line);
+	told("(reason 8); rdma_cm stays within a fabric, and here live, too: ");
 	cm_end(id);
+}
+
+/* The same of datagrams. */
+static void nobody_takes_datagrams(struct rdma_event_channel *ch)
+{
+	struct rdma_conn_param param = {0};
+	struct rdma_cm_id *id;
+
+	CHECK_EQ(rdma_create_id(ch, &id, NULL, RDMA_PS_UDP), 0);
+	CHECK_EQ(rdma_resolve_addr(id, NULL, cm_addr4(9), WAIT_MS), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+	CHECK_EQ(rdma_resolve_route(id, WAIT_MS), 0);
+	CHECK_EQ(cm_expect(ch, RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+	CHECK_EQ(rdma_connect(id, &param), 0);
+	cm_expect(ch, RDMA_CM_EVENT_UNREACHABLE);
+	told("if nobody listens there; rdma_cm stays within a fabric, and here live, too: ");
+	rdma_destroy_id(id);
 }
 
 static void rejects(struct rdma_event_channel *ch)
@@ -291,6 +309,7 @@ int main(int argc, char **argv)
 		out_of_order(ch, port);
 		rdma_destroy_id(listener);
 		nobody_listens(ch);
+		nobody_takes_datagrams(ch);
 		rejects(ch);
 		no_way(ch);
 	}

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# cm_explain.sh BUILD PROGRAM: what rdma_cm says of its refusals, on this machine and on a node of a
-# simulated subnet; and that who did not ask is told once how to.
+# cm_explain.sh BUILD PROGRAM: what rdma_cm says of its refusals, on this machine, where another fabric
+# lives, and on a node of a simulated subnet; and that who did not ask is told once how to.
 . "$(dirname "$0")/../lib.sh"
 WEFT=$BUILD/weft
 
+ok 'another fabric' "$WEFT" up -F beside >"$T/out"
 ok 'on this machine' "$WEFT" run -- "$2"
+"$WEFT" down -F beside >/dev/null
 rm "$WEFT_RUNTIME_DIR/log"
 # The libraries of a process have one hint between them, with the path shim and without.
 for how in --paths --no-paths; do
