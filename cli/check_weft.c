@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +25,9 @@ enum { CHILD_SECONDS = 10, ANSWER = 256 };
 
 /* Why what needs weftd is not checked: one cause is told once.  NULL: it is. */
 static const char *cause;
-static bool no_node;   /* weftd can be asked, and programs find no device */
-static bool no_daemon; /* no weftd could be started */
+static bool no_node;    /* weftd can be asked, and programs find no device */
+static bool no_daemon;  /* no weftd could be started */
+static int32_t own_pid; /* of the weftd of this fabric; 0: there is none, or it cannot be seen */
 
 bool check_can_ask_weftd(void)
 {
@@ -254,27 +256,25 @@ static void check_answer(struct check *c, const char *fabric, int rc, int32_t pi
 void check_weftd_runs(struct check *c)
 {
 	const char *fabric = cli_fabric_name(NULL);
-	int32_t pid = 0;
 	int rc;
 
 	if (name_is_wrong(c, fabric) || has_cause(c))
 		return;
-	rc = rdv_ping(NULL, &pid);
-	check_answer(c, fabric, rc, pid);
+	rc = rdv_ping(NULL, &own_pid);
+	check_answer(c, fabric, rc, own_pid);
 	if (c->result != CHECK_FAIL)
 		check_node(c, fabric, !rc);
 }
 
-/* Takes ours out. */
+/* Takes ours out, though it be stopped. */
 static size_t without_ours(struct rdv_fabric *all, size_t n)
 {
-	int32_t pid = 0;
 	size_t left = 0;
 
-	if (cause || rdv_ping(NULL, &pid))
+	if (!own_pid)
 		return n;
 	for (size_t i = 0; i < n; i++)
-		if (all[i].pid != pid || all[i].uid != geteuid() ||
+		if (all[i].pid != own_pid || all[i].uid != geteuid() ||
 			strcmp(all[i].name, cli_fabric_name(NULL)))
 			all[left++] = all[i];
 	return left;
@@ -313,7 +313,22 @@ static void list_devices(const char *path, int out)
 		dprintf(out, "%s ", get_name(*list));
 }
 
-static void ask_library(const char *path, char answer[ANSWER])
+/* The text of the first line of the library's log, without "weft[pid]: level: ". */
+static void first_line(int log, char text[ANSWER])
+{
+	char line[ANSWER];
+	ssize_t n = log < 0 ? 0 : pread(log, line, sizeof line - 1, 0);
+	char *at = line;
+
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	for (int i = 0; i < 2 && strstr(at, ": "); i++)
+		at = strstr(at, ": ") + 2;
+	strcpy(text, at);
+}
+
+/* answer: the names of its devices; log: what it says, -1 where there is no room for it. */
+static void ask_library(const char *path, int log, char answer[ANSWER])
 {
 	int out[2];
 	size_t len = 0;
@@ -326,6 +341,8 @@ static void ask_library(const char *path, char answer[ANSWER])
 	pid = fork();
 	if (pid == 0) {
 		alarm(CHILD_SECONDS);
+		if (log >= 0 && dup2(log, STDERR_FILENO) >= 0)
+			unsetenv("WEFT_LOG");
 		list_devices(path, out[1]);
 		_exit(0);
 	}
@@ -341,17 +358,24 @@ static void ask_library(const char *path, char answer[ANSWER])
 void check_libibverbs(struct check *c)
 {
 	struct cli_dirs dirs;
-	char path[PATH_MAX + 32], answer[ANSWER];
+	char path[PATH_MAX + 32], answer[ANSWER], said[ANSWER];
+	int log;
 
 	if (has_cause(c) || !find_dirs(c, &dirs))
 		return;
 	snprintf(path, sizeof path, "%s/libibverbs.so.1", dirs.lib);
-	ask_library(path, answer);
+	log = memfd_create("log", MFD_CLOEXEC);
+	ask_library(path, log, answer);
+	first_line(log, said);
+	if (log >= 0)
+		close(log);
 	if (strstr(answer, "weft0"))
 		check_set(c, CHECK_OK, NULL, "%.300s lists weft0", path);
 	else if (access(path, R_OK))
 		check_set(c, CHECK_FAIL, "build or install Weft anew", "%.300s: %s", path,
 			strerror(errno));
+	else if (*said)
+		check_set(c, CHECK_FAIL, NULL, "%.200s does not list weft0: %s", path, said);
 	else
 		check_set(c, CHECK_FAIL, "run 'WEFT_LOG=debug weft run ibv_devices' to see why",
 			"%.200s does not list weft0: %.100s", path,

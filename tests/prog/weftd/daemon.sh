@@ -161,6 +161,7 @@ done
 rc 'doctor finds a stopped weftd' 1 "$WEFT" doctor
 kill -CONT "$stopped"
 same 'it says so once' 1 "$(grep -c '^FAIL  fabric .*stopped' "$T/out")"
+same 'and does not take it for another' '' "$(grep "^[a-z]*  *others .*weftd $stopped)" "$T/out")"
 same 'and does not ask it again' 2 "$(grep -c 'not checked: weftd does not answer' "$T/out")"
 WEFT_DAEMON=/none rc 'doctor finds a bad WEFT_DAEMON' 1 "$WEFT" doctor
 ok 'it says so' grep -q '^FAIL  weftd .*WEFT_DAEMON' "$T/out"
@@ -215,6 +216,13 @@ if command -v ip >/dev/null && $new_net true 2>/dev/null; then
 	same 'an address that comes and goes' \
 		"before:  with: 0000:0000:0000:0000:0000:ffff:0a09:0807 after:  " \
 		"$($new_net sh "$T/inside" "$WEFT" | tr '\n' ' ')"
+	if [ "$(id -u)" = 0 ]; then
+		rc 'up in another network' 0 "$WEFT" up -F far
+		WEFT_FABRIC=far rc 'doctor where the fabric is of another network' 1 $new_net "$WEFT" doctor
+		ok 'it says so' grep -q '^FAIL  libibverbs .*is that of another network namespace' "$T/out"
+		same 'there alone' '' "$(cat "$T/err")"
+		rc down 0 "$WEFT" down -F far
+	fi
 else
 	echo 'not checked: a changing address (no network namespace to be had)'
 fi
