@@ -43,11 +43,8 @@ static const char *about(const siginfo_t *info)
 	return text;
 }
 
-/*
- * Is it the device, and not the client, that crashed?  Of the frames the last one counts that is in
- * either; inside a function of the client it may have got what is wrong from there.
- */
-static bool is_of_device(const char *in)
+/* Inside a function of the client the device may have got what is wrong from there. */
+bool crash_is_of_device(const char *in)
 {
 	void *frame[FRAMES];
 	const int n = !in && subject.device_library ? backtrace(frame, FRAMES) : 0;
@@ -63,7 +60,7 @@ static void crashed(int sig, siginfo_t *info, void *context)
 	const char *in = watch_function();
 
 	(void)context;
-	if (is_of_device(in)) {
+	if (crash_is_of_device(in)) {
 		record_error("its device ends the process by SIG%s", sigabbrev_np(sig));
 		_exit(0);
 	}

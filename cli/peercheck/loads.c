@@ -4,24 +4,33 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/library.h"
+#include "cli/peercheck/keeper.h"
 #include "peermem/registry.h"
 
-enum { PATIENCE_S = 5 };
+enum { PATIENCE_S = 5, LOOK_MS = 100 };
 
 /* What the process that loads them leaves for the one that started it. */
 struct said {
 	unsigned loaded; /* so many did */
 	char why[512];   /* the next one did not; "": the process ended there */
+};
+
+struct loading {
+	char *const *path;
+	unsigned n;
+	const char *libverbs;
+	struct said *said;
 };
 
 /* ---- the process that loads them ---- */
@@ -75,33 +84,34 @@ static void load_one(const char *path, struct said *said)
 			before ? ", or one whose name is taken" : "");
 }
 
-__attribute__((noreturn)) static void load(
-	char *const *path, unsigned n, const char *libverbs, struct said *said)
+static void load(void *arg)
 {
+	const struct loading *l = arg;
 	const pid_t me = getpid();
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGALRM, SIG_DFL);
 	be_quiet();
-	dlopen(libverbs, RTLD_NOW | RTLD_GLOBAL); /* what it lacks then, the next answer says */
-	for (unsigned i = 0; i < n; i++) {
-		load_one(path[i], said);
+	dlopen(l->libverbs, RTLD_NOW | RTLD_GLOBAL); /* what it lacks then, the next answer says */
+	for (unsigned i = 0; i < l->n; i++) {
+		load_one(l->path[i], l->said);
 		if (getpid() != me)
 			_exit(0); /* what it forked, and did not end */
-		said->loaded++;
+		l->said->loaded++;
 	}
 	_exit(0);
 }
 
 /* ---- this one ---- */
 
-static int wait_for(pid_t pid)
+/* A library may stop the alarm, or the keeper. */
+static int wait_for(struct keeper *k, unsigned n)
 {
-	int status = 0;
+	const uint64_t until = clock_ns() + (n + 1) * PATIENCE_S * NSEC_PER_SEC;
+	unsigned left;
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	while (keeper_look(k) == KEEPER_WORKS && clock_ns() < until)
+		poll(&(struct pollfd){.fd = k->pidfd, .events = POLLIN}, 1, LOOK_MS);
+	return keeper_end(k, &left);
 }
 
 static void judge(int status, const struct said *said, char *why, size_t n)
@@ -122,16 +132,15 @@ unsigned peer_clients_load(
 {
 	struct said *said =
 		mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const pid_t pid = said == MAP_FAILED ? -1 : fork();
+	struct loading loading = {path, n, libverbs, said};
+	struct keeper keeper;
 	unsigned loaded = 0;
 	int status;
 
-	if (pid == 0)
-		load(path, n, libverbs, said);
-	if (pid < 0) {
+	if (said == MAP_FAILED || !keeper_start(&keeper, load, &loading)) {
 		snprintf(why, size, "not tried: %s", strerror(errno));
 	} else {
-		status = wait_for(pid);
+		status = wait_for(&keeper, n);
 		loaded = said->loaded < n ? said->loaded : n;
 		if (loaded < n)
 			judge(status, said, why, size);

@@ -11,6 +11,7 @@
 #include "cli/common/dirs.h"
 #include "cli/common/say.h"
 #include "cli/peercheck/device.h"
+#include "cli/peercheck/keeper.h"
 #include "cli/peercheck/loads.h"
 #include "cli/peercheck/report.h"
 #include "cli/peercheck/sanitizer.h"
@@ -286,5 +287,8 @@ int cmd_peercheck(int argc, char **argv)
 	if (o.cflags)
 		return print_cflags(o.cflags);
 	rc = restart_for_sanitizer(o.client, argc, argv);
-	return rc ? rc : check(&o);
+	if (rc)
+		return rc;
+	keeper_begin();
+	return check(&o);
 }

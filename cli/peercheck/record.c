@@ -4,11 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct record *mine;
 static enum family family_of_mine;
-static pid_t process;
 static _Atomic unsigned threads;
 static __thread unsigned char thread, depth;
 
@@ -16,16 +14,6 @@ void record_use(struct record *r, enum family family)
 {
 	mine = r;
 	family_of_mine = family;
-	process = getpid();
-}
-
-void record_guard(const char *in)
-{
-	if (getpid() == process)
-		return;
-	record_broken(22, "fork", "it forks in %s, and the child returns from there as well",
-		in ? in : "a thread of its own");
-	_exit(0);
 }
 
 struct record *record_mine(void)
@@ -123,6 +111,17 @@ void record_seen(enum seen what, const char *in, const char *fmt, ...)
 	va_end(args);
 	snprintf(mine->sign, sizeof mine->sign, "%s%s%s", names[what], by_function ? " in " : "",
 		by_function && in ? in : "");
+}
+
+void record_fork(const char *in, const char *more)
+{
+	char sign[sizeof mine->sign];
+
+	snprintf(sign, sizeof sign, "fork in %s", in);
+	record_broken(22, sign, "it forks in %s", in);
+	if (strcmp(mine->sign, sign) == 0 &&
+		strlen(mine->text) < strlen("it forks in ") + strlen(in) + strlen(more))
+		snprintf(mine->text, sizeof mine->text, "it forks in %s%s", in, more);
 }
 
 void record_error(const char *fmt, ...)

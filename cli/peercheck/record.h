@@ -25,10 +25,11 @@ struct record {
 	char text[2 * RECORD_TEXT];
 	char skipped[RECORD_TEXT]; /* why it did not run; "": it did */
 	_Atomic bool finished;
-	bool error;      /* it is not the client's fault that it ended: text says why */
-	char in[48];     /* the client's function that runs inside its callback; "": none */
-	char client[96]; /* name and version of what registered */
-	bool may_take;   /* a client registered with a callback */
+	bool error;        /* it is not the client's fault that it ended: text says why */
+	char in[48];       /* the client's function that runs inside its callback; "": none */
+	char client[96];   /* name and version of what registered */
+	bool device_forks; /* what is left may be the device's */
+	bool may_take;     /* a client registered with a callback */
 	char loading[RECORD_TEXT]; /* the library that is just being loaded; "": none */
 	bool kshim;                /* the client uses the shim */
 	bool own_device;           /* the client's device is one that it brings */
@@ -42,12 +43,6 @@ struct record {
 void record_use(struct record *r, enum family family);
 struct record *record_mine(void);
 enum family record_family(void);
-
-/*
- * Is this the process of the scenario?  One that the client forked in that function (NULL: in
- * none) would go on as a second checker, and fork again: that is noted, and it ends here.
- */
-void record_guard(const char *in);
 
 /* A call begins: its number.  What follows is made inside it, in this thread. */
 unsigned record_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -68,6 +63,9 @@ void record_broken(unsigned rule, const char *sign, const char *fmt, ...)
 /* As record_broken(), with the rule by family; in: the client's function, NULL: none. */
 void record_seen(enum seen what, const char *in, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The client forks in there; more: what is known of the child, the longest of which is told. */
+void record_fork(const char *in, const char *more);
 
 /* The process cannot judge anything, and ends now; fmt: why, into text. */
 void record_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -44,7 +44,8 @@ static const struct rule {
 	[19] = {"survives invalidation at every point and timing", TAKE | POINT},
 	[20] = {"without callback: memory stays until put_pages", KEEP},
 	[21] = {"threads that register, free and deregister", THREADS},
-	[22] = {"no use of freed or foreign memory, no undefined behaviour, no leak",
+	[22] = {"no use of freed or foreign memory, no undefined behaviour, no leak, no process "
+		"made",
 		LOAD | ACQUIRE | REGION},
 };
 

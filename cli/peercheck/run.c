@@ -9,19 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/peercheck/forks.h"
+#include "cli/peercheck/keeper.h"
 #include "cli/peercheck/patience.h"
 
-enum { MOST_JOBS = 64, LOOK_MS = 100, TELL_AFTER_S = 3, MOST_HANGS = 4 };
+enum { MOST_JOBS = KEEPERS, LOOK_MS = 100, TELL_AFTER_S = 3, MOST_HANGS = 4 };
 
 struct job {
-	pid_t pid; /* 0: the place is free */
-	int pidfd;
+	struct keeper keeper; /* without a process: the place is free */
 	size_t index;
 	struct record *record;
 	struct patience patience;
@@ -40,17 +39,24 @@ static void quiet(void)
 		dup2(null, STDERR_FILENO);
 }
 
-static void be_scenario(const struct run *run, const struct scenario *s, struct record *record)
+struct work {
+	const struct run *run;
+	const struct scenario *s;
+	struct record *record;
+};
+
+static void be_scenario(void *arg)
 {
-	struct subject_spec spec = run->spec;
+	const struct work *work = arg;
+	const struct scenario *s = work->s;
+	struct subject_spec spec = work->run->spec;
 	const char *wrong;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)setpgid(0, 0);
 	quiet();
 	spec.letter = s->letter;
 	spec.old_freeing = s->old_freeing;
-	record_use(record, s->kind->family);
+	record_use(work->record, s->kind->family);
+	forks_begin();
 	wrong = subject_load(&spec);
 	if (wrong) {
 		record_error("%s", wrong);
@@ -58,6 +64,11 @@ static void be_scenario(const struct run *run, const struct scenario *s, struct 
 	}
 	scenario_run(s);
 	_exit(0);
+}
+
+static bool is_free(const struct job *j)
+{
+	return j->keeper.pid <= 0;
 }
 
 static struct record *new_record(void)
@@ -71,16 +82,10 @@ static struct record *new_record(void)
 static bool start(const struct run *run, const struct scenario *s, size_t index, struct job *j)
 {
 	*j = (struct job){.index = index, .record = new_record()};
-	if (!j->record)
+	if (!j->record || !keeper_start(&j->keeper, be_scenario, &(struct work){run, s, j->record}))
 		return false;
-	j->pid = fork();
-	if (j->pid == 0)
-		be_scenario(run, s, j->record);
-	if (j->pid > 0)
-		(void)setpgid(j->pid, j->pid); /* as it does itself: whoever is first */
-	j->pidfd = j->pid > 0 ? (int)syscall(SYS_pidfd_open, j->pid, 0) : -1;
-	patience_begin(&j->patience, j->pid);
-	return j->pid > 0;
+	patience_begin(&j->patience, j->keeper.pid);
+	return true;
 }
 
 /* ---- its end ---- */
@@ -112,41 +117,41 @@ static enum outcome outcome_of(const struct record *r)
 	return r->skipped[0] ? OUTCOME_SKIPPED : OUTCOME_OK;
 }
 
-static bool has_ended(const struct job *j)
+static bool is_over_time(struct job *j)
 {
-	siginfo_t info = {0};
+	const pid_t pid = atomic_load_explicit(&j->keeper.kept->pid, memory_order_relaxed);
 
-	return waitid(P_PID, (id_t)j->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+	if (pid && pid != j->patience.pid)
+		patience_begin(&j->patience, pid);
+	return patience_ends(&j->patience, j->record->calls);
 }
 
-/* Ends it, and whatever the client has forked there; the number is its group's until we wait. */
-static int end_all(const struct job *j)
+static void judge_keeper(struct record *r, enum keeper_state is, enum family family)
 {
-	int status = 0;
-
-	if (kill(-j->pid, SIGKILL))
-		kill(j->pid, SIGKILL);
-	waitpid(j->pid, &status, 0);
-	return status;
+	record_use(r, family);
+	record_broken(22, "keeper", "it %s the process that waits for its own",
+		is == KEEPER_STOPPED ? "stops" : "kills");
 }
 
 /* True: the process has ended, and *outcome is known. */
 static bool collect(struct job *j, const struct scenario *s, enum outcome *outcome)
 {
-	const bool hangs = !has_ended(j);
+	const enum keeper_state is = keeper_look(&j->keeper);
+	unsigned left;
 	int status;
 
-	if (hangs && !patience_ends(&j->patience, j->record->calls))
+	if (is == KEEPER_WORKS && !is_over_time(j))
 		return false;
-	status = end_all(j);
-	if (hangs)
+	status = keeper_end(&j->keeper, &left);
+	if (is == KEEPER_WORKS)
 		judge_hang(j->record, s->kind->family);
+	else if (is != KEEPER_DONE)
+		judge_keeper(j->record, is, s->kind->family);
 	else if (!j->record->error)
 		judge_end(j->record, status, s);
+	if (left && !j->record->error)
+		forks_judge_left(left);
 	*outcome = j->record->error ? OUTCOME_ERROR : outcome_of(j->record);
-	if (j->pidfd >= 0)
-		close(j->pidfd);
-	j->pid = 0;
 	return true;
 }
 
@@ -167,7 +172,8 @@ static void wait_for_one(const struct job *jobs, unsigned n)
 	struct pollfd fds[MOST_JOBS];
 
 	for (unsigned i = 0; i < n; i++)
-		fds[i] = (struct pollfd){.fd = jobs[i].pid ? jobs[i].pidfd : -1, .events = POLLIN};
+		fds[i] = (struct pollfd){
+			.fd = is_free(&jobs[i]) ? -1 : jobs[i].keeper.pidfd, .events = POLLIN};
 	poll(fds, n, LOOK_MS);
 }
 
@@ -255,7 +261,7 @@ static bool empty_place(struct progress *p, struct job *j)
 {
 	enum outcome outcome;
 
-	if (!j->pid)
+	if (is_free(j))
 		return true;
 	if (!collect(j, &p->list[j->index], &outcome))
 		return false;
@@ -277,7 +283,7 @@ static void run_stage(struct progress *p, uint64_t begun)
 		for (unsigned i = 0; i < places; i++) {
 			if (empty_place(p, &jobs[i]))
 				fill_place(p, &jobs[i]);
-			busy += jobs[i].pid > 0;
+			busy += !is_free(&jobs[i]);
 		}
 		if (p->run->progress)
 			tell(begun, p->done, p->n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/library.h"
+#include "cli/peercheck/forks.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/watch.h"
 #include "peermem/generation.h"
@@ -27,7 +28,7 @@ static void *load(const char *path)
 	snprintf(r->loading, sizeof r->loading, "%s", path);
 	watch_enter("a constructor");
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	record_guard(watch_function());
+	forks_guard(watch_function());
 	watch_enter(NULL);
 	r->loading[0] = '\0';
 	return library;
@@ -111,7 +112,7 @@ int subject_init(void)
 
 	watch_enter("init_module");
 	rc = init ? init() : 0;
-	record_guard("init_module");
+	forks_guard("init_module");
 	watch_enter(NULL);
 	record_end(call, init ? " = %d" : ": it has none", rc);
 	subject.inited = !rc;
@@ -132,7 +133,7 @@ void subject_exit(void)
 		clean();
 	else
 		dlclose(subject.loaded);
-	record_guard("cleanup_module");
+	forks_guard("cleanup_module");
 	watch_enter(NULL);
 	record_end(call, clean ? "" : ": it has none; unloaded");
 	subject.inited = false;

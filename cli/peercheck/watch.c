@@ -11,6 +11,7 @@
 
 #include "base/user_mem.h"
 #include "cli/peercheck/entries.h"
+#include "cli/peercheck/forks.h"
 #include "cli/peercheck/locks.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/subject.h"
@@ -43,7 +44,7 @@ static void point(const char *name, bool after)
 {
 	const struct watch_plan *p = planned();
 
-	record_guard(function);
+	forks_guard(function);
 	if (p && p->point)
 		p->point(name, after);
 }
@@ -65,6 +66,7 @@ static const char *enter(const char *name)
 	const char *outer = function;
 
 	point(name, false);
+	forks_enter();
 	function = name;
 	locks_in_function(true);
 	if (in_callback)
@@ -74,7 +76,7 @@ static const char *enter(const char *name)
 
 static void leave(const char *name, const char *outer)
 {
-	record_guard(name);
+	forks_leave(name);
 	if (in_callback)
 		record_mine()->in[0] = '\0';
 	locks_in_function(outer);
@@ -359,7 +361,7 @@ static int callback(void *reg_handle, u64 core_context)
 	unsigned call;
 	int rc;
 
-	record_guard(function);
+	forks_guard(function);
 	call = record_begin("invalidate(%s, context %" PRIu64 ")",
 		c ? "its handle" : "another handle", (uint64_t)core_context);
 	judge_callback(c, r, core_context);
@@ -402,7 +404,7 @@ static void registers(
 {
 	struct watched_client *w = &seen.client[seen.clients];
 
-	record_guard(function);
+	forks_guard(function);
 	if (seen.clients == WATCHED_CLIENTS)
 		return;
 	record_note("ib_register_peer_memory_client(\"%.40s\", %s)%s", own->name,

@@ -107,9 +107,62 @@ unruly()
 }
 unruly FORKS
 rc "a client that forks in a function" 1 timeout 60 "$weft" peercheck --quick "$T/unruly.so"
-ok "says so" grep -q '^P22, .*: it forks in acquire, and the child returns' "$T/out"
+ok "says so" grep -q '^P22, .*: it forks in acquire' "$T/out"
 ok "and nothing else" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
 ok "and none of its processes is left" test -z "$(grep -l "$T/[u]nruly.so" /proc/[0-9]*/cmdline 2>/dev/null)"
+unruly DOES
+marked() { grep -lz "^UNRULY_FILE=$T/" /proc/[0-9]*/environ 2>/dev/null; }
+gone() {
+	for _ in $(seq 200); do
+		test -z "$(marked)" && return
+		sleep 0.1
+	done
+	false
+}
+export UNRULY_DOES UNRULY_IN
+for UNRULY_DOES in daemon vfork system; do
+	for UNRULY_IN in 'a constructor' init_module acquire get_pages dma_map cleanup_module; do
+		case $UNRULY_IN in *_module | *constructor) only=W:load ;; *) only=W:region.whole ;; esac
+		rc "$UNRULY_DOES in $UNRULY_IN" 1 env UNRULY_FILE="$T/none" \
+			"$weft" peercheck --only $only "$T/unruly.so"
+		ok "is a finding" grep -q "^P22, .*: it forks in $UNRULY_IN" "$T/out"
+		ok "leaves no process" test -z "$(marked)"
+	done
+done
+UNRULY_IN=acquire
+while read -r UNRULY_DOES says; do
+	rc "a client whose parent it ${UNRULY_DOES}s" 1 env UNRULY_FILE="$T/none" \
+		timeout 60 "$weft" peercheck --only W:region.whole "$T/unruly.so"
+	ok "is a finding" grep -q "^P22, .*: it $says" "$T/out"
+	ok "leaves no process" test -z "$(marked)"
+done <<END
+stop stops the process that waits for its own
+kill forks in acquire
+END
+UNRULY_DOES='wait'
+for sig in INT TERM HUP KILL; do
+	env --default-signal=INT UNRULY_FILE="$T/$sig" "$weft" peercheck "$T/unruly.so" >"$T/out" 2>&1 &
+	while ! test -e "$T/$sig"; do sleep 0.02; done
+	kill -s $sig $!
+	wait $!
+	same "ends by SIG$sig" $sig "$(kill -l $?)"
+	test $sig = KILL || ok "with all its processes" test -z "$(marked)"
+	ok "none of its processes stays" gone
+done
+unset UNRULY_DOES UNRULY_IN
+cat >"$T/leaves.c" <<END
+#include <unistd.h>
+__attribute__((constructor)) static void begin(void)
+{
+	if (!fork()) {
+		setsid();
+		execlp("sleep", "sleep", "300", (char *)0);
+	}
+}
+END
+cc -shared -fPIC -o "$T/leaves.so" "$T/leaves.c" || exit 1
+rc "a library of no device" 2 env UNRULY_FILE="$T/none" "$weft" peercheck "$T/leaves.so"
+ok "has no process left either" test -z "$(marked)"
 unruly GOES
 rc "a client whose structure goes once it has registered" 0 "$weft" peercheck "$T/unruly.so"
 rc "which a kernel's core does not bear" 1 "$weft" peercheck --quick -g B "$T/unruly.so"
