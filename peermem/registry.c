@@ -28,6 +28,7 @@ static struct {
 	uint32_t last;
 	bool begun; /* a ticket was given */
 	peer_watch_fn watch;
+	void (*stays)(const char *why); /* of unregistering */
 } registry;
 
 static AT_OPEN_DATA _Atomic unsigned count; /* of clients */
@@ -61,9 +62,10 @@ static bool append(struct peer_client *c)
 	return true;
 }
 
-void peer_registry_watch(peer_watch_fn watch)
+void peer_registry_watch(peer_watch_fn watch, void (*refused)(const char *why))
 {
 	registry.watch = watch;
+	registry.stays = refused;
 }
 
 EXPORT void *ib_register_peer_memory_client(
@@ -409,7 +411,15 @@ static const char *inside(const struct peer_client *c)
 	return in;
 }
 
-static struct peer_client *take_off(void *handle)
+static void refuse(const char *why)
+{
+	peer_refused();
+	if (registry.stays)
+		registry.stays(why);
+}
+
+/* NULL, and *why: it stays, or is unknown. */
+static struct peer_client *take_off(void *handle, const char **why)
 {
 	struct peer_client **at = place_of(handle), *c = *at;
 	const char *in = c ? inside(c) : NULL;
@@ -419,10 +429,9 @@ static struct peer_client *take_off(void *handle)
 	if (in)
 		log_line(LOG_LVL_ERROR, "peer client %s stays registered: it unregisters inside %s",
 			c->ops.name, in);
-	if (!c || in) {
-		peer_refused();
+	*why = in ? "inside one of its functions" : "its handle is no client's";
+	if (!c || in)
 		return NULL;
-	}
 	*at = c->next;
 	atomic_fetch_sub_explicit(&count, 1, memory_order_relaxed);
 	return c;
@@ -477,20 +486,23 @@ static void evict_all(struct peer_client *c)
 EXPORT void ib_unregister_peer_memory_client(void *reg_handle)
 {
 	struct peer_client *c;
+	const char *why;
 
 	if (asked) {
 		log_line(LOG_LVL_ERROR, "peer client refused to unregister inside acquire of %s",
 			asked->ops.name);
-		peer_refused();
+		refuse("inside acquire");
 		return;
 	}
 	lock_take(&registry.asking);
 	lock_take(&registry.lock);
-	c = take_off(reg_handle);
+	c = take_off(reg_handle, &why);
 	lock_drop(&registry.lock);
 	lock_drop(&registry.asking);
-	if (!c)
+	if (!c) {
+		refuse(why);
 		return;
+	}
 	wait_for_regions(c);
 	evict_all(c);
 	lock_take(&registry.lock);

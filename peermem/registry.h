@@ -12,10 +12,11 @@
  * For checkers of clients, before any registers: watch is told of each client that registers, by
  * its copy, before anybody can ask it, or NULL if it is refused; by its own structure; and by where
  * it wants the callback, or NULL.  It may exchange the functions of the copy, and the callback.
+ * refused is told why, each time that ib_unregister_peer_memory_client() does nothing.
  */
 typedef void (*peer_watch_fn)(struct peer_client *c, const struct peer_memory_client *own,
 	invalidate_peer_memory *callback);
-void peer_registry_watch(peer_watch_fn watch);
+void peer_registry_watch(peer_watch_fn watch, void (*refused)(const char *why));
 
 /* Whether there is a client to ask.  Some ns. */
 bool peer_registry_any(void);

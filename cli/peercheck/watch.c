@@ -429,9 +429,16 @@ static void registers(
 			own->name, c->version);
 }
 
+static void unregisters_in_vain(const char *why)
+{
+	forks_guard(function);
+	record_note("ib_unregister_peer_memory_client(): refused, %s", why);
+	record_broken(2, "unregistered", "it unregisters in vain: %s", why);
+}
+
 void watch_begin(void)
 {
-	peer_registry_watch(registers);
+	peer_registry_watch(registers, unregisters_in_vain);
 }
 
 unsigned watch_clients(void)

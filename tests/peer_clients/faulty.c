@@ -19,6 +19,8 @@ enum fault {
 	P1_CHANGED,
 	P1_TWICE,
 	P2_STAYS,
+	P2_AGAIN,
+	P2_UNKNOWN,
 	P3_BEHIND,
 	P3_HEAP,
 	P3_TOP,
@@ -366,6 +368,10 @@ static void __exit faulty_exit(void)
 {
 	if (fault != P2_STAYS)
 		ib_unregister_peer_memory_client(handle);
+	if (fault == P2_AGAIN)
+		ib_unregister_peer_memory_client(handle);
+	if (fault == P2_UNKNOWN)
+		ib_unregister_peer_memory_client(foreign);
 }
 
 int init_module(void);

@@ -65,14 +65,14 @@ rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live
 
 # shellcheck disable=SC2046
 cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || exit 1
-export WEFT_PARAM_fault=17
+export WEFT_PARAM_fault=19
 rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
 ok "looks at everything" test "$(grep -c '^note' "$T/out")" = 0
 ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
 ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
 ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
-export WEFT_PARAM_fault=9
+export WEFT_PARAM_fault=11
 rc "one that claims what is not its own" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P3  *FAIL' "$T/out"
 ok "is not asked for more" test "$(grep -c '^P1[3-7] .*not run.*; --keep-going' "$T/out")" = 5
@@ -80,10 +80,14 @@ ok "but for races" test "$(grep -c '^P\(18\|19\|21\) .*pass' "$T/out")" = 3
 rc "to the end" 1 "$weft" peercheck --quick --keep-going "$T/faulty.so"
 ok "is asked for all" test "$(grep 'not run' "$T/out" | cut -d ' ' -f 1 | tr '\n' ' ')" = "P4 P20 "
 ok "and breaks nothing more" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
-export WEFT_PARAM_fault=43
+export WEFT_PARAM_fault=45
 rc "one that races differently" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names what it breaks first" grep -q '^P16  *FAIL' "$T/out"
 ok "tells what may follow" grep -q '^      it may follow from P16, above' "$T/out"
+for WEFT_PARAM_fault in 7 8; do
+	rc "one that unregisters what is not registered" 1 "$weft" peercheck --only E:load "$T/faulty.so"
+	ok "says so" grep -q '^P2, .*: it unregisters in vain: its handle is no client' "$T/out"
+done
 unset WEFT_PARAM_fault
 
 # A program's own client, without the shim, and its device.
