@@ -25,6 +25,7 @@ struct record {
 	char text[2 * RECORD_TEXT];
 	char skipped[RECORD_TEXT]; /* why it did not run; "": it did */
 	_Atomic bool finished;
+	bool hung;
 	bool error;        /* it is not the client's fault that it ended: text says why */
 	char in[48];       /* the client's function that runs inside its callback; "": none */
 	char client[96];   /* name and version of what registered */

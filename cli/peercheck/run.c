@@ -93,6 +93,7 @@ static bool start(const struct run *run, const struct scenario *s, size_t index,
 static void judge_hang(struct record *r, enum family family)
 {
 	record_use(r, family);
+	r->hung = true;
 	if (r->in[0])
 		record_broken(18, "hang in the callback",
 			"hangs: %s, called inside the client's callback, does not return", r->in);
@@ -218,7 +219,7 @@ static void note_broken(struct progress *p, size_t i)
 		return;
 	if (!*last)
 		*last = (unsigned char)(p->stage + 1);
-	else if (p->stage >= *last && r->record && strncmp(r->record->sign, "hang", 4) == 0)
+	else if (p->stage >= *last && r->record && r->record->hung)
 		p->hangs++;
 }
 

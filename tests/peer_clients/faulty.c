@@ -32,6 +32,7 @@ enum fault {
 	P5_READING,
 	P5_FORCED,
 	P6_TABLE,
+	P6_REFUSES,
 	P7_NMAP,
 	P7_ALIGN,
 	P7_OVERLAP,
@@ -41,6 +42,7 @@ enum fault {
 	P8_SHORT,
 	P9_SWAPPED,
 	P9_REPEATED,
+	P9_READING,
 	P10_ODD,
 	P10_CHANGES,
 	P10_ZERO,
@@ -49,6 +51,7 @@ enum fault {
 	P12_ANSWER,
 	P12_PIN,
 	P12_OBJECT,
+	P12_READING,
 	P12_MODULE,
 	P13_PUTS,
 	P13_FREES,
@@ -95,7 +98,7 @@ static invalidate_peer_memory real_invalidate;
 static DEFINE_MUTEX(big_lock);
 static struct nv_region *latest;
 static core_context_t released;
-static bool is_released, busy;
+static bool is_released, busy, only_read;
 static char foreign[64 * 65536] __attribute__((aligned(65536)));
 
 /* ---- invalidating ---- */
@@ -189,8 +192,11 @@ static int faulty_get_pages(unsigned long addr, size_t size, int write, int forc
 	struct nv_region *r = client_context;
 	int rc;
 
+	only_read = force;
 	if (fault == P5_POSITIVE)
 		return EINVAL;
+	if (fault == P6_REFUSES)
+		return -EINVAL;
 	if ((fault == P5_READING && !write) || (fault == P5_FORCED && force))
 		return -EACCES;
 	if (fault == P6_TABLE)
@@ -230,7 +236,7 @@ static void spoil_entries(struct nv_region *r, int *nmap)
 		e[1].dma_address = first + 4096;
 	if (fault == P8_SHORT)
 		--*nmap;
-	if (fault == P9_SWAPPED) {
+	if (fault == P9_SWAPPED || (fault == P9_READING && only_read)) {
 		e[0].dma_address = e[1].dma_address;
 		e[1].dma_address = first;
 	}
@@ -319,7 +325,7 @@ static void faulty_release(void *client_context)
 
 	released = r->core;
 	is_released = true;
-	if (fault == P12_OBJECT)
+	if (fault == P12_OBJECT || (fault == P12_READING && only_read))
 		kref_get(&r->refs);
 	if (fault == P12_MODULE)
 		__module_get(THIS_MODULE);

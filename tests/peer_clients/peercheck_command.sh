@@ -65,26 +65,38 @@ rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live
 
 # shellcheck disable=SC2046
 cc -O1 $("$weft" peercheck --cflags E) -o "$T/faulty.so" "$sources/faulty.c" || exit 1
-export WEFT_PARAM_fault=19
+export WEFT_PARAM_fault
+# fault NAME: that one from now on, by its place in the list.
+fault()
+{
+	WEFT_PARAM_fault=$(sed -n '/^enum fault {/,/^}/p' "$sources/faulty.c" | grep -n "^	$1," | cut -d : -f 1)
+	WEFT_PARAM_fault=$((WEFT_PARAM_fault - 2))
+}
+fault P6_TABLE
 rc "a faulty client" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P6  *FAIL' "$T/out"
 ok "looks at everything" test "$(grep -c '^note' "$T/out")" = 0
 ok "shows the calls" grep -q 'get_pages(.*NULL' "$T/out"
 ok "tells how to repeat it" grep -q 'repeat: weft peercheck .*--only E:' "$T/out"
 ok "shows other generations" grep -q 'generations: A works, .* E (its own) breaks P6' "$T/out"
-export WEFT_PARAM_fault=11
+fault P3_TOP
 rc "one that claims what is not its own" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names the rule" grep -q '^P3  *FAIL' "$T/out"
 ok "is not asked for more" test "$(grep -c '^P1[3-7] .*not run.*; --keep-going' "$T/out")" = 5
 ok "but for races" test "$(grep -c '^P\(18\|19\|21\) .*pass' "$T/out")" = 3
 rc "to the end" 1 "$weft" peercheck --quick --keep-going "$T/faulty.so"
 ok "is asked for all" test "$(grep 'not run' "$T/out" | cut -d ' ' -f 1 | tr '\n' ' ')" = "P4 P20 "
+ok "with nothing more to try" test "$(grep -c -- --keep-going "$T/out")" = 0
 ok "and breaks nothing more" test "$(grep -c '^P.*FAIL' "$T/out")" = 1
-export WEFT_PARAM_fault=45
+fault P5_READING
+rc "one that can only be read by writing" 0 "$weft" peercheck --quick "$T/faulty.so"
+ok "shows the generation that asks for less" grep -q '^generations: A breaks P5, B works' "$T/out"
+fault P16_TWICE
 rc "one that races differently" 1 "$weft" peercheck --quick "$T/faulty.so"
 ok "names what it breaks first" grep -q '^P16  *FAIL' "$T/out"
 ok "tells what may follow" grep -q '^      it may follow from P16, above' "$T/out"
-for WEFT_PARAM_fault in 7 8; do
+for name in P2_AGAIN P2_UNKNOWN; do
+	fault $name
 	rc "one that unregisters what is not registered" 1 "$weft" peercheck --only E:load "$T/faulty.so"
 	ok "says so" grep -q '^P2, .*: it unregisters in vain: its handle is no client' "$T/out"
 done
@@ -143,6 +155,21 @@ done <<END
 stop stops the process that waits for its own
 kill forks in acquire
 END
+UNRULY_DOES=system
+UNRULY_IN='get_pages cleanup_module'
+rc "two breaches" 1 "$weft" peercheck --quick "$T/unruly.so"
+ok "are told" test "$(grep -c '^P22, .* forks in \(get_pages\|cleanup_module\)$' "$T/out")" = 2
+ok "none of which follows" test "$(sed '/W:storm/,$d' "$T/out" | grep -c 'may follow')" = 0
+UNRULY_IN=init_module
+rc "a breach of races, too" 1 "$weft" peercheck --quick "$T/unruly.so"
+tried=$("$weft" peercheck --quick --list "$T/unruly.so" | grep -c '^W:\(load\|acquire\|region\|point\|threads\|storm\)')
+ok "is seen in all of them" grep -q "seen in $((tried - 1)) further scenarios" "$T/out"
+UNRULY_DOES=hang
+tried=$("$weft" peercheck --list "$T/unruly.so" | grep -c '^W:point')
+rc "a client of which races hang, too" 1 "$weft" peercheck --jobs 4 "$T/unruly.so"
+more=$(sed -n 's/^ *seen in \([0-9]*\) further scenarios$/\1/p' "$T/out")
+ok "is asked for few of them" test "$more" -lt "$tried"
+UNRULY_IN=acquire
 UNRULY_DOES='wait'
 for sig in INT TERM HUP KILL; do
 	env --default-signal=INT UNRULY_FILE="$T/$sig" "$weft" peercheck "$T/unruly.so" >"$T/out" 2>&1 &

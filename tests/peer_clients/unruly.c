@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * own.c with manners of its own, one at a time: -DFORKS: acquire forks, and both return; -DGOES:
- * its structure is there until it has registered, and no longer; -DDOES: in the function that the
+ * its structure is there until it has registered, and no longer; -DDOES: in the functions that the
  * environment's UNRULY_IN names it does what UNRULY_DOES names.
  */
 #include <fcntl.h>
 #include <rdma/peer_mem.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,17 +101,26 @@ static void kill_parent(void)
 	kill(getppid(), SIGKILL);
 }
 
+static bool hangs; /* in release, when the memory has gone before */
+
+static void run_command_and_hang(void)
+{
+	hangs = true;
+	run_command();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } deeds[] = {{"daemon", leave_daemon}, {"vfork", leave_quietly}, {"wait", leave_and_wait},
-	{"system", run_command}, {"stop", stop_parent}, {"kill", kill_parent}};
+	{"system", run_command}, {"stop", stop_parent}, {"kill", kill_parent},
+	{"hang", run_command_and_hang}};
 
 static void does(const char *where)
 {
 	const char *in = getenv("UNRULY_IN"), *name = getenv("UNRULY_DOES");
 
-	if (!in || !name || strcmp(in, where) != 0)
+	if (!in || !name || !strstr(in, where))
 		return;
 	for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
 		if (strcmp(deeds[i].name, name) == 0)
@@ -121,6 +131,19 @@ static int unruly_acquire(unsigned long addr, size_t size, void *data, char *nam
 {
 	does("acquire");
 	return own_acquire(addr, size, data, name, context);
+}
+
+static void unruly_release(void *context)
+{
+	const struct region *r = context;
+	bool gone;
+
+	pthread_mutex_lock(&lock);
+	gone = !find(r->addr, r->size);
+	pthread_mutex_unlock(&lock);
+	while (hangs && gone)
+		pause();
+	own_release(context);
 }
 #else
 static void does(const char *where)
@@ -180,6 +203,9 @@ static void *unruly_register(struct peer_memory_client *client, invalidate_peer_
 	own->dma_map = unruly_dma_map;
 #ifdef FORKS
 	forks = shared(sizeof *forks);
+#endif
+#ifdef DOES
+	own->release = unruly_release;
 #endif
 #if defined(FORKS) || defined(DOES)
 	own->acquire = unruly_acquire;
