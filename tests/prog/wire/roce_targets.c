@@ -125,7 +125,7 @@ static bool sleeps_for_good(pid_t tid)
 	snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)tid);
 	f = fopen(path, "re");
 	if (!f)
-		die(path);
+		die("%s", path);
 	if (fscanf(f, "%ld %lx %lx %lx", &call, &arg[0], &arg[1], &arg[2]) != 4)
 		call = -1; /* it runs */
 	fclose(f);
