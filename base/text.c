@@ -27,7 +27,7 @@ static size_t decode(const unsigned char *p, size_t left, uint32_t *c)
 /* Those that change what stands around them belong here, too: direction, lines, paragraphs. */
 static int is_control(uint32_t c)
 {
-	return c < ' ' || (c >= DEL && c < C1_END) || (c >= 0x200e && c <= 0x200f) ||
+	return c < ' ' || (c >= DEL && c < C1_END) || c == 0x61c || (c >= 0x200e && c <= 0x200f) ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 

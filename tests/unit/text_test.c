@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -13,9 +15,10 @@
 static void shown(const char *from, const char *want)
 {
 	char to[64];
+	size_t n = text_escape(to, sizeof to, from, strlen(from));
 
-	assert_int_equal(text_escape(to, sizeof to, from, strlen(from)), strlen(want));
 	assert_string_equal(to, want);
+	assert_int_equal(n, strlen(want));
 }
 
 static void plain(void **state)
@@ -43,6 +46,31 @@ static void controls(void **state)
 	      "x",
 		"\\xe2\\x80\\xae"
 		"x"); /* from right to left */
+}
+
+/* Direction marks, separators, embeddings, isolates: from and to, in UTF-8 of three bytes. */
+static void what_turns_lines_around(void **state)
+{
+	static const struct {
+		uint32_t first, last;
+	} those[] = {{0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+	char from[4] = "", want[13];
+
+	(void)state;
+	for (uint32_t c = 0x2000; c <= 0x206f; c++) {
+		bool is = false;
+
+		for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+			is |= c >= those[i].first && c <= those[i].last;
+		from[0] = (char)(0xe0 | c >> 12);
+		from[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		from[2] = (char)(0x80 | (c & 0x3f));
+		snprintf(want, sizeof want, is ? "\\x%02x\\x%02x\\x%02x" : "%c%c%c", from[0] & 0xff,
+			from[1] & 0xff, from[2] & 0xff);
+		shown(from, want);
+	}
+	shown("\xd8\x9c", "\\xd8\\x9c"); /* the Arabic letter mark */
+	shown("\xd8\x9b\xd8\x9d", "\xd8\x9b\xd8\x9d");
 }
 
 static void no_utf8(void **state)
@@ -75,7 +103,8 @@ static void short_of_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(plain), cmocka_unit_test(controls),
-		cmocka_unit_test(no_utf8), cmocka_unit_test(short_of_room)};
+		cmocka_unit_test(what_turns_lines_around), cmocka_unit_test(no_utf8),
+		cmocka_unit_test(short_of_room)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
