@@ -100,14 +100,21 @@ static inline void write_words(uint32_t qp, uint32_t pos, unsigned w, unsigned n
 	write_as(request(qp, pos, pos), w, n, v);
 }
 
-static inline void push_as(struct journal_record r, enum journal_push how, unsigned w, unsigned n)
+/* Of len bytes from BASE + from on. */
+static inline void push_bytes(
+	struct journal_record r, enum journal_push how, unsigned from, unsigned len)
 {
 	r.kind = JOURNAL_PUSH;
 	r.push = how;
 	r.opcode = how == JOURNAL_READ ? IBV_WR_RDMA_READ : 14;
-	r.addr = BASE + 8 * w;
-	r.len = 8 * n;
+	r.addr = BASE + from;
+	r.len = len;
 	add(r, NULL);
+}
+
+static inline void push_as(struct journal_record r, enum journal_push how, unsigned w, unsigned n)
+{
+	push_bytes(r, how, 8 * w, 8 * n);
 }
 
 static inline void push(uint32_t qp, uint32_t pos, enum journal_push how, unsigned w, unsigned n)

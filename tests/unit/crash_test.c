@@ -45,6 +45,28 @@ static void a_flush_pushes_its_range(void **state)
 	assert_int_equal(pending_at_end(&ddio), 2);
 }
 
+/* ... and every word of which it names a byte, if it begins or ends in the middle of one. */
+static void a_flush_pushes_the_words_that_it_touches(void **state)
+{
+	static const struct {
+		unsigned from, len, left; /* from BASE on; of words 1, 2 and 3 */
+	} cases[] = {{8, 8, 2}, {15, 1, 2}, {12, 4, 2}, {12, 5, 1}, {15, 2, 1}, {9, 15, 1},
+		{15, 10, 0}, {23, 2, 1}, {24, 1, 2}, {31, 1, 2}, {0, 8, 3}, {32, 8, 3}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct journal_record r = request(QP, 1, 1);
+
+		if (i)
+			begin(state);
+		region();
+		write_words(QP, 0, 1, 3, 5);
+		push_bytes(r, JOURNAL_FLUSH_PERSISTENT, cases[i].from, cases[i].len);
+		assert_int_equal(pending_at_end(&ddio), cases[i].left);
+		if (i + 1 < sizeof cases / sizeof *cases)
+			end(state);
+	}
+}
+
 /* rpma_flush() of n words, for persistence or not; qpn 0: not known. */
 static void asked_on(uint32_t qpn, enum journal_push how, uint64_t wr_id, unsigned n)
 {
@@ -102,6 +124,19 @@ static void a_read_pushes_the_range_that_was_asked(void **state)
 	push(QP, 5, JOURNAL_READ, 5, 1);
 	push(QP, 6, JOURNAL_READ, 0, 1);
 	assert_int_equal(left_pending(&ranges), 0);
+}
+
+/* The range that was asked begins and ends where it does, not at words. */
+static void what_was_asked_may_begin_in_a_word(void **state)
+{
+	const struct crash_rules ranges = {.ranges = true};
+
+	(void)state;
+	region();
+	write_words(QP, 0, 0, 8, 1);
+	asked(JOURNAL_FLUSH_PERSISTENT, 0, 2);
+	push_bytes(request(QP, 1, 1), JOURNAL_READ, 12, 8); /* 12 to 28 */
+	assert_int_equal(left_pending(&ranges), 5);
 }
 
 /* READs are carried out some time after the calls, and those of queue pairs in any order. */
@@ -501,7 +536,9 @@ int main(void)
 		RULE(a_read_pushes_its_queue_pair),
 		RULE(a_read_of_another_process_pushes_nothing),
 		RULE(a_flush_pushes_its_range),
+		RULE(a_flush_pushes_the_words_that_it_touches),
 		RULE(a_read_pushes_the_range_that_was_asked),
+		RULE(what_was_asked_may_begin_in_a_word),
 		RULE(a_read_is_of_a_call_for_its_queue_pair),
 		RULE(a_flush_for_visibility_pushes_nothing),
 		RULE(values_of_a_word_keep_their_order),
