@@ -267,6 +267,45 @@ static void descriptions(void **state)
 	netlist_free(&n);
 }
 
+/* Each place of a LID and an LMC, one of them 0 or none; read_text() prints it and reads it again.
+ */
+static void lmcs(void **state)
+{
+	struct netlist n =
+		read_text("Switch 3 \"s\" # \"s\" enhanced port 0 lid 0 lmc 2\n[1] \"a\"[1]\n"
+			  "[2] \"a\"[2]\n[3] \"a\"[3]\n\n"
+			  "Switch 1 \"t\" # \"t\" base port 0 lid 9 lmc 0\n\n"
+			  "Hca 6 \"a\"\n[1] \"s\"[1] # lid 0 lmc 3\n[2] \"s\"[2] # lid 16 lmc 0\n"
+			  "[3] \"s\"[3] # lid 32 lmc 4\n@[4] \"p\" # lid 0 lmc 1\n"
+			  "@[5] \"q\" # lid 7 lmc 0\n\n"
+			  "Rt 2 \"r\"\n@[1] \"o\" # lid 0 lmc 7\n");
+	static const struct {
+		const char *id;
+		unsigned port, lid, lmc;
+	} want[] = {{"s", 0, 0, 2}, {"t", 0, 9, 0}, {"a", 1, 0, 3}, {"a", 2, 16, 0},
+		{"a", 3, 32, 4}, {"a", 4, 0, 1}, {"a", 5, 7, 0}, {"a", 6, 0, 0}, {"r", 1, 0, 7},
+		{"r", 2, 0, 0}};
+
+	json_t *told = topo_json(&n.topo);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+		uint32_t node = topo_find(&n.topo, want[i].id);
+		json_t *ports = json_object_get(
+			json_array_get(json_object_get(told, "nodes"), node), "ports");
+		/* Those of a switch begin with port 0. */
+		bool from_0 = n.topo.nodes[node].kind == TOPO_SWITCH;
+		json_t *o = json_array_get(ports, want[i].port - !from_0);
+
+		assert_int_equal(port(&n, want[i].id, want[i].port)->lid, want[i].lid);
+		assert_int_equal(port(&n, want[i].id, want[i].port)->lmc, want[i].lmc);
+		assert_int_equal(json_integer_value(json_object_get(o, "lid")), want[i].lid);
+		assert_int_equal(json_integer_value(json_object_get(o, "lmc")), want[i].lmc);
+	}
+	json_decref(told);
+	netlist_free(&n);
+}
+
 /* A module's plugs are named from outside; its node ids cannot clash. */
 static void modules(void **state)
 {
@@ -523,6 +562,7 @@ int main(void)
 		cmocka_unit_test(foreign_text),
 		cmocka_unit_test(discovered),
 		cmocka_unit_test(descriptions),
+		cmocka_unit_test(lmcs),
 		cmocka_unit_test(modules),
 		cmocka_unit_test(wrong_lines),
 		cmocka_unit_test(wrong_wires),
