@@ -254,6 +254,35 @@ static void limit(void)
 	tear_down();
 }
 
+/* The event comes when there are fewer than the limit: not for as many, by any way to get there. */
+static void limit_of_what_is_there(void)
+{
+	struct ibv_srq_attr attr, now;
+	struct ibv_async_event ev;
+
+	set_up(IBV_QPT_RC);
+	for (uint64_t id = 0; id < DEPTH; id++)
+		CHECK_EQ(post(id, id * LEN, LEN), 0);
+	for (uint32_t left = DEPTH; left; left--) {
+		check_case("a limit of %u, of which all are there", left);
+		attr.srq_limit = left;
+		CHECK_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+		if (!CHECK(!vp_async(a[0].ctx, &ev, 20)))
+			ibv_ack_async_event(&ev);
+		CHECK_EQ(ibv_query_srq(srq, &now), 0);
+		CHECK_EQ(now.srq_limit, left);
+		send_from(0, left, 8);
+		if (CHECK(vp_async(a[0].ctx, &ev, VP_DEADLINE_MS))) {
+			CHECK_EQ(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+			CHECK(ev.element.srq == srq);
+			ibv_ack_async_event(&ev);
+		}
+		CHECK_EQ(ibv_query_srq(srq, &now), 0);
+		CHECK_EQ(now.srq_limit, 0);
+	}
+	tear_down();
+}
+
 static void error_of_one(void)
 {
 	struct ibv_async_event ev;
@@ -413,6 +442,7 @@ int main(void)
 	threaded();
 	parking();
 	limit();
+	limit_of_what_is_there();
 	error_of_one();
 	ibv_close_device(ctx);
 	return check_result();
