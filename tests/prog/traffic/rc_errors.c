@@ -566,6 +566,35 @@ static void drained(void)
 	vp_pair_free(&a, &b);
 }
 
+/* The event is for who asks for it: en_sqd_async_notify, whose bit in the mask says that it counts.
+ */
+static void drained_in_silence(void)
+{
+	static const struct {
+		int mask, notify;
+	} how[] = {{IBV_QP_EN_SQD_ASYNC_NOTIFY, 0}, {0, 1}, {0, 0}};
+	struct vp_opts o = vp_defaults();
+	struct ibv_wc wc;
+
+	vp_pair(&a, &b, &o);
+	for (unsigned i = 0; i < sizeof how / sizeof *how; i++) {
+		struct ibv_qp_attr sqd = {
+			.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = how[i].notify};
+
+		check_case("SQD, mask %#x, en_sqd_async_notify %d", how[i].mask, how[i].notify);
+		CHECK_EQ(ibv_modify_qp(b.qp, &sqd, IBV_QP_STATE | how[i].mask), 0);
+		CHECK_EQ(vp_get_state(&b), IBV_QPS_SQD);
+		no_event();
+		CHECK_EQ(vp_state(&b, IBV_QPS_RTS), 0);
+		CHECK_EQ(vp_post_recv(&a, i, 0, 8), 0);
+		CHECK_EQ(vp_post_send(&b, i, IBV_WR_SEND, IBV_SEND_SIGNALED, 0, 8, NULL, 0), 0);
+		vp_want(b.scq, &wc, IBV_WC_SUCCESS, i);
+		vp_want(a.rcq, &wc, IBV_WC_SUCCESS, i);
+		no_event();
+	}
+	vp_pair_free(&a, &b);
+}
+
 /* ---- other events ---- */
 
 static void comm_est(void)
@@ -629,6 +658,7 @@ int main(void)
 	flush();
 	post_states();
 	drained();
+	drained_in_silence();
 	comm_est();
 	cq_overrun();
 	ibv_close_device(ctx);

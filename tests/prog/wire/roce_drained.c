@@ -34,9 +34,9 @@ static void send_what_waits(void)
 		;
 }
 
-static void go_to_sqd(void)
+static void go_to_sqd(bool notify)
 {
-	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = notify};
 
 	CHECK_EQ(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
 }
@@ -58,7 +58,7 @@ static void drains(void)
 
 	check_case("a request is under way");
 	send_what_waits();
-	go_to_sqd();
+	go_to_sqd(true);
 	CHECK(!vp_async(a.ctx, &ev, QUIET_MS));
 	CHECK_EQ(attr_of(&a).sq_draining, 1);
 	post(LATER);
@@ -76,9 +76,40 @@ static void drains(void)
 static void is_empty(void)
 {
 	check_case("nothing is under way");
-	go_to_sqd();
+	go_to_sqd(true);
 	want_drained();
 	CHECK_EQ(attr_of(&a).sq_draining, 0);
+}
+
+/* One that comes all the same is acknowledged, else its queue pair could not go. */
+static void want_silence(void)
+{
+	struct ibv_async_event ev;
+
+	if (!CHECK(!vp_async(a.ctx, &ev, QUIET_MS)))
+		ibv_ack_async_event(&ev);
+}
+
+/* Who does not ask for the event asks whether the queue still drains. */
+static void drains_in_silence(void)
+{
+	struct ibv_wc wc;
+
+	check_case("a request is under way, and nobody asks for the event");
+	CHECK_EQ(vp_state(&a, IBV_QPS_RTS), 0);
+	send_what_waits();
+	go_to_sqd(false);
+	CHECK_EQ(attr_of(&a).sq_draining, 1);
+	CHECK_EQ(vp_post_recv(&b, HELD, 0, LEN), 0);
+	vp_want(a.scq, &wc, IBV_WC_SUCCESS, HELD);
+	while (attr_of(&a).sq_draining)
+		;
+	want_silence();
+	check_case("nothing is under way, and nobody asks for the event");
+	CHECK_EQ(vp_state(&a, IBV_QPS_RTS), 0);
+	go_to_sqd(false);
+	CHECK_EQ(attr_of(&a).sq_draining, 0);
+	want_silence();
 }
 
 int main(void)
@@ -90,6 +121,7 @@ int main(void)
 	vp_pair(&a, &b, &o);
 	drains();
 	is_empty();
+	drains_in_silence();
 	vp_pair_free(&a, &b);
 	return check_result();
 }
