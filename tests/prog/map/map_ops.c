@@ -4,6 +4,7 @@
  * whatever the size and alignment; afterwards the memory is private again, as if nothing had
  * happened to it.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,6 +288,146 @@ static void moved_or_gone(struct ibv_pd *pd)
 	munmap(q, len);
 }
 
+/* ---- what was said of memory ---- */
+
+/* Has every area of [p, p + len) that flag in /proc/self/smaps? */
+static bool all_have(const uint8_t *p, size_t len, const char *flag)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long lo = 0, hi = 0, start = (uintptr_t)p, end = start + len;
+	bool within = false;
+	size_t found = 0;
+	char line[512];
+
+	while (f && fgets(line, sizeof line, f)) {
+		if (islower(line[0]) || isdigit(line[0])) { /* the head of an area */
+			CHECK_EQ(sscanf(line, "%lx-%lx ", &lo, &hi), 2);
+			within = lo < end && hi > start;
+			lo = lo > start ? lo : start;
+			hi = hi < end ? hi : end;
+		} else if (within && !strncmp(line, "VmFlags:", 8) && strstr(line, flag)) {
+			found += hi - lo;
+		}
+	}
+	if (f)
+		fclose(f);
+	return found == len;
+}
+
+static struct ibv_mr *reg_mapped(struct ibv_pd *pd, uint8_t *p, size_t len)
+{
+	int64_t before = share_count("bytes");
+	struct ibv_mr *mr =
+		ibv_reg_mr(pd, p, len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+
+	if (!mr)
+		die("reg_mr");
+	CHECK_EQ(share_count("bytes"), before + (int64_t)len);
+	return mr;
+}
+
+enum { ADVICE_LOCK = -1, TRIES = 5 };
+
+static const struct advice {
+	const char *name;
+	int advice;
+	const char *flag;
+	int beside; /* 0, or advice that makes this one worth looking for */
+} advices[] = {
+	{"DONTFORK", MADV_DONTFORK, " dc"},
+	{"DONTDUMP", MADV_DONTDUMP, " dd"},
+	{"mlock", ADVICE_LOCK, " lo"},
+	{"HUGEPAGE beside DONTDUMP", MADV_HUGEPAGE, " hg", MADV_DONTDUMP},
+	{"NOHUGEPAGE beside DONTFORK", MADV_NOHUGEPAGE, " nh", MADV_DONTFORK},
+};
+
+/* True if /proc tells of it: not of what a kernel lacks, an emulator hides, or a sanitizer. */
+static bool say(const struct advice *a, uint8_t *p, size_t len)
+{
+	int rc = a->advice == ADVICE_LOCK ? mlock(p, len) : madvise(p, len, a->advice);
+
+	if (!rc && a->beside)
+		rc = madvise(p, len, a->beside);
+	return !rc && all_have(p, len, a->flag);
+}
+
+static uint8_t *fresh(size_t len)
+{
+	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	return p;
+}
+
+/* Said before: of an area, of which all is registered or a part. */
+static void said_before(
+	struct ibv_pd *pd, const struct advice *a, size_t pages, size_t from, size_t n)
+{
+	uint8_t *p = fresh(pages * PAGE);
+	struct ibv_mr *mr;
+
+	check_case("%s, %zu of %zu pages registered", a->name, n, pages);
+	if (say(a, p, pages * PAGE)) {
+		mr = reg_mapped(pd, p + from * PAGE, n * PAGE);
+		CHECK(all_have(p, pages * PAGE, a->flag));
+		CHECK_EQ(ibv_dereg_mr(mr), 0);
+		CHECK(all_have(p, pages * PAGE, a->flag));
+	}
+	munmap(p, pages * PAGE);
+}
+
+/*
+ * Said while it is registered; tells whether it is there afterwards.  In a process of its own:
+ * there is time for few looks, and for none where this one got no CPU for too long.
+ */
+static void said_meanwhile(int fd, void *arg)
+{
+	const struct advice *a = arg;
+	struct ibv_context *ctx = vp_open();
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	size_t len = 64 * PAGE;
+	uint8_t *p = fresh(len);
+	struct ibv_mr *mr = reg_mapped(pd, p, len);
+	bool told = say(a, p, len);
+
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	vp_tell(fd, !told || all_have(p, len, a->flag));
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
+	CHECK_EQ(ibv_close_device(ctx), 0);
+}
+
+/* One of two regions goes, and takes its pages alone back. */
+static void in_two_steps(struct ibv_pd *pd, const struct advice *a, bool first)
+{
+	uint8_t *p = fresh(4 * PAGE);
+	struct ibv_mr *all, *half;
+
+	check_case("%s, of two regions the %s goes before", a->name, first ? "large" : "small");
+	if (say(a, p, 4 * PAGE)) {
+		all = reg_mapped(pd, p, 4 * PAGE);
+		half = ibv_reg_mr(pd, p + 2 * PAGE, 2 * PAGE,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		CHECK_EQ(ibv_dereg_mr(first ? all : half), 0);
+		CHECK(all_have(p, 4 * PAGE, a->flag));
+		CHECK_EQ(ibv_dereg_mr(first ? half : all), 0);
+		CHECK(all_have(p, 4 * PAGE, a->flag));
+	}
+	munmap(p, 4 * PAGE);
+}
+
+static void advice_stays(struct ibv_pd *pd)
+{
+	for (unsigned i = 0; i < sizeof advices / sizeof *advices; i++) {
+		said_before(pd, &advices[i], 64, 0, 64);
+		said_before(pd, &advices[i], 64, 31, 2);
+		said_before(pd, &advices[i], 2, 0, 2);
+		said_before(pd, &advices[i], 2, 0, 1);
+		in_two_steps(pd, &advices[i], true);
+		in_two_steps(pd, &advices[i], false);
+	}
+}
+
 static void by_auto(int fd, void *arg)
 {
 	(void)fd;
@@ -307,6 +448,7 @@ static void by_always(int fd, void *arg)
 	pd = ibv_alloc_pd(ctx);
 	heap(pd);
 	moved_or_gone(pd);
+	advice_stays(pd);
 	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 	CHECK_EQ(ibv_close_device(ctx), 0);
 }
@@ -323,5 +465,18 @@ int main(void)
 	}
 	c = vp_fork(by_always, NULL);
 	vp_join(&c);
+	setenv("WEFT_SHARE", "always", 1);
+	for (unsigned i = 0; i < sizeof advices / sizeof *advices; i++) {
+		struct advice a = advices[i];
+		bool stays = a.advice == ADVICE_LOCK; /* of that one the library does not ask */
+
+		check_case("%s while it is registered", a.name);
+		for (int tries = 0; !stays && tries < TRIES; tries++) {
+			c = vp_fork(said_meanwhile, &a);
+			stays = vp_hear(c.fd);
+			vp_join(&c);
+		}
+		CHECK(stays);
+	}
 	return check_result();
 }
