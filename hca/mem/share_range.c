@@ -422,6 +422,14 @@ static bool take_one(const struct vma_attr *a, void *arg)
 	return false;
 }
 
+/* Locked memory is one thing that no probe of an area shows. */
+static bool may_be_locked(void)
+{
+	struct vma_process p;
+
+	return vma_process(&p) || p.locked_kb;
+}
+
 /*
  * What the program has said about an area of arena pages since.  Of small ones that is looked for
  * only before a fork, when it matters most.
@@ -432,7 +440,7 @@ static struct vma_attr attr_of(const struct vma *area, bool fork)
 	struct vma_attr a = {.start = 0};
 	uint64_t start;
 
-	if (small ? !fork : vma_probe_plain(area))
+	if (small ? !fork : vma_probe_plain(area) && !may_be_locked())
 		return a;
 	start = clock_ns();
 	if (time_to_look() && !vma_attrs(area->start, area->end, take_one, &a))
