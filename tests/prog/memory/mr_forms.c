@@ -282,6 +282,40 @@ static void dm_refusals(void)
 	CHECK_EQ(ibv_free_dm(dm), 0);
 }
 
+/* What one program left there, the next one does not find: all of it, at once and in parts. */
+static void dm_is_fresh(void)
+{
+	struct ibv_device_attr_ex dev;
+	struct ibv_dm *dm, *part[2];
+	uint8_t *c;
+
+	check_case("device memory is zero when it comes");
+	CHECK_EQ(ibv_query_device_ex(b.ctx, NULL, &dev), 0);
+	c = malloc(dev.max_dm_size);
+	dm = alloc_dm(dev.max_dm_size, 0);
+	if (!c || !dm)
+		die("all of device memory");
+	memset(c, 0x77, dev.max_dm_size);
+	CHECK_EQ(ibv_memcpy_to_dm(dm, 0, c, dev.max_dm_size), 0);
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	part[0] = alloc_dm(100, 0);
+	part[1] = alloc_dm(4096, 12);
+	for (int i = 0; i < 2; i++) {
+		size_t len = i ? 4096 : 100;
+
+		memset(c, 0x77, len);
+		CHECK_EQ(ibv_memcpy_from_dm(c, part[i], 0, len), 0);
+		CHECK(pattern_all(c, len, 0));
+		CHECK_EQ(ibv_free_dm(part[i]), 0);
+	}
+	dm = alloc_dm(dev.max_dm_size, 0);
+	memset(c, 0x77, dev.max_dm_size);
+	CHECK_EQ(ibv_memcpy_from_dm(c, dm, 0, dev.max_dm_size), 0);
+	CHECK(pattern_all(c, dev.max_dm_size, 0));
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	free(c);
+}
+
 static void device_memory(void)
 {
 	struct ibv_send_wr *bad, add = {.num_sge = 1,
@@ -295,8 +329,9 @@ static void device_memory(void)
 	uint8_t c[4096];
 	uint64_t v = 0;
 
-	check_case("device memory: copies, regions, atomics, import");
 	setup();
+	dm_is_fresh();
+	check_case("device memory: copies, regions, atomics, import");
 	dm_refusals();
 	dm = alloc_dm(4096, 3);
 	mr = ibv_reg_dm_mr(b.pd, dm, 64, 4032, ALL | IBV_ACCESS_ZERO_BASED);
@@ -412,6 +447,23 @@ static void unimported_early(struct ibv_pd *pd)
 	}
 }
 
+/* The handle is right, the PD is another one; and of one that is gone. */
+static void no_import(struct ibv_context *again)
+{
+	struct ibv_pd *other = ibv_alloc_pd(b.ctx), *imported = ibv_import_pd(again, other->handle);
+	struct ibv_mr *gone = ibv_reg_mr(b.pd, b.buf, 64, IBV_ACCESS_LOCAL_WRITE);
+	uint32_t handle = gone->handle;
+
+	CHECK_FAILS(ibv_import_mr(other, b.mr->handle) ? 0 : -1, ENOENT);
+	CHECK_FAILS(ibv_import_mr(imported, b.mr->handle) ? 0 : -1, ENOENT);
+	CHECK_FAILS(ibv_import_mr(a.pd, b.mr->handle) ? 0 : -1, ENOENT);
+	CHECK_FAILS(ibv_import_mr(b.pd, 0) ? 0 : -1, ENOENT);
+	CHECK_EQ(ibv_dereg_mr(gone), 0);
+	CHECK_FAILS(ibv_import_mr(b.pd, handle) ? 0 : -1, ENOENT);
+	ibv_unimport_pd(imported);
+	CHECK_EQ(ibv_dealloc_pd(other), 0);
+}
+
 static void import(void)
 {
 	struct ibv_context *again;
@@ -424,6 +476,7 @@ static void import(void)
 	CHECK(!ibv_import_device(dup(0)) && errno == EINVAL);
 	again = ibv_import_device(dup(b.ctx->cmd_fd));
 	CHECK(again);
+	no_import(again);
 	pd = ibv_import_pd(again, b.pd->handle);
 	CHECK(pd && pd->handle == b.pd->handle);
 	CHECK(!ibv_import_pd(again, 0x7fffffff) && errno == ENOENT);
