@@ -85,12 +85,13 @@ void req_fail(struct rc_requester *q, uint32_t entry, enum ibv_wc_status status)
 	q->fail_status = status;
 }
 
-/* The other end has carried out all below that PSN. */
+/* The other end has carried out all below that PSN: what meets RNR NAKs now is another request. */
 static void acknowledged(struct rc_requester *q, uint32_t below, uint64_t now)
 {
 	if (roce_psn_diff(below, q->acked) <= 0)
 		return;
 	q->acked = below;
+	q->rnr_tries = q->conf.rnr_retry;
 	if (q->timed_at && roce_psn_diff(below, q->timed_psn) > 0) {
 		window_measured(&q->window, now - q->timed_at);
 		q->timed_at = 0;
@@ -185,7 +186,6 @@ static void acknowledge(struct rc_requester *q, const struct roce_packet *p, uin
 
 	if (kind == 0) {
 		acknowledged(q, roce_psn_add(p->psn, 1), now);
-		q->rnr_tries = q->conf.rnr_retry;
 		probe_answered(q, now);
 		return;
 	}

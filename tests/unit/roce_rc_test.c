@@ -375,6 +375,48 @@ static void never_a_receive(void **state)
 	end_world();
 }
 
+/*
+ * RNR NAKs in a row count: each request may meet as many as rnr_retry says, however many there were
+ * before it, and whatever told that those before were carried out.
+ */
+static void receives_come_late(void **state)
+{
+	static const struct {
+		struct rc_request first, second;
+	} rows[] = {
+		{{.act = ROCE_SEND, .length = 100}, {.act = ROCE_SEND, .length = 3000}},
+		{{.act = ROCE_SEND, .length = 3000, .has_imm = true},
+			{.act = ROCE_WRITE, .length = 3000, .rkey = RKEY, .has_imm = true}},
+		{{.act = ROCE_SEND, .length = 100},
+			{.act = ROCE_READ, .length = 3000, .rkey = RKEY}},
+		{{.act = ROCE_WRITE, .length = 0, .rkey = RKEY, .has_imm = true},
+			{.act = ROCE_FETCH_ADD, .length = 8, .rkey = RKEY, .swap_add = 1}},
+	};
+
+	(void)state;
+	for (unsigned tries = 1; tries <= 3; tries++)
+		for (unsigned i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+			struct trouble late = {.in_vain = tries, .drop = DROP_NONE};
+
+			begin_world(1, &late, false);
+			w.req.conf.rnr_retry = w.req.rnr_tries = tries;
+			for (int n = 0; n < 5; n++) {
+				post(rows[i / 2].first);
+				post(rows[i / 2].second);
+				if (i & 1) /* else all are posted at once */
+					run_all(NSEC_PER_SEC);
+			}
+			run_all(NSEC_PER_SEC);
+			if (w.last != IBV_WC_SUCCESS)
+				fail_msg("row %u, rnr_retry %u: request %u of 10 ended in %d", i,
+					tries, w.ended, w.last);
+			assert_int_equal(w.ended, 10);
+			assert_true(w.resp.rnr_naks >= 5 * tries);
+			check_results();
+			end_world();
+		}
+}
+
 /* UC: what arrives is whole and in order; what was lost is lost. */
 static void unreliable(void **state)
 {
@@ -422,6 +464,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(never_a_receive),
+		cmocka_unit_test(receives_come_late),
 		cmocka_unit_test(unreliable),
 	};
 

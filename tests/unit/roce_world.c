@@ -97,10 +97,17 @@ static void req_complete(void *arg, uint32_t entry, enum ibv_wc_status status)
 
 static const struct rc_req_ops req_ops = {req_request, req_send, req_place, req_complete};
 
+static bool no_receive(void)
+{
+	if (w.trouble.in_vain)
+		return w.looks++ % (w.trouble.in_vain + 1) < w.trouble.in_vain;
+	return chance(w.trouble.no_receive);
+}
+
 static enum resp_verdict resp_begin(void *arg, const struct roce_packet *p)
 {
 	(void)arg;
-	if (p->op->act == ROCE_SEND && chance(w.trouble.no_receive))
+	if (p->op->act == ROCE_SEND && no_receive())
 		return RESP_RNR;
 	return p->op->act == ROCE_WRITE ? w.refuse : RESP_OK;
 }
@@ -135,7 +142,7 @@ static enum resp_verdict resp_end(void *arg, const struct roce_packet *p, uint64
 
 	(void)arg;
 	assert_true(entry >= w.carried_out);
-	if (r->act == ROCE_WRITE && r->has_imm && chance(w.trouble.no_receive))
+	if (r->act == ROCE_WRITE && r->has_imm && no_receive())
 		return RESP_RNR;
 	assert_int_equal(p->op->act, r->act);
 	assert_int_equal(length, r->length);

@@ -44,6 +44,7 @@ struct trouble {
 	unsigned lost, twice, late; /* of 1000 packets */
 	unsigned full;              /* of 1000 sends, the socket is full */
 	unsigned no_receive;        /* of 1000 looks for a receive */
+	unsigned in_vain;           /* so many looks for each receive find none */
 	unsigned later;             /* of 1000 pieces, the memory is busy */
 	long drop;                  /* that packet alone */
 	long overtaken;             /* that packet comes behind some others; 0: none does */
@@ -68,6 +69,7 @@ extern struct world {
 	uint8_t message[BYTES_MAX];
 	uint32_t carried_out; /* SENDs, WRITEs that have ended, atomics, flushes */
 	uint32_t arrived;     /* SENDs and WRITEs */
+	uint32_t looks;       /* for receives, as far as they are counted */
 	uint32_t fatal;
 	enum resp_verdict refuse; /* what READs and WRITEs meet */
 	bool gone;                /* the memory that READs are answered from */
