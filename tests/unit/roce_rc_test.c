@@ -266,6 +266,116 @@ static void done_and_gone(void **state)
 	end_world();
 }
 
+enum { READ = 0x0c, SWAP = 0x13, ADD = 0x14, FLUSH = 0x1c, ATOMIC_WRITE = 0x1d };
+
+/* A request, one that comes when it was answered, and by how much that differs from it. */
+static const struct again {
+	uint8_t opcode, again;
+	int psn;
+	int64_t va;
+	uint32_t rkey;
+	int32_t length;
+	uint32_t packets; /* of the answer; 0: none */
+} agains[] = {
+	{READ, READ, 0, 0, 0, 0, 3},
+	{READ, READ, 0, 0, 0, -MTU, 2},
+	{READ, READ, 1, MTU, 0, -MTU, 2},
+	{READ, READ, 2, 2 * MTU, 0, -2 * MTU, 1},
+	{READ, READ, 0, 8, 0, 0, 0},
+	{READ, READ, 0, 3 * MTU, 0, 0, 0},
+	{READ, READ, 0, -8, 0, 0, 0},
+	{READ, READ, 0, -4 * MTU, 0, -2 * MTU, 0},
+	{READ, READ, 0, 8, 0, -8, 0},
+	{READ, READ, 1, 0, 0, -MTU, 0},
+	{READ, READ, 1, MTU + 8, 0, -MTU - 8, 0},
+	{READ, READ, 0, 0, 1, 0, 0},
+	{READ, READ, 0, 0, 0, 1, 0},
+	{READ, READ, 0, 0, 0, MTU, 0},
+	{READ, READ, 1, MTU, 0, 0, 0},
+	{READ, READ, -1, 0, 0, 0, 0},
+	{READ, READ, -1, -MTU, 0, 0, 0},
+	{READ, ADD, 0, 0, 0, 0, 0},
+	{ADD, ADD, 0, 0, 0, 0, 1},
+	{ADD, ADD, 0, 1, 0, 0, 0},
+	{ADD, ADD, 0, 0, 1, 0, 0},
+	{ADD, ADD, -1, 0, 0, 0, 0},
+	{ADD, SWAP, 0, 0, 0, 0, 0},
+	{ADD, READ, 0, 0, 0, 8, 0},
+	{SWAP, SWAP, 0, 0, 0, 0, 1},
+	{SWAP, SWAP, 0, 1, 0, 0, 0},
+	{SWAP, SWAP, 0, 0, 1, 0, 0},
+	{SWAP, ADD, 0, 0, 0, 0, 0},
+	{FLUSH, FLUSH, 0, 0, 0, 0, 1},
+	{FLUSH, FLUSH, 0, 8, 0, 0, 0},
+	{FLUSH, FLUSH, 0, 0, 1, 0, 0},
+	{ATOMIC_WRITE, ATOMIC_WRITE, 0, 0, 0, 0, 1},
+	{ATOMIC_WRITE, ATOMIC_WRITE, 0, 8, 0, 0, 0},
+	{ATOMIC_WRITE, ATOMIC_WRITE, 0, 0, 1, 0, 0},
+};
+
+static struct roce_packet first_of(const struct again *a)
+{
+	static const uint8_t eight[8];
+	const struct roce_op *op = roce_op(a->opcode);
+	bool word = op->act == ROCE_COMPARE_SWAP || op->act == ROCE_FETCH_ADD;
+
+	return (struct roce_packet){.op = op,
+		.opcode = a->opcode,
+		.psn = w.resp.expected,
+		.va = word ? 3 : 8 * MTU,
+		.rkey = RKEY,
+		.length = op->act == ROCE_READ ? 3 * MTU : 0,
+		.payload = eight,
+		.payload_len = op->act == ROCE_ATOMIC_WRITE ? sizeof eight : 0,
+		.swap_add = 5};
+}
+
+static void respond(const struct roce_packet *p)
+{
+	rc_resp_request(&w.resp, p);
+	while (rc_resp_run(&w.resp, 1 << 20, true))
+		;
+}
+
+/*
+ * Who asks again for what was answered is answered again, in whole or in part; who asks for
+ * anything else by the same PSNs gets nothing, and changes nothing: it might be memory that the
+ * first one was not allowed.
+ */
+static void asked_again_otherwise(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof agains / sizeof agains[0]; i++) {
+		const struct again *a = &agains[i];
+		struct roce_packet p;
+		uint64_t words[WORDS];
+
+		begin_world(1, &none, false);
+		p = first_of(a);
+		post((struct rc_request){.act = p.op->act, .length = p.length, .rkey = RKEY});
+		respond(&p);
+		assert_int_equal(w.n_flying, p.op->act == ROCE_READ ? 3 : 1);
+		lose_all();
+		memcpy(words, w.words, sizeof words);
+		p.op = roce_op(a->again);
+		p.opcode = a->again;
+		p.psn = roce_psn_add(p.psn, a->psn);
+		p.va += a->va;
+		p.rkey += a->rkey;
+		p.length += a->length;
+		respond(&p);
+		if (w.n_flying != a->packets)
+			fail_msg("row %zu: %zu packets, not %u", i, w.n_flying, a->packets);
+		assert_int_equal(w.resp.duplicates, 1);
+		assert_int_equal(w.resp.dropped, !a->packets);
+		assert_int_equal(w.fatal, 0);
+		assert_memory_equal(w.words, words, sizeof words);
+		end_world();
+	}
+}
+
 /* Whose answer was lost learns why there is no other. */
 static void lost_and_gone(void **state)
 {
@@ -417,6 +527,82 @@ static void receives_come_late(void **state)
 		}
 }
 
+/* Until so many timeouts were counted, all is lost. */
+static void lose_until(uint64_t timeouts)
+{
+	w.trouble.lost = 1000;
+	lose_all();
+	while (w.req.timeouts < timeouts && w.last == IBV_WC_SUCCESS)
+		step();
+	w.trouble.lost = 0;
+}
+
+/*
+ * Timeouts in a row count: a link that dies again and again, and carries something in between, ends
+ * no connection, whatever the other end answered by.
+ */
+static void timeouts_with_progress_between(void **state)
+{
+	static const struct rc_request requests[] = {
+		{.act = ROCE_SEND, .length = 3000},
+		{.act = ROCE_WRITE, .length = 3000, .rkey = RKEY},
+		{.act = ROCE_READ, .length = 3000, .rkey = RKEY},
+		{.act = ROCE_FETCH_ADD, .length = 8, .rkey = RKEY, .swap_add = 3},
+		{.act = ROCE_COMPARE_SWAP, .length = 8, .rkey = RKEY, .swap_add = 9},
+		{.act = ROCE_FLUSH, .rkey = RKEY},
+		{.act = ROCE_ATOMIC_WRITE, .length = 8, .rkey = RKEY},
+	};
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	for (unsigned tries = 1; tries <= 2; tries++)
+		for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+			begin_world(1, &none, false);
+			w.req.conf.retry_cnt = w.req.retries = tries;
+			for (unsigned n = 1; n <= 4; n++) {
+				post(requests[i]);
+				lose_until(n * tries);
+				run_all(NSEC_PER_SEC);
+				if (w.last != IBV_WC_SUCCESS || w.ended != n)
+					fail_msg("row %zu, retry_cnt %u: %u of %u, status %d", i,
+						tries, w.ended, n, w.last);
+			}
+			assert_int_equal(w.req.timeouts, 4 * tries);
+			check_results();
+			post(requests[i]);
+			lose_until(5 * tries + 1);
+			assert_int_equal(w.last, IBV_WC_RETRY_EXC_ERR);
+			end_world();
+		}
+}
+
+/* The same within one long READ and one long WRITE: a part of them is progress, too. */
+static void timeouts_within_a_message(void **state)
+{
+	static const struct trouble none = {.drop = DROP_NONE};
+
+	(void)state;
+	for (int read = 0; read < 2; read++) {
+		begin_world(1, &none, false);
+		w.req.conf.retry_cnt = w.req.retries = 1;
+		post((struct rc_request){
+			.act = read ? ROCE_READ : ROCE_WRITE, .length = BYTES_MAX, .rkey = RKEY});
+		for (unsigned n = 1; n <= 3; n++) {
+			uint32_t una = w.req.una, placed = w.placed;
+
+			lose_until(n);
+			while (w.req.una == una && w.placed == placed && w.last == IBV_WC_SUCCESS)
+				assert_true(step());
+			assert_int_equal(w.ended, 0);
+		}
+		run_all(NSEC_PER_SEC);
+		assert_int_equal(w.last, IBV_WC_SUCCESS);
+		assert_int_equal(w.req.timeouts, 3);
+		check_results();
+		end_world();
+	}
+}
+
 /* UC: what arrives is whole and in order; what was lost is lost. */
 static void unreliable(void **state)
 {
@@ -459,12 +645,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(overtaken_is_not_lost),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(done_and_gone),
+		cmocka_unit_test(asked_again_otherwise),
 		cmocka_unit_test(lost_and_gone),
 		cmocka_unit_test(too_many_reads),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(late_is_not_lost),
 		cmocka_unit_test(never_a_receive),
 		cmocka_unit_test(receives_come_late),
+		cmocka_unit_test(timeouts_with_progress_between),
+		cmocka_unit_test(timeouts_within_a_message),
 		cmocka_unit_test(unreliable),
 	};
 

@@ -14,6 +14,7 @@
 #include "roce/proto/answers.h"
 #include "roce/proto/req_timer.h"
 #include "roce/proto/requester.h"
+#include "tests/unit/rnr_times.h"
 
 enum { TIMEOUT_NS = 60000000, RETRIES = 7, MTU = 1024, PSN = 77, LENGTH = 15 * MTU };
 
@@ -77,16 +78,19 @@ static int end(void **state)
 	return 0;
 }
 
+static void answer(uint32_t psn, uint8_t syndrome)
+{
+	const struct roce_packet p = {
+		.op = roce_op(0x11), .opcode = 0x11, .psn = psn, .syndrome = syndrome};
+
+	rc_req_answer(&w.req, &p, w.now);
+	rc_req_run(&w.req, w.now);
+}
+
 /* The other end has all that was sent. */
 static void acknowledge(void)
 {
-	const struct roce_packet ack = {.op = roce_op(0x11),
-		.opcode = 0x11,
-		.psn = roce_psn_add(w.req.sent, -1),
-		.syndrome = ROCE_ACK_NO_CREDITS};
-
-	rc_req_answer(&w.req, &ack, w.now);
-	rc_req_run(&w.req, w.now);
+	answer(roce_psn_add(w.req.sent, -1), ROCE_ACK_NO_CREDITS);
 }
 
 static void next_deadline(void)
@@ -173,6 +177,31 @@ static void posts_before_it_reads(void **state)
 	assert_int_equal(w.req.timeouts, 0);
 }
 
+/* What an RNR NAK asks for is waited, neither less nor more; code 0 is the longest of all. */
+static void times_of_rnr(void **state)
+{
+	uint32_t sent;
+
+	(void)state;
+	w.req.conf.rnr_retry = w.req.rnr_tries = RNR_RETRY_FOR_EVER;
+	post();
+	for (unsigned code = 0; code < 32; code++) {
+		assert_int_equal(rc_rnr_time(code), rnr_ns(code));
+		answer(PSN, ROCE_RNR_NAK | code);
+		assert_int_equal(rc_req_deadline(&w.req), w.now + rnr_ns(code));
+		sent = w.sent;
+		w.now += rnr_ns(code) - 1;
+		rc_req_expire(&w.req, w.now);
+		rc_req_run(&w.req, w.now);
+		assert_int_equal(w.sent, sent);
+		w.now++;
+		rc_req_expire(&w.req, w.now);
+		rc_req_run(&w.req, w.now);
+		assert_true(w.sent > sent);
+	}
+	assert_int_equal(w.ended, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_cpu_for_long, begin, end),
 		cmocka_unit_test_setup_teardown(no_room_for_what_is_asked_again, begin, end),
 		cmocka_unit_test_setup_teardown(posts_before_it_reads, begin, end),
+		cmocka_unit_test_setup_teardown(times_of_rnr, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

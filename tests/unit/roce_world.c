@@ -83,6 +83,7 @@ static int req_place(void *arg, uint32_t entry, uint64_t offset, const void *byt
 	(void)arg;
 	assert_true(offset + len <= BYTES_MAX);
 	memcpy(w.got[entry] + offset, bytes, len);
+	w.placed++;
 	return 0;
 }
 

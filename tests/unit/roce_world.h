@@ -63,6 +63,7 @@ extern struct world {
 	uint32_t posted, ended;
 	enum ibv_wc_status last;
 	uint8_t *got[REQUESTS]; /* of READs and atomics */
+	uint32_t placed;        /* packets of that */
 	/* the responder's side */
 	uint8_t fixed[CONST_BYTES];
 	uint64_t words[WORDS], model_words[WORDS];
