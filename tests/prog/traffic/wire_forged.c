@@ -25,20 +25,24 @@ static const char ours[] = "198.51.100.1";
 static struct vp_end ud, still, rc[2];
 /* One sends from the address that all queue pairs have, the other from another one. */
 static int sock, other_sock;
-static struct sockaddr_in to, from, other;
+static struct sockaddr_in to, to_other, from, other;
 
 /* What is wrong with a packet. */
 enum wrong {
 	NOTHING,
-	SHORT, /* it ends within the number of the queue pair */
-	CUT,   /* its last two bytes are missing */
+	LIMITED, /* nothing: its P_Key is that of a limited member */
+	SHORT,   /* it ends within the number of the queue pair */
+	CUT,     /* its last two bytes are missing */
 	VERSION,
 	OPCODE,
 	ICRC,
 	PKEY,
+	PKEY_NEAR, /* one bit, but not the one that says how full a member is */
+	PKEY_BASE,
 	NO_QP,
 	TYPE,
 	RC_TYPE,
+	RC_DESTINATION, /* another address of this host, which its queue pair has no path from */
 	STATE,
 	QKEY,
 	ADDRESS,
@@ -57,9 +61,12 @@ static const struct {
 	{OPCODE, "wire_drop_opcode"},
 	{ICRC, "wire_drop_icrc"},
 	{PKEY, "wire_drop_pkey"},
+	{PKEY_NEAR, "wire_drop_pkey"},
+	{PKEY_BASE, "wire_drop_pkey"},
 	{NO_QP, "wire_drop_no_qp"},
 	{TYPE, "wire_drop_type"},
 	{RC_TYPE, "wire_drop_address"},
+	{RC_DESTINATION, "wire_drop_address"},
 	{STATE, "wire_drop_state"},
 	{QKEY, "drop_qkey"},
 	{ADDRESS, "no_qp", true},
@@ -91,6 +98,7 @@ static uint32_t destination(enum wrong wrong)
 		return no_qp();
 	case TYPE:
 	case RC_TYPE:
+	case RC_DESTINATION:
 		return rc[0].qp->qp_num;
 	case STATE:
 		return still.qp->qp_num;
@@ -101,13 +109,35 @@ static uint32_t destination(enum wrong wrong)
 	}
 }
 
+static uint16_t pkey(enum wrong wrong)
+{
+	switch (wrong) {
+	case LIMITED:
+		return ROCE_PKEY_DEFAULT & 0x7fff;
+	case PKEY:
+		return 0x1234;
+	case PKEY_NEAR:
+		return ROCE_PKEY_DEFAULT ^ 1;
+	case PKEY_BASE:
+		return 0x8000;
+	default:
+		return ROCE_PKEY_DEFAULT;
+	}
+}
+
+static bool is_rc(enum wrong wrong)
+{
+	return wrong == RC_TYPE || wrong == RC_DESTINATION;
+}
+
 /* A packet like any other, but for that. */
 static size_t forge(enum wrong wrong, uint8_t out[5000])
 {
 	const struct sockaddr_in *source = wrong == RC_TYPE ? &other : &from;
 	struct icrc_path path = {.src_port = ntohs(source->sin_port), .dst_port = ROCE_PORT};
-	struct roce_packet p = {.opcode = wrong == RC_TYPE ? RC_SEND_ONLY : UD_SEND_ONLY,
-		.pkey = wrong == PKEY ? 0x1234 : ROCE_PKEY_DEFAULT,
+	const struct sockaddr_in *dest = wrong == RC_DESTINATION ? &to_other : &to;
+	struct roce_packet p = {.opcode = is_rc(wrong) ? RC_SEND_ONLY : UD_SEND_ONLY,
+		.pkey = pkey(wrong),
 		.dest_qpn = destination(wrong),
 		.qkey = wrong == QKEY ? VP_QKEY + 1 : VP_QKEY,
 		.src_qpn = 0x77,
@@ -123,7 +153,7 @@ static size_t forge(enum wrong wrong, uint8_t out[5000])
 	pattern_fill(out + head, p.payload_len, 7);
 	len = head + p.payload_len + ROCE_ICRC_LEN;
 	memcpy(path.src + 12, &source->sin_addr, 4);
-	memcpy(path.dst + 12, &to.sin_addr, 4);
+	memcpy(path.dst + 12, &dest->sin_addr, 4);
 	icrc_put(icrc_add(icrc_begin(&path, 0, len, out, head), out + head, p.payload_len),
 		out + head + p.payload_len);
 	if (wrong == ICRC)
@@ -137,7 +167,7 @@ static void throw(enum wrong wrong)
 	size_t len = forge(wrong, packet);
 
 	CHECK_EQ(sendto(wrong == RC_TYPE ? other_sock : sock, packet, len, 0,
-			 (struct sockaddr *)&to, sizeof to),
+			 (struct sockaddr *)(wrong == RC_DESTINATION ? &to_other : &to), sizeof to),
 		len);
 }
 
@@ -161,7 +191,9 @@ static void open_sockets(void)
 	sock = socket_at(ours, &from);
 	other_sock = socket_at("127.0.0.1", &other);
 	to = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
+	to_other = to;
 	inet_pton(AF_INET, ours, &to.sin_addr);
+	to_other.sin_addr = other.sin_addr;
 }
 
 static void make_datagrams(struct vp_end *e)
@@ -183,13 +215,13 @@ static void free_end(struct vp_end *e)
 }
 
 /* One that is as it must be arrives, with the header that a receiver makes of what it sees. */
-static void good(void)
+static void good(enum wrong none)
 {
 	struct ibv_wc wc;
 
-	check_case("nothing wrong");
+	check_case("nothing wrong, P_Key %04x", pkey(none));
 	CHECK_EQ(vp_post_recv(&ud, 1, 0, 4096), 0);
-	throw(NOTHING);
+	throw(none);
 	if (!vp_want(ud.rcq, &wc, IBV_WC_SUCCESS, 1))
 		return;
 	CHECK_EQ(wc.byte_len, GRH + LEN);
@@ -259,11 +291,12 @@ int main(void)
 	o.len = 4096;
 	vp_pair(&rc[0], &rc[1], &o);
 	open_sockets();
-	good();
+	good(NOTHING);
+	good(LIMITED);
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		dropped(kind);
 	flood();
-	good();
+	good(NOTHING);
 	close(sock);
 	close(other_sock);
 	vp_pair_free(&rc[0], &rc[1]);
