@@ -274,6 +274,11 @@ static inline int connect_to(uint16_t port, uint32_t handle)
 	c.param.responder_resources = 3;
 	c.param.initiator_depth = 2;
 	c.param.retry_count = 5;
+	c.param.rnr_retry = 4;
+	c.param.flow_control = 1;
+	c.param.tclass = 0x28;
+	c.param.flow_label = 0x12345;
+	c.param.ack_timeout = 18;
 	c.param.priv_len = 2;
 	memcpy(c.priv, "hi", 2);
 	return do_connect(&c);
@@ -296,6 +301,10 @@ static inline void accept_it(void)
 	struct cm_accept_call c = accept_call(passive_handle());
 
 	c.param.qpn = 18;
+	c.param.responder_resources = 7;
+	c.param.initiator_depth = 6;
+	c.param.rnr_retry = 1;
+	c.param.srq = 1;
 	c.param.priv_len = 3;
 	memcpy(c.priv, "you", 3);
 	assert_int_equal(cm_accept(world.side[1].cm, OWNER, &c), 0);

@@ -643,6 +643,107 @@ static void xrc(void)
 	rdma_destroy_ep(listener);
 }
 
+/* ---- what a connection is made of ---- */
+
+enum { CLIENT, SERVER, ENDS, OUR_ACK = 19 };
+
+/* Options of both ids, 0: not set; and what both queue pairs have then. */
+static const struct options {
+	uint8_t tos[ENDS], ack[ENDS], has_tos[ENDS], has_ack[ENDS];
+} options[] = {
+	{{0x28, 0}, {8, 0}, {0x28, 0x28}, {8, 8}}, /* an answer goes the way of its request */
+	{{0x28, 0x50}, {8, 9}, {0x28, 0x50}, {8, 9}},
+	{{0, 0x50}, {0, 9}, {0, 0x50}, {OUR_ACK, 9}},
+	{{0, 0}, {0, 0}, {0, 0}, {OUR_ACK, OUR_ACK}},
+};
+
+static void set_options(struct rdma_cm_id *id, const struct options *o, int end)
+{
+	uint8_t tos = o->tos[end], ack = o->ack[end];
+
+	if (tos)
+		CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	if (ack)
+		CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack, 1),
+			0);
+}
+
+/* Of the id's queue pair, or of what the program is told for one that it brings up itself. */
+static struct ibv_qp_attr attributes(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	int mask = 0;
+
+	if (id->qp) {
+		CHECK_EQ(ibv_query_qp(id->qp, &attr, IBV_QP_STATE | IBV_QP_AV, &init), 0);
+		return attr;
+	}
+	CHECK_EQ(rdma_init_qp_attr(id, &attr, &mask), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	CHECK_EQ(rdma_init_qp_attr(id, &attr, &mask), 0);
+	return attr;
+}
+
+/*
+ * How often it sends again the client says; how often after an RNR NAK each end says of the other,
+ * whose receives may come late.
+ */
+static void check_end(struct rdma_cm_id *id, const struct options *o, int end)
+{
+	struct ibv_qp_attr attr = attributes(id);
+
+	CHECK_EQ(attr.retry_cnt, 3);
+	CHECK_EQ(attr.rnr_retry, end == CLIENT ? 6 : 5);
+	CHECK_EQ(attr.timeout, o->has_ack[end]);
+	CHECK_EQ(attr.ah_attr.grh.traffic_class, o->has_tos[end]);
+}
+
+static void parameters(const struct options *o, bool qp)
+{
+	struct rdma_conn_param asks = {
+		.retry_count = 3, .rnr_retry_count = 5, .flow_control = 1, .srq = 1, .qp_num = 77};
+	struct rdma_conn_param grants = {.retry_count = 4, .rnr_retry_count = 6, .qp_num = 78};
+	struct rdma_cm_id *listener, *active, *passive;
+	struct ibv_qp_attr there;
+	struct rdma_cm_event *e;
+	uint16_t port;
+
+	check_case("parameters, row %d, %s QP", (int)(o - options), qp ? "with" : "without");
+	listener = cm_listener(pch, 0, &port);
+	active = cm_resolved(ach, cm_addr4(port), qp);
+	set_options(active, o, CLIENT);
+	CHECK_EQ(rdma_connect(active, &asks), 0);
+	e = cm_take(pch, RDMA_CM_EVENT_CONNECT_REQUEST);
+	CHECK_EQ(e->param.conn.retry_count, 3);
+	CHECK_EQ(e->param.conn.rnr_retry_count, 5);
+	CHECK_EQ(e->param.conn.flow_control, 1);
+	CHECK_EQ(e->param.conn.srq, !qp);
+	passive = e->id;
+	rdma_ack_cm_event(e);
+	if (qp)
+		cm_make_qp(passive);
+	set_options(passive, o, SERVER);
+	CHECK_EQ(rdma_accept(passive, &grants), 0);
+	e = cm_take(ach, qp ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE);
+	CHECK_EQ(e->param.conn.rnr_retry_count, 6);
+	CHECK_EQ(e->param.conn.flow_control, 0);
+	CHECK_EQ(e->param.conn.srq, 0);
+	rdma_ack_cm_event(e);
+	check_end(active, o, CLIENT);
+	check_end(passive, o, SERVER);
+	there = attributes(active);
+	CHECK_EQ(there.ah_attr.grh.flow_label, attributes(passive).ah_attr.grh.flow_label);
+	CHECK_EQ(there.path_mtu, attributes(passive).path_mtu);
+	if (!qp)
+		CHECK_EQ(rdma_establish(active), 0);
+	cm_expect(pch, RDMA_CM_EVENT_ESTABLISHED);
+	cm_end(active);
+	cm_expect(pch, RDMA_CM_EVENT_DISCONNECTED);
+	cm_end(passive);
+	cm_end(listener);
+}
+
 static void refusals_of_connections(void)
 {
 	struct ibv_sa_path_rec *path;
@@ -687,6 +788,8 @@ int main(void)
 	destroy_waits();
 	synchronous();
 	xrc();
+	for (unsigned i = 0; i < 2 * sizeof options / sizeof *options; i++)
+		parameters(&options[i / 2], i & 1);
 	refusals_of_connections();
 	rdma_destroy_event_channel(ach);
 	rdma_destroy_event_channel(pch);

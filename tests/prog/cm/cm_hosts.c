@@ -24,7 +24,20 @@ enum {
 	FAR_QPN = 99,
 	NEAR_WORD = 1234,
 	FAR_WORD = 4321,
+	TOS = 0x28, /* of the near host's packets */
 };
+
+/* What each asks for or grants: every number is another one. */
+static const struct rdma_conn_param near_param = {.qp_num = NEAR_QPN,
+	.retry_count = 3,
+	.rnr_retry_count = 5,
+	.responder_resources = 3,
+	.initiator_depth = 2};
+static const struct rdma_conn_param far_param = {.qp_num = FAR_QPN,
+	.retry_count = 4,
+	.rnr_retry_count = 6,
+	.responder_resources = 7,
+	.initiator_depth = 1};
 
 /* What the far host does. */
 enum act { LISTEN, ACCEPT, REFUSE, AWAIT_END, HANG_UP, STOP_LISTENING, LOSE_WEFTD, QUIT };
@@ -41,17 +54,28 @@ struct far {
 	struct rdma_cm_id *listener, *id;
 };
 
-static struct rdma_conn_param param_of(uint32_t qpn, const uint32_t *word)
+static struct rdma_conn_param with_word(const struct rdma_conn_param *param, const uint32_t *word)
 {
-	return (struct rdma_conn_param){
-		.qp_num = qpn,
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-		.responder_resources = 3,
-		.initiator_depth = 2,
-		.private_data = word,
-		.private_data_len = sizeof *word,
-	};
+	struct rdma_conn_param p = *param;
+
+	p.private_data = word;
+	p.private_data_len = sizeof *word;
+	return p;
+}
+
+/* What a queue pair of the id's is to have, which the program brings up itself. */
+static void check_attributes(struct rdma_cm_id *id, uint8_t rnr_retry, uint8_t reads)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	int mask = 0;
+
+	CHECK_EQ(rdma_init_qp_attr(id, &attr, &mask), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	CHECK_EQ(rdma_init_qp_attr(id, &attr, &mask), 0);
+	CHECK_EQ(attr.retry_cnt, near_param.retry_count);
+	CHECK_EQ(attr.rnr_retry, rnr_retry);
+	CHECK_EQ(attr.max_rd_atomic, reads);
+	CHECK_EQ(attr.ah_attr.grh.traffic_class, TOS);
 }
 
 static void check_word(const void *data, uint32_t want)
@@ -87,6 +111,8 @@ static void take_request(struct far *f, const struct order *o)
 		CHECK_EQ(e->param.conn.qp_num, NEAR_QPN);
 		CHECK_EQ(e->param.conn.responder_resources, 2);
 		CHECK_EQ(e->param.conn.initiator_depth, 3);
+		CHECK_EQ(e->param.conn.retry_count, 3);
+		CHECK_EQ(e->param.conn.rnr_retry_count, 5);
 	} else {
 		check_word(e->param.ud.private_data, NEAR_WORD);
 	}
@@ -97,7 +123,7 @@ static void take_request(struct far *f, const struct order *o)
 static void answer(struct far *f, const struct order *o)
 {
 	const uint32_t word = FAR_WORD;
-	struct rdma_conn_param p = param_of(FAR_QPN, &word);
+	struct rdma_conn_param p = with_word(&far_param, &word);
 
 	take_request(f, o);
 	if (o->act == REFUSE) {
@@ -107,6 +133,7 @@ static void answer(struct far *f, const struct order *o)
 	} else if (rdma_accept(f->id, &p)) {
 		die("rdma_accept");
 	} else if (o->ps == RDMA_PS_TCP) {
+		check_attributes(f->id, near_param.rnr_retry_count, far_param.initiator_depth);
 		cm_expect(f->ch, RDMA_CM_EVENT_ESTABLISHED);
 	} else {
 		rdma_destroy_id(f->id);
@@ -201,11 +228,13 @@ static uint16_t far_does(struct world *w, enum act act)
 static struct rdma_cm_id *ask(struct world *w, uint16_t port)
 {
 	static const uint32_t word = NEAR_WORD;
-	struct rdma_conn_param p = param_of(NEAR_QPN, &word);
+	struct rdma_conn_param p = with_word(&near_param, &word);
+	const uint8_t tos = TOS;
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(w->ch, &id, NULL, w->o.ps))
 		die("rdma_create_id");
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, (void *)&tos, 1), 0);
 	if (rdma_resolve_addr(id, NULL, host_addr(w->o.family, FAR, port), CM_WAIT_MS))
 		die("rdma_resolve_addr");
 	cm_expect(w->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -228,7 +257,11 @@ static struct rdma_cm_id *connected(struct world *w, uint16_t port)
 	e = cm_take(w->ch, RDMA_CM_EVENT_CONNECT_RESPONSE);
 	check_word(e->param.conn.private_data, FAR_WORD);
 	CHECK_EQ(e->param.conn.qp_num, FAR_QPN);
+	CHECK_EQ(e->param.conn.responder_resources, 1); /* what the other one initiates */
+	CHECK_EQ(e->param.conn.initiator_depth, 7);
+	CHECK_EQ(e->param.conn.rnr_retry_count, 6);
 	rdma_ack_cm_event(e);
+	check_attributes(id, far_param.rnr_retry_count, far_param.responder_resources);
 	if (rdma_establish(id))
 		die("rdma_establish");
 	(void)done(w);
