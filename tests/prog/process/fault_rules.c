@@ -3,6 +3,7 @@
  * weft fault, and processes that run: rules reach all of them and those to come, or one; a weftd
  * that is started anew has them again; what is wrong with a rule is named.
  */
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,20 @@ static void nobody_there(void)
 	CHECK_EQ(weft("fault set drop"), 1);
 }
 
-/* A child with an open device, until its pipe ends. */
+/* A process with an open device, until its pipe ends. */
+static void live(int ready, int until)
+{
+	char c;
+
+	vp_open();
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	while (read(until, &c, 1) == 1)
+		/* a control call, which finds a weftd that is new */
+		ibv_destroy_comp_channel(ibv_create_comp_channel(vp_open()));
+	_exit(0);
+}
+
 static pid_t child_of(int until[2])
 {
 	int ready[2];
@@ -102,13 +116,7 @@ static pid_t child_of(int until[2])
 		die("fork");
 	if (!pid) {
 		close(until[1]);
-		vp_open();
-		if (write(ready[1], "", 1) != 1)
-			_exit(1);
-		while (read(until[0], &c, 1) == 1)
-			/* a control call, which finds a weftd that is new */
-			ibv_destroy_comp_channel(ibv_create_comp_channel(vp_open()));
-		_exit(0);
+		live(ready[1], until[0]);
 	}
 	close(until[0]);
 	close(ready[1]);
@@ -174,6 +182,74 @@ static void cleared(pid_t child)
 	CHECK(is(said, "of all processes: none\n"));
 }
 
+/* In a child: starts process 1 of a pid namespace, and tells which it is outside. */
+static void contain(int told, int ready, int until)
+{
+	pid_t pid;
+	int status;
+
+	if (unshare(CLONE_NEWPID))
+		_exit(77);
+	pid = fork();
+	if (!pid)
+		live(ready, until);
+	if (pid < 0 || write(told, &pid, sizeof pid) != sizeof pid)
+		_exit(1);
+	close(ready);
+	_exit(waitpid(pid, &status, 0) == pid ? status : 1);
+}
+
+/* The pid outside of a process that is 1 in its own namespace, once it has a device; 0: there may
+ * be no such namespace. */
+static pid_t contained(int until[2], pid_t *child)
+{
+	int told[2], ready[2];
+	pid_t pid = 0;
+	char c;
+
+	if (pipe(told) || pipe(ready) || pipe(until) || (*child = fork()) < 0)
+		die("fork");
+	if (!*child) {
+		close(until[1]);
+		contain(told[1], ready[1], until[0]);
+	}
+	close(until[0]);
+	close(told[1]);
+	close(ready[1]);
+	if (read(told[0], &pid, sizeof pid) == sizeof pid && read(ready[0], &c, 1) != 1)
+		die("process 1");
+	close(told[0]);
+	close(ready[0]);
+	return pid;
+}
+
+/* A process of a container is found by its pid outside, and by the one that it knows itself. */
+static void of_another_namespace(void)
+{
+	int until[2], status;
+	pid_t child, pid = contained(until, &child);
+
+	check_case("a pid namespace");
+	if (pid) {
+		CHECK_EQ(weft("fault set -p %d drop", (int)pid), 0);
+		CHECK(says("these faults happen to 1 process of fabric"));
+		CHECK(is(rules_of(pid),
+			"  1 drop                                    seen 0, done 0\n"));
+		CHECK(is(rules_of(getpid()), ""));
+		CHECK_EQ(weft("fault set -p 1 duplicate"), 0);
+		CHECK(says("these faults happen to 1 process of fabric"));
+		CHECK(is(rules_of(pid),
+			"  1 duplicate                               seen 0, done 0\n"));
+		CHECK_EQ(weft("fault clear -p %d", (int)pid), 0);
+		CHECK(is(rules_of(pid), ""));
+	} else {
+		fprintf(stderr, "no pid namespace may be made; not tried in one\n");
+	}
+	close(until[1]);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(WEXITSTATUS(status), pid ? 0 : 77);
+}
+
 int main(void)
 {
 	struct ibv_context *ctx;
@@ -192,6 +268,7 @@ int main(void)
 	close(until[1]);
 	CHECK_EQ(waitpid(child, &status, 0), child);
 	CHECK_EQ(status, 0);
+	of_another_namespace();
 	CHECK_EQ(ibv_close_device(ctx), 0);
 	return check_result();
 }

@@ -340,6 +340,23 @@ bool status_becomes(const char *fabric, const char *path, long want)
 	return n == want;
 }
 
+bool has_gid(const char *fabric, const char *gid)
+{
+	char *text = NULL;
+	bool has = false;
+	json_t *o, *g;
+	size_t i;
+
+	if (rdv_status_json(fabric, &text))
+		return false;
+	o = json_loads(text, 0, NULL);
+	free(text);
+	json_array_foreach(json_object_get(o, "gids"), i, g) has |=
+		!strcmp(json_string_value(json_object_get(g, "gid")), gid);
+	json_decref(o);
+	return has;
+}
+
 bool all_zero(const char *fabric)
 {
 	return status_becomes(fabric, "counts.processes", 0) &&

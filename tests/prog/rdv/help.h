@@ -76,6 +76,8 @@ void kid_end(struct kid *k, int sig);
 long status_of(const char *fabric, const char *path);
 /* Waits up to 20 s until that number is want; false if it does not come to that. */
 bool status_becomes(const char *fabric, const char *path, long want);
+/* Has weftd's status that GID, written as an IPv6 address? */
+bool has_gid(const char *fabric, const char *gid);
 /* Waits until nothing is left of any client. */
 bool all_zero(const char *fabric);
 /* The pid of the weftd of a fabric, 0 if there is none. */

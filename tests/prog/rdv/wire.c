@@ -50,6 +50,15 @@ static void comes(struct kid *k, const char *addr, long qpn, long way)
 	CHECK_EQ(got, way);
 }
 
+/* Which addresses of this host are GIDs; 127.0.0.1 is one always. */
+static void gids_of(const char *fabric, bool on_lo, bool ipv4, bool ipv6)
+{
+	CHECK(has_gid(fabric, "::ffff:127.0.0.1"));
+	CHECK_EQ(has_gid(fabric, "::ffff:192.0.2.9"), on_lo);
+	CHECK_EQ(has_gid(fabric, "::ffff:198.51.100.1"), ipv4);
+	CHECK_EQ(has_gid(fabric, addrs[2]), ipv6);
+}
+
 static int wire_join(void)
 {
 	long index_a, index_b, qpn_a, qpn_b;
@@ -66,6 +75,7 @@ static int wire_join(void)
 		comes(&b, addrs[i], qpn_b, way);
 	}
 	CHECK_EQ(status_of(NULL, "wire.processes"), 2);
+	gids_of(NULL, false, true, true);
 	CHECK_EQ(status_of(NULL, "wire.sockets"), 6);
 	kid_end(&a, 0);
 	kid_end(&b, SIGKILL);
@@ -140,14 +150,19 @@ static int wire_dead(void)
 	return 0;
 }
 
-static void kill_weftd(void)
+static void kill_weftd_of(const char *fabric)
 {
-	pid_t pid = weftd_pid(NULL);
+	pid_t pid = weftd_pid(fabric);
 
 	CHECK(pid > 0);
 	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (weftd_pid(NULL) == pid)
+	while (weftd_pid(fabric) == pid)
 		usleep(1000);
+}
+
+static void kill_weftd(void)
+{
+	kill_weftd_of(NULL);
 }
 
 /* Without weftd each packet goes where it went before; with its successor, too. */
@@ -351,12 +366,13 @@ static int wire_taken(void)
 	return 0;
 }
 
-/* Two fabrics, each of which has one address. */
+/* Two fabrics, each of which has one address, and all that loopback has. */
 static int wire_address(void)
 {
 	long index, qpn_a, qpn_b;
 	struct kid a, b;
 
+	CHECK_EQ(system("ip addr add 192.0.2.9/32 dev lo"), 0);
 	CHECK_EQ(rdv_start_at("a", addrs[1], NULL), 0);
 	CHECK_EQ(rdv_start_at("a", addrs[1], NULL), -EEXIST);
 	CHECK_EQ(rdv_start_at("b", addrs[2], NULL), 0);
@@ -366,12 +382,15 @@ static int wire_address(void)
 	b = joined(&index, &qpn_b);
 	comes(&a, addrs[1], qpn_a, CAME_IPV4);
 	comes(&b, addrs[2], qpn_b, CAME_IPV6);
+	gids_of("a", true, true, false);
+	gids_of("b", true, false, true);
 	wire_send_to(addrs[0], qpn_a);
 	CHECK_EQ(kid_do(&a, DO_PACKET, qpn_a, 100), -EAGAIN);
 	/* One that is started anew has it, too. */
-	CHECK_EQ(kill(weftd_pid("a"), SIGKILL), 0);
+	kill_weftd_of("a");
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	comes(&a, addrs[1], qpn_a, CAME_IPV4);
+	gids_of("a", true, true, false);
 	kid_end(&a, SIGKILL);
 	kid_end(&b, SIGKILL);
 	return 0;
