@@ -228,6 +228,59 @@ static void datagrams(void **state)
 	assert_int_equal(w->got[0].port, 0);
 }
 
+/* A LID of H0 with those bits below it, as H1 sees it: of a datagram, of an SMP by LID. */
+static void check_leaves_from(struct world *w, uint8_t path_bits, uint16_t lid)
+{
+	const struct mad_addr to = {
+		.lid = LID_H1, .qpn = 1, .qkey = 0x80010000, .path_bits = path_bits};
+	const struct mad_hdr h = {
+		.base_version = 1, .mgmt_class = 0x32, .class_version = 1, .method = MAD_SEND};
+	uint8_t smp[MAD_SIZE] = {1, MAD_CLASS_SUBN_LID, 1, MAD_GET};
+
+	assert_int_equal(send_gmp(w, &to, &h), 0);
+	assert_int_equal(w->n_got, 1);
+	assert_int_equal(w->got[0].from.lid, lid);
+	smp[16] = SMP_SM_INFO >> 8;
+	smp[17] = SMP_SM_INFO & 0xff;
+	assert_int_equal(subnet_send(w->s, H0, 1, 0, &to, smp), 0);
+	assert_int_equal(w->n_got, 2);
+	assert_int_equal(w->got[1].node, H1);
+	assert_int_equal(w->got[1].from.lid, lid);
+}
+
+/* To H0 itself, by one of its LIDs: which one is told. */
+static void check_comes_to(struct world *w, uint16_t lid)
+{
+	assert_int_equal(gmp(w, lid, 0, 0), 0);
+	assert_int_equal(w->n_got, 1);
+	assert_int_equal(w->got[0].from.path_bits, lid - 16);
+}
+
+/* With an LMC a program says from which of its LIDs a MAD leaves, and hears to which one it came.
+ */
+static void path_bits(void **state)
+{
+	static const struct {
+		uint8_t lmc, bits;
+		uint16_t lid;
+	} cases[] = {{0, 0, 16}, {0, 3, 16}, {1, 1, 17}, {1, 2, 16}, {2, 0, 16}, {2, 3, 19},
+		{2, 6, 18}, {4, 15, 31}};
+	struct world *w = *state;
+
+	world_up(w);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct port_info info;
+
+		assert_int_equal(world_get_port(w, H0, 1, &info), 0);
+		info.state = info.phys_state = 0;
+		info.lid = 16;
+		info.lmc = cases[i].lmc;
+		assert_int_equal(world_set_port(w, H0, 1, &info), 0);
+		check_leaves_from(w, cases[i].bits, cases[i].lid);
+		check_comes_to(w, cases[i].lid);
+	}
+}
+
 /* Where no queue pair is, nobody hears it, and nobody answers. */
 static void other_queue_pairs(void **state)
 {
@@ -482,6 +535,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(loops_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(circles_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(datagrams, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(path_bits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_queue_pairs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unwanted, set_up, tear_down),

@@ -427,6 +427,87 @@ static void a_host_unplugged_and_moved(void **state)
 	end(&f);
 }
 
+static struct switch_info switch_info(const struct fabric *f, uint32_t node)
+{
+	uint8_t data[SMP_DATA_SIZE];
+	struct switch_info i = {0};
+
+	assert_true(attr_get(f->s, node, 0, SMP_SWITCH_INFO, 0, data));
+	wire_unpack(&switch_info_format, data, &i);
+	return i;
+}
+
+/* PortStateChange is a bit that the SM clears once it has seen to what has changed. */
+static void port_state_change_is_cleared(void **state)
+{
+	static const bool up[] = {false, true};
+	struct fabric f;
+	uint32_t leaf, spine;
+
+	(void)state;
+	begin(&f, "ft2:8,6,4", NULL);
+	settle(&f);
+	leaf = f.n_hosts;
+	spine = f.t->ports[peer_of(&f, port_of(&f, leaf, 5))].node;
+	assert_int_equal(switch_info(&f, leaf).port_state_change, 0);
+	for (int i = 0; i < 2; i++) {
+		uint16_t top = switch_info(&f, leaf).lft_top;
+
+		assert_int_equal(
+			up[i] ? subnet_relink(f.s, leaf, 5) : subnet_unlink(f.s, leaf, 5), 0);
+		assert_int_equal(switch_info(&f, leaf).port_state_change, 1);
+		assert_int_equal(switch_info(&f, spine).port_state_change, 1);
+		settle(&f);
+		assert_int_equal(switch_info(&f, leaf).lft_top, top);
+		assert_int_equal(switch_info(&f, leaf).port_state_change, 0);
+		assert_int_equal(switch_info(&f, spine).port_state_change, 0);
+	}
+	end(&f);
+}
+
+/* Somebody else's LinearFDBTop does not stay. */
+static void lft_top_is_put_right(void **state)
+{
+	uint8_t data[SMP_DATA_SIZE] = {0};
+	struct switch_info i;
+	struct fabric f;
+	uint16_t top;
+
+	(void)state;
+	begin(&f, "ft2:4,2,2", NULL);
+	settle(&f);
+	i = switch_info(&f, f.n_hosts);
+	top = i.lft_top;
+	i.lft_top = 1;
+	wire_pack(&switch_info_format, &i, data);
+	assert_true(attr_set(f.s, f.n_hosts, 0, SMP_SWITCH_INFO, 0, data));
+	assert_int_equal(switch_info(&f, f.n_hosts).lft_top, 1);
+	settle(&f);
+	assert_int_equal(switch_info(&f, f.n_hosts).lft_top, top);
+	check_walks(&f, 1, NULL);
+	end(&f);
+}
+
+/* A host that had no link, and so no LID, gets the highest LID of all when it is plugged in. */
+static void a_host_plugged_in_late(void **state)
+{
+	struct fabric f;
+	uint16_t top;
+
+	(void)state;
+	begin(&f, "ft2:8,5,4", NULL);
+	assert_int_equal(subnet_unlink(f.s, 0, 1), 0);
+	settle(&f);
+	assert_int_equal(lid_of(&f, 0), 0);
+	top = switch_info(&f, f.n_hosts).lft_top;
+	assert_int_equal(subnet_relink(f.s, 0, 1), 0);
+	settle(&f);
+	assert_true(lid_of(&f, 0) > top);
+	check_ports(&f);
+	check_walks(&f, 1, NULL);
+	end(&f);
+}
+
 /* Two leaves, two spines, three hosts, and LMCs of ports. */
 static const char lmc_net[] = "Switch 4 \"l0\" # \"l0\" enhanced port 0 lid 0 lmc 1\n"
 			      "[1] \"h0\"[1]\n[2] \"h1\"[1]\n[3] \"s0\"[1]\n[4] \"s1\"[1]\n\n"
@@ -797,6 +878,9 @@ int main(void)
 		cmocka_unit_test(lmcs_and_links),
 		cmocka_unit_test(a_cut_link),
 		cmocka_unit_test(a_host_unplugged_and_moved),
+		cmocka_unit_test(a_host_plugged_in_late),
+		cmocka_unit_test(port_state_change_is_cleared),
+		cmocka_unit_test(lft_top_is_put_right),
 		cmocka_unit_test(gives_way_and_comes_back),
 		cmocka_unit_test(gives_way_at_any_step),
 		cmocka_unit_test(off_leaves_init),

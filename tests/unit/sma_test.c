@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The agent of subnet management: attributes, port states, links, M_Keys, traps. */
+/* The agent of subnet management: attributes, port states, links, M_Keys. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -514,25 +514,6 @@ static void negotiation(void **state)
 	assert_int_equal(i.phys_state, PHYS_POLLING); /* nothing in common */
 }
 
-/* A request from H0 to H1 with an M_Key; status, -1: no answer. */
-static int keyed(struct world *w, uint8_t method, uint64_t mkey, struct port_info *i)
-{
-	const struct smp_hdr h = {.mgmt_class = MAD_CLASS_SUBN_LID,
-		.method = method,
-		.attr = SMP_PORT_INFO,
-		.mkey = mkey};
-	uint8_t mad[MAD_SIZE] = {0};
-	unsigned n;
-
-	i->state = i->phys_state = 0;
-	wire_pack(&port_info_format, i, mad + SMP_DATA);
-	n = world_smp(w, &h, LID_H1, mad);
-	if (!n || world_last(w).method != MAD_GET_RESP)
-		return -1;
-	wire_unpack(&port_info_format, w->got[n - 1].mad + SMP_DATA, i);
-	return world_last(w).status;
-}
-
 static void mkeys(void **state)
 {
 	enum { KEY = 0x42 };
@@ -563,7 +544,8 @@ static void mkeys(void **state)
 		i.mkey = KEY;
 		i.mkey_protect = cases[n].protect;
 		assert_int_equal(world_set_port(w, H1, 1, &i), 0);
-		assert_int_equal(keyed(w, cases[n].method, cases[n].mkey, &i), cases[n].status);
+		assert_int_equal(
+			world_keyed(w, cases[n].method, cases[n].mkey, &i), cases[n].status);
 		if (cases[n].status)
 			bad++;
 		else
@@ -595,161 +577,15 @@ static void mkey_lease(void **state)
 	i.mkey_lease = 10;
 	assert_int_equal(world_set_port(w, H1, 1, &i), 0);
 	w->now += 100 * NSEC_PER_SEC; /* it does not run yet */
-	assert_int_equal(keyed(w, MAD_GET, 1, &i), -1);
+	assert_int_equal(world_keyed(w, MAD_GET, 1, &i), -1);
 	w->now += 9 * NSEC_PER_SEC;
-	assert_int_equal(keyed(w, MAD_GET, 42, &i), 0); /* its holder lives */
+	assert_int_equal(world_keyed(w, MAD_GET, 42, &i), 0); /* its holder lives */
 	w->now += 9 * NSEC_PER_SEC;
-	assert_int_equal(keyed(w, MAD_GET, 1, &i), -1);
+	assert_int_equal(world_keyed(w, MAD_GET, 1, &i), -1);
 	w->now += 10 * NSEC_PER_SEC;
-	assert_int_equal(keyed(w, MAD_GET, 1, &i), 0);
+	assert_int_equal(world_keyed(w, MAD_GET, 1, &i), 0);
 	assert_int_equal(i.mkey_protect, 0);
 	assert_int_equal(i.mkey, 42);
-}
-
-static struct notice last_trap(const struct world *w)
-{
-	struct notice n;
-
-	assert_int_equal(world_last(w).method, MAD_TRAP);
-	assert_int_equal(w->got[w->n_got - 1].node, H0);
-	notice_unpack(w->got[w->n_got - 1].mad + SMP_DATA, &n);
-	return n;
-}
-
-static void repress(struct world *w, uint16_t lid, uint64_t tid)
-{
-	struct smp_hdr h = {.mgmt_class = MAD_CLASS_SUBN_LID,
-		.method = MAD_TRAP_REPRESS,
-		.attr = SMP_NOTICE,
-		.tid = tid};
-	uint8_t mad[MAD_SIZE];
-	unsigned n = w->n_got;
-
-	memcpy(mad, w->got[n - 1].mad, MAD_SIZE);
-	assert_int_equal(world_smp(w, &h, lid, mad), 0);
-	w->n_got = n;
-}
-
-static void traps_repeat(void **state)
-{
-	const uint64_t interval = 4096ull << 18;
-	struct world *w = *state;
-	struct notice n;
-	uint64_t tid;
-
-	world_up(w);
-	assert_int_equal(subnet_next(w->s), 0);
-	assert_int_equal(subnet_unlink(w->s, H1, 1), 0);
-	assert_int_equal(w->n_got, 1);
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_LINK_STATE);
-	assert_int_equal(n.lid, LID_S1);
-	assert_int_equal(n.issuer, LID_S1);
-	assert_int_equal(n.producer, TOPO_SWITCH);
-	assert_int_equal(n.type, NOTICE_URGENT);
-	tid = world_last(w).tid;
-	assert_int_equal(subnet_next(w->s), w->now + interval);
-	w->now += interval - 1;
-	subnet_run(w->s);
-	assert_int_equal(w->n_got, 1);
-	w->now++;
-	subnet_run(w->s);
-	assert_int_equal(w->n_got, 2);
-	assert_int_equal(world_last(w).tid, tid);
-	repress(w, LID_S1, tid + 1); /* another one's */
-	w->now += interval;
-	subnet_run(w->s);
-	assert_int_equal(w->n_got, 3);
-	repress(w, LID_S1, tid);
-	/* Something new need not wait. */
-	assert_int_equal(subnet_relink(w->s, H1, 1), 0);
-	assert_int_equal(w->n_got, 4);
-	assert_int_not_equal(world_last(w).tid, tid);
-	repress(w, LID_S1, world_last(w).tid);
-	w->now += interval;
-	subnet_run(w->s);
-	assert_int_equal(w->n_got, 4);
-	assert_int_equal(subnet_next(w->s), 0);
-}
-
-/* Of what others can cause at will at most one comes in an interval. */
-static void violations_are_rare(void **state)
-{
-	struct world *w = *state;
-	struct port_info i;
-	struct notice n;
-
-	world_up(w);
-	assert_int_equal(world_get_port(w, H1, 1, &i), 0);
-	i.state = i.phys_state = 0;
-	i.mkey = 42;
-	assert_int_equal(world_set_port(w, H1, 1, &i), 0);
-	assert_int_equal(keyed(w, MAD_SET, 1, &i), -1);
-	assert_int_equal(w->n_got, 1);
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_BAD_MKEY);
-	assert_int_equal(n.lid, LID_H0);
-	assert_int_equal(n.method, MAD_SET);
-	assert_int_equal(n.attr, SMP_PORT_INFO);
-	assert_int_equal(n.mkey, 1);
-	repress(w, LID_H1, world_last(w).tid);
-	for (int k = 0; k < 100; k++) {
-		assert_int_equal(keyed(w, MAD_SET, 1, &i), -1);
-		assert_int_equal(w->n_got, 0);
-	}
-	w->now = subnet_next(w->s);
-	subnet_run(w->s);
-	assert_int_equal(w->n_got, 1);
-}
-
-static void other_traps(void **state)
-{
-	const struct mad_addr from = {.lid = LID_H0, .qpn = 77, .qkey = 5, .sl = 2};
-	uint8_t desc[SMP_DATA_SIZE] = "renamed";
-	struct world *w = *state;
-	struct notice n;
-
-	world_up(w);
-	assert_int_equal(world_local(w, H1, 1, MAD_SET, SMP_NODE_DESC, 0, desc), 0);
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_LOCAL_CHANGES);
-	assert_int_equal(n.other_changes, 1);
-	assert_int_equal(n.change_flags, CHANGED_NODE_DESC);
-	assert_int_equal(world_local(w, H1, 1, MAD_GET, SMP_NOTICE, 0, desc), 0);
-	assert_memory_equal(desc, w->got[0].mad + SMP_DATA, SMP_DATA_SIZE);
-	assert_int_equal(subnet_set_sm(w->s, H0, 2, true), 0);
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_LOCAL_CHANGES);
-	assert_int_equal(n.lid, LID_H0_2);
-	assert_int_equal(n.other_changes, 0);
-	assert_true(n.cap_mask & CAP_SM);
-	assert_int_equal(subnet_set_sm(w->s, H0, 2, true), 0);
-	assert_int_equal(w->n_got, 2);
-	assert_int_equal(subnet_bad_qkey(w->s, H1, 1, &from, 88), 0);
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_BAD_QKEY);
-	assert_int_equal(n.lid, LID_H0);
-	assert_int_equal(n.lid2, LID_H1);
-	assert_int_equal(n.key, 5);
-	assert_int_equal(n.qp1, 77);
-	assert_int_equal(n.qp2, 88);
-	assert_int_equal(subnet_set_sm(w->s, S0, 1, true), -EINVAL);
-	assert_int_equal(subnet_link_fault(w->s, S0, 2, 132), -EINVAL);
-	for (unsigned trap = TRAP_LINK_INTEGRITY; trap <= TRAP_WATCHDOG; trap++) {
-		assert_int_equal(subnet_link_fault(w->s, S0, 2, trap), 0);
-		n = last_trap(w);
-		assert_int_equal(n.trap, trap);
-		assert_int_equal(n.lid, LID_S0);
-		assert_int_equal(n.port, 2);
-	}
-	w->n_got = 0;
-	assert_int_equal(subnet_set_system_guid(w->s, H0, 0x77), 0);
-	assert_int_equal(w->n_got, 2); /* of both ports */
-	n = last_trap(w);
-	assert_int_equal(n.trap, TRAP_SYSTEM_GUID);
-	assert_int_equal(n.lid, LID_H0_2);
-	assert_int_equal(n.system_guid, 0x77);
-	assert_int_equal(subnet_set_system_guid(w->s, WORLD_NODES, 1), -EINVAL);
 }
 
 static void refusals(void **state)
@@ -825,9 +661,6 @@ int main(void)
 		T(negotiation),
 		T(mkeys),
 		T(mkey_lease),
-		T(traps_repeat),
-		T(violations_are_rare),
-		T(other_traps),
 		T(refusals),
 		cmocka_unit_test(bad_topologies),
 	};

@@ -214,3 +214,21 @@ struct smp_hdr world_last(const struct world *w)
 	wire_unpack(&smp_hdr_format, w->got[w->n_got - 1].mad, &h);
 	return h;
 }
+
+int world_keyed(struct world *w, uint8_t method, uint64_t mkey, struct port_info *i)
+{
+	const struct smp_hdr h = {.mgmt_class = MAD_CLASS_SUBN_LID,
+		.method = method,
+		.attr = SMP_PORT_INFO,
+		.mkey = mkey};
+	uint8_t mad[MAD_SIZE] = {0};
+	unsigned n;
+
+	i->state = i->phys_state = 0;
+	wire_pack(&port_info_format, i, mad + SMP_DATA);
+	n = world_smp(w, &h, LID_H1, mad);
+	if (!n || world_last(w).method != MAD_GET_RESP)
+		return -1;
+	wire_unpack(&port_info_format, w->got[n - 1].mad + SMP_DATA, i);
+	return world_last(w).status;
+}

@@ -55,3 +55,6 @@ unsigned world_smp(struct world *w, const struct smp_hdr *h, uint16_t dlid, uint
 
 /* The header of what came last. */
 struct smp_hdr world_last(const struct world *w);
+
+/* A request for PortInfo from H0 to H1 with an M_Key; its status, -1: no answer. */
+int world_keyed(struct world *w, uint8_t method, uint64_t mkey, struct port_info *i);
