@@ -120,29 +120,62 @@ static void posted_twice(void)
 
 /* ---- more completions than the queue holds ---- */
 
-static void overrun(void)
+/* Of the messages of a to p, n completions that nobody polls for wait in a queue of four. */
+static void fill(struct tx_end *a, struct tx_end *p, ti_cq_handle_t small, bool sends, unsigned n)
+{
+	struct tx_end *full = sends ? a : p;
+
+	heard.errors.n = 0;
+	tx_defaults(a, &w, sends ? small : cq);
+	tx_defaults(p, &w, sends ? cq : small);
+	full->comp.pfn_err_cb = broke;
+	full->comp.p_err_context = &heard;
+	p->receives = 8;
+	tx_connect(a, p);
+	for (unsigned i = 0; i < n; i++)
+		send_one(a);
+}
+
+static void overrun(bool sends, unsigned n)
 {
 	ti_cq_handle_t small = tx_cq(&w, 4);
 	struct tx_end a, p;
 
-	check_case("overrun");
-	heard.errors.n = 0;
-	tx_defaults(&a, &w, cq);
-	tx_defaults(&p, &w, small);
-	p.comp.pfn_err_cb = broke;
-	p.comp.p_err_context = &heard;
-	p.receives = 8;
-	tx_connect(&a, &p);
-	for (int i = 0; i < 6; i++)
-		send_one(&a);
+	check_case("overrun of %s, %u", sends ? "sends" : "receives", n);
+	fill(&a, &p, small, sends, n);
 	tx_await(&heard.errors, 1);
 	TX_IS(heard.code, TI_CQ_OVERRUN_ERROR);
-	tx_put(w.pool, tx_poll(small, 8)); /* none is lost */
+	tx_put(w.pool, tx_poll(small, sends ? n : 8)); /* none is lost */
 	tx_disconnect(&p);
 	tx_disconnect(&a);
-	tx_put(w.pool, tx_poll(cq, 6));
+	tx_put(w.pool, tx_poll(cq, sends ? 8 : n));
 	TX_IS(tx->destroy_cq(small), TI_SUCCESS);
 	TX_IS(tx->destroy_cq(small), TI_INVALID_PARAMETER);
+}
+
+/* As many as it has room for, again and again, are no overrun. */
+static void filled(bool sends)
+{
+	ti_cq_handle_t small = tx_cq(&w, 4);
+	struct tx_end a, p;
+
+	check_case("full of %s", sends ? "sends" : "receives");
+	fill(&a, &p, small, sends, 4);
+	tx_put(w.pool, tx_poll(cq, 4));
+	for (ti_data_element_t *e = tx_poll(small, 4), *next; e; e = next) {
+		TX_IS(e->status, TI_SUCCESS);
+		next = e->p_next_msg;
+		e->p_next_msg = NULL;
+		tx_put(w.pool, e);
+	}
+	for (int i = 0; i < 4; i++)
+		send_one(&a);
+	tx_put(w.pool, tx_poll(cq, 4));
+	tx_put(w.pool, tx_poll(small, 4));
+	CHECK_EQ(tx_now(&heard.errors), 0);
+	tx_disconnect(sends ? &a : &p);
+	tx_disconnect(sends ? &p : &a);
+	TX_IS(tx->destroy_cq(small), TI_SUCCESS);
 }
 
 /* ---- a queue that the program rearms ---- */
@@ -345,7 +378,12 @@ int main(void)
 	ends();
 	at_once();
 	posted_twice();
-	overrun();
+	for (unsigned n = 5; n <= 6; n++) {
+		overrun(false, n);
+		overrun(true, n);
+	}
+	filled(false);
+	filled(true);
 	unarmed();
 	while_one_waits();
 	tx_end(&w);

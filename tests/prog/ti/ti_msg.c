@@ -247,32 +247,55 @@ static void oob(void)
 
 /* ---- what is not signaled ---- */
 
-static struct tx_count calls, came;
+enum { ROUNDS = 8 };
+
+static struct tx_count calls, came, beside;
 
 static void sent(ti_cq_handle_t h, ti_data_element_t *list)
 {
-	unsigned n = 0;
+	unsigned n;
 
 	(void)h;
-	for (; list; list = list->p_next_msg)
-		n++;
+	n = tx_put(w.pool, list);
 	tx_add(&calls, 1);
 	tx_add(&came, n);
 }
 
+static void sent_beside(ti_cq_handle_t h, ti_data_element_t *list)
+{
+	(void)h;
+	tx_add(&beside, tx_put(w.pool, list));
+}
+
+/*
+ * The callback comes with the one that is signaled, and brings both.  One thread calls back, in the
+ * order of what it hears of: when it has for a connection beside, it has seen the first one.
+ */
 static void unsignaled(void)
 {
+	struct tx_end b, q;
 	ti_data_element_t *m;
 
 	check_case("not signaled");
 	begin(sent);
-	m = tx_message(&w, "x", 1);
-	m->msg_opt = 0;
-	TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
-	(void)tx_one(pcq, TI_SUCCESS);
-	TX_IS(tx->msg_send(a.conn, tx_message(&w, "y", 1)), TI_SUCCESS);
-	tx_await(&came, 2);
-	CHECK_EQ(tx_now(&calls), 1);
+	tx_defaults(&b, &w, tx_cq(&w, ROUNDS));
+	tx_defaults(&q, &w, tx_cq(&w, ROUNDS));
+	b.comp.pfn_send_cb = sent_beside;
+	q.receives = ROUNDS;
+	tx_connect(&b, &q);
+	for (unsigned i = 1; i <= ROUNDS; i++) {
+		m = tx_message(&w, "x", 1);
+		m->msg_opt = 0;
+		TX_IS(tx->msg_send(a.conn, m), TI_SUCCESS);
+		TX_IS(tx->msg_recv(p.conn, tx_one(pcq, TI_SUCCESS)), TI_SUCCESS);
+		TX_IS(tx->msg_send(b.conn, tx_message(&w, "z", 1)), TI_SUCCESS);
+		tx_await(&beside, i);
+		CHECK_EQ(tx_now(&calls), i - 1);
+		TX_IS(tx->msg_send(a.conn, tx_message(&w, "y", 1)), TI_SUCCESS);
+		TX_IS(tx->msg_recv(p.conn, tx_one(pcq, TI_SUCCESS)), TI_SUCCESS);
+		tx_await(&came, 2 * i);
+		CHECK_EQ(tx_now(&calls), i);
+	}
 	tx_end(&w);
 }
 
@@ -404,7 +427,7 @@ static void first_messages(void)
 
 int main(void)
 {
-	calls = came = (struct tx_count)TX_COUNT;
+	calls = came = beside = (struct tx_count)TX_COUNT;
 	polled();
 	lists();
 	scattered();

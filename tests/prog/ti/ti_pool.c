@@ -163,6 +163,36 @@ static void asynchronous(struct tx_world *w)
 	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
 }
 
+/* Elements are free, but fewer than the first one in the queue waits for: nobody overtakes it. */
+static void overtaking(struct tx_world *w)
+{
+	ti_res_pool_handle_t pool = make(w, TI_RES_POOL_MSG, COUNT);
+	struct asked a = {1, pool, NULL, 0, 0}, b = {2, pool, NULL, 0, 0};
+	ti_data_element_t *held = tx_get(pool, COUNT - 3), *one = tx_get(pool, 1);
+	ti_pool_response_t r;
+
+	check_case("overtaking");
+	orders = 0;
+	TX_IS(tx->res_pool_get(pool, 3, FALSE, came, &a, pool, NULL), TI_PENDING);
+	for (int partial = 0; partial < 2; partial++) {
+		TX_IS(tx->res_pool_get(pool, 1, partial, NULL, NULL, NULL, &r),
+			TI_INSUFFICIENT_RESOURCES);
+		CHECK(!r.p_element_list && !r.element_count);
+	}
+	TX_IS(tx->res_pool_get(pool, 1, TRUE, came, &b, pool, NULL), TI_PENDING);
+	CHECK_EQ(a.n + b.n, 0);
+	tx_put(pool, one);
+	CHECK_EQ(a.n, 3);
+	CHECK_EQ(b.n, 0);
+	tx_put(pool, held);
+	CHECK_EQ(b.n, 1);
+	CHECK(orders == 2 && order[0] == 1 && order[1] == 2);
+	tx_put(pool, tx_get(pool, 1)); /* nobody waits any more */
+	tx_put(pool, a.got);
+	tx_put(pool, b.got);
+	TX_IS(tx->res_pool_destroy(pool), TI_SUCCESS);
+}
+
 /* A callback that puts what it got serves the next one. */
 static void puts_again(ti_pool_response_t *r)
 {
@@ -411,6 +441,7 @@ int main(void)
 	without_context(&w);
 	synchronous(&w);
 	asynchronous(&w);
+	overtaking(&w);
 	chained(&w);
 	asked_again(&w);
 	blocking(&w);
