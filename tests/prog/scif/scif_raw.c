@@ -264,6 +264,10 @@ static void mapped(void)
 	CHECK_EQ(raw_do(p.b, gen, RAW_UNREG, &u), 0);
 	CHECK_EQ(raw_register(p.b, gen, far, PAGE, 0x20000, FIXED), -1);
 	CHECK_EQ(errno, EADDRINUSE);
+	CHECK_EQ(munmap(m, PAGE), 0); /* and what is behind the hole stays */
+	CHECK_EQ(raw_register(p.b, gen, far, PAGE, 0x20000, FIXED), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK_EQ(m[3 * PAGE], 4);
 	CHECK_EQ(munmap(m, 4 * PAGE), 0);
 	for (int i = 0; i < WAIT_MS && raw_register(p.b, gen, far, PAGE, 0x20000, FIXED) < 0; i++)
 		usleep(1000);

@@ -303,6 +303,36 @@ static void mapped(void)
 	CHECK_EQ(scif_munmap(m, LEN), 0);
 }
 
+/* A window counts as mapped until the last page of it is gone, wherever the holes came first. */
+static void unmapped_by_pages(void)
+{
+	static const uint8_t orders[][4] = {
+		{1, 0, 2, 3}, {1, 3, 2, 0}, {2, 3, 0, 1}, {0, 1, 2, 3}, {3, 2, 1, 0}, {0, 3, 1, 2}};
+	struct scif_pair p = scif_make_pair();
+	const off_t o = 0x70000;
+
+	for (size_t i = 0; scif_can_map() && i < sizeof(orders) / sizeof(*orders); i++) {
+		uint8_t *a = scif_pages(4 * PAGE), *m;
+
+		check_case("unmapped: page %d, %d, %d", orders[i][0], orders[i][1], orders[i][2]);
+		CHECK_EQ(scif_register(p.a, a, 4 * PAGE, o, BOTH, SCIF_MAP_FIXED), o);
+		m = scif_mmap(NULL, 4 * PAGE, BOTH, 0, p.b, o);
+		if (!CHECK(m != SCIF_MMAP_FAILED))
+			break;
+		CHECK_EQ(scif_unregister(p.a, o, 4 * PAGE), 0);
+		for (int k = 0; k < 4; k++) {
+			CHECK_EQ(scif_register(p.a, a, 4 * PAGE, o, BOTH, SCIF_MAP_FIXED), -1);
+			CHECK_EQ(errno, EADDRINUSE);
+			m[orders[i][k] * PAGE] = 1 + k;
+			CHECK_EQ(a[orders[i][k] * PAGE], 1 + k);
+			CHECK_EQ(scif_munmap(m + orders[i][k] * PAGE, PAGE), 0);
+		}
+		CHECK_EQ(scif_register(p.a, a, 4 * PAGE, o, BOTH, SCIF_MAP_FIXED), o);
+		CHECK_EQ(scif_unregister(p.a, o, 4 * PAGE), 0);
+	}
+	scif_end_pair(&p);
+}
+
 static void serve_mapped(scif_epd_t e, uint8_t *m)
 {
 	check_case("mapped by another process");
@@ -463,6 +493,7 @@ int main(void)
 	fences();
 	pinned();
 	mapped();
+	unmapped_by_pages();
 	too_many_mappings(&lends);
 	return check_result();
 }
