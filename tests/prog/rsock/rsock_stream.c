@@ -110,6 +110,89 @@ static int set_int(int s, int level, int name, int n)
 	return rsetsockopt(s, level, name, &n, sizeof n) ? -errno : 0;
 }
 
+/* An rsocket whose connection was refused, of which nobody has asked yet. */
+static int refused_one(void)
+{
+	uint16_t port;
+	int l = rs_listener(&port), s = rs_connecting(port);
+
+	rclose(l);
+	CHECK(rs_poll1(s, POLLOUT, RS_TEST_WAIT_MS) & POLLERR);
+	return s;
+}
+
+/* Whoever is told of an error first is the only one. */
+static void told_once(void)
+{
+	struct sockaddr_in addr = rs_addr4(9);
+	char c = 0;
+	int s = refused_one();
+
+	check_case("an error is told once: SO_ERROR");
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_ERROR), ECONNREFUSED);
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_ERROR), 0);
+	CHECK_EQ(rs_poll1(s, POLLOUT, 0) & POLLERR, 0);
+	CHECK_FAILS(rsend(s, &c, 1, MSG_NOSIGNAL), EPIPE);
+	CHECK_EQ(rrecv(s, &c, 1, 0), 0);
+	rclose(s);
+	check_case("an error is told once: rrecv()");
+	s = refused_one();
+	CHECK_FAILS(rrecv(s, &c, 1, 0), ECONNREFUSED);
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_ERROR), 0);
+	CHECK_EQ(rrecv(s, &c, 1, 0), 0);
+	rclose(s);
+	check_case("an error is told once: rsend()");
+	s = refused_one();
+	CHECK_FAILS(rsend(s, &c, 1, MSG_NOSIGNAL), ECONNREFUSED);
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_ERROR), 0);
+	CHECK_FAILS(rsend(s, &c, 1, MSG_NOSIGNAL), EPIPE);
+	rclose(s);
+	check_case("an error is told once: rconnect()");
+	s = refused_one();
+	CHECK_FAILS(rconnect(s, (struct sockaddr *)&addr, sizeof addr), ECONNREFUSED);
+	CHECK_EQ(get_int(s, SOL_SOCKET, SO_ERROR), 0);
+	rclose(s);
+}
+
+/* As a TCP socket beside it that goes the same way. */
+static void unconnected(void)
+{
+	struct sockaddr_in addr = rs_addr4(0);
+	struct pollfd tcp = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+	int s = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	check_case("not connected");
+	for (int bound = 0;; bound++) {
+		for (short events = 0; events <= (POLLIN | POLLOUT); events++) {
+			tcp.events = events & (POLLIN | POLLOUT);
+			CHECK_EQ(poll(&tcp, 1, 0), 1);
+			CHECK_EQ(rs_poll1(s, tcp.events, 0), tcp.revents);
+		}
+		CHECK_EQ(tcp.revents, POLLOUT | POLLHUP);
+		if (bound)
+			break;
+		CHECK_EQ(bind(tcp.fd, (struct sockaddr *)&addr, sizeof addr), 0);
+		CHECK_EQ(rbind(s, (struct sockaddr *)&addr, sizeof addr), 0);
+	}
+	rclose(s);
+	close(tcp.fd);
+}
+
+/* rpoll(), as poll(2), never says early that nothing has come. */
+static void no_less_than(void)
+{
+	int s = rsocket(AF_INET, SOCK_DGRAM, 0);
+	double begun;
+
+	check_case("no less than the time that was given");
+	for (int ms = 1; ms <= 5; ms++) {
+		begun = now_ms();
+		CHECK_EQ(rs_poll1(s, POLLIN, ms), 0);
+		CHECK(now_ms() - begun >= ms);
+	}
+	rclose(s);
+}
+
 static void options(void)
 {
 	static const struct {
@@ -654,6 +737,9 @@ int main(void)
 
 	refusals();
 	refused();
+	told_once();
+	unconnected();
+	no_less_than();
 	options();
 	names();
 	bytes();
