@@ -264,9 +264,9 @@ KSHIM_EXPORT int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space,
 KSHIM_EXPORT int nvidia_p2p_put_pages_persistent(
 	uint64_t virtual_address, struct nvidia_p2p_page_table *page_table, uint32_t flags)
 {
-	(void)flags;
 	hook_enter("nvidia_p2p_put_pages_persistent");
-	return hook_after("nvidia_p2p_put_pages_persistent", put(virtual_address, page_table));
+	return hook_after("nvidia_p2p_put_pages_persistent",
+		flags ? -EINVAL : put(virtual_address, page_table));
 }
 
 /* Of old drivers: what is left for the client to free once it was told. */

@@ -2,7 +2,8 @@
 /*
  * A peer client as a kernel module would be, for memory that NVIDIA's interface pins for good
  * (persistent pages): it stays until it is unpinned, whatever becomes of the allocation.  So the
- * client needs no callback, and its regions no locks.
+ * client needs no callback, and its regions no locks.  -DPIN_FLAGS, -DUNPIN_FLAGS: flags that it
+ * has not.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -11,6 +12,13 @@
 #include <rdma/peer_mem.h>
 
 #include "nv_entries.h"
+
+#ifndef PIN_FLAGS
+#define PIN_FLAGS 0
+#endif
+#ifndef UNPIN_FLAGS
+#define UNPIN_FLAGS 0
+#endif
 
 #if PEER_MEM_NUMBER == 1
 typedef void *core_context_t;
@@ -29,12 +37,12 @@ static void *handle;
 
 static int pin(struct keep_region *r)
 {
-	return nvidia_p2p_get_pages_persistent(r->start, r->length, &r->table, 0);
+	return nvidia_p2p_get_pages_persistent(r->start, r->length, &r->table, PIN_FLAGS);
 }
 
 static void unpin(struct keep_region *r)
 {
-	nvidia_p2p_put_pages_persistent(r->start, r->table, 0);
+	nvidia_p2p_put_pages_persistent(r->start, r->table, UNPIN_FLAGS);
 	r->table = NULL;
 }
 

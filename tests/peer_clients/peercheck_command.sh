@@ -61,6 +61,16 @@ export WEFT_KSHIM_BAR_MIB=0
 rc "a GPU of which nothing can be pinned" 1 "$weft" peercheck --only D:region.whole "$T/nv.so"
 ok "says so" grep -q 'region.whole: acquire does not claim memory of its device' "$T/out"
 unset WEFT_KSHIM_BAR_MIB
+# Pages for good, and flags that there are not.
+flags()
+{
+	# shellcheck disable=SC2046
+	cc -O1 "-D$1=2" $("$weft" peercheck --cflags E) -o "$T/flags.so" "$sources/nv_keep.c" || exit 1
+	rc "flags, $1" 1 "$weft" peercheck --only E:region.whole "$T/flags.so"
+	ok "says so" grep -q "region.whole: $2" "$T/out"
+}
+flags PIN_FLAGS 'acquire does not claim memory of its device'
+flags UNPIN_FLAGS 'after release, 2 pins or mappings of the device are left'
 rc "of another generation" 0 "$weft" peercheck --generation A --only A:take.live "$T/nv.so"
 
 # shellcheck disable=SC2046
