@@ -40,6 +40,7 @@ enum fault {
 	P7_FOREIGN,
 	P7_NOWHERE,
 	P8_SHORT,
+	P8_EDGE,
 	P9_SWAPPED,
 	P9_REPEATED,
 	P9_READING,
@@ -99,6 +100,7 @@ static DEFINE_MUTEX(big_lock);
 static struct nv_region *latest;
 static core_context_t released;
 static bool is_released, busy, only_read;
+static size_t asked;
 static char foreign[64 * 65536] __attribute__((aligned(65536)));
 
 /* ---- invalidating ---- */
@@ -193,6 +195,7 @@ static int faulty_get_pages(unsigned long addr, size_t size, int write, int forc
 	int rc;
 
 	only_read = force;
+	asked = size;
 	if (fault == P5_POSITIVE)
 		return EINVAL;
 	if (fault == P6_REFUSES)
@@ -234,7 +237,7 @@ static void spoil_entries(struct nv_region *r, int *nmap)
 		return;
 	if (fault == P7_OVERLAP)
 		e[1].dma_address = first + 4096;
-	if (fault == P8_SHORT)
+	if (fault == P8_SHORT || (fault == P8_EDGE && asked <= (*nmap - 1) * GPU_PAGE))
 		--*nmap;
 	if (fault == P9_SWAPPED || (fault == P9_READING && only_read)) {
 		e[0].dma_address = e[1].dma_address;
