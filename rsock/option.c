@@ -16,7 +16,7 @@
 #include "rsock/table.h"
 #include "rsock/wait.h"
 
-enum { SEGMENT = 4096, MAX_ROUTES = 16 };
+enum { SEGMENT = 4096, MAX_ROUTES = 16, NO_WAIT_NS = 1 };
 
 /* When an option may be set: sizes are ignored once they are in use, as riostream expects. */
 enum when { ANY_TIME, BEFORE_BIND, BEFORE_USE };
@@ -83,16 +83,23 @@ static int set_int(struct rsocket *s, const struct option *o, const void *val, s
 	return 0;
 }
 
+/* As TCP: less than nothing does not wait, and more than the clock can hold (0) is for ever. */
 static int set_time(uint64_t *ns, const void *val, socklen_t len)
 {
+	const time_t most = INT64_MAX / NSEC_PER_SEC / 2;
 	struct timeval t;
 
 	if (len < sizeof t)
 		return -EINVAL;
 	memcpy(&t, val, sizeof t);
-	if (t.tv_sec < 0 || t.tv_usec < 0 || t.tv_usec >= 1000000)
+	if (t.tv_usec < 0 || t.tv_usec >= 1000000)
 		return -EDOM;
-	*ns = t.tv_sec * NSEC_PER_SEC + t.tv_usec * (uint64_t)NSEC_PER_USEC;
+	if (t.tv_sec < 0)
+		*ns = NO_WAIT_NS;
+	else if (t.tv_sec > most)
+		*ns = 0;
+	else
+		*ns = t.tv_sec * NSEC_PER_SEC + t.tv_usec * (uint64_t)NSEC_PER_USEC;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -234,6 +235,77 @@ static void options(void)
 	rs_nonblock(s, true);
 	CHECK_EQ(rfcntl(s, F_GETFL), O_RDWR | O_NONBLOCK);
 	rclose(s);
+}
+
+static int set_time(int s, int name, time_t sec, suseconds_t usec)
+{
+	const struct timeval t = {.tv_sec = sec, .tv_usec = usec};
+
+	return rsetsockopt(s, SOL_SOCKET, name, &t, sizeof t) ? -errno : 0;
+}
+
+static time_t seconds(int s, int name)
+{
+	struct timeval t = {.tv_sec = -1};
+	socklen_t len = sizeof t;
+
+	CHECK_EQ(rgetsockopt(s, SOL_SOCKET, name, &t, &len), 0);
+	return t.tv_usec ? -1 : t.tv_sec;
+}
+
+static void *send_in_a_moment(void *arg)
+{
+	struct timespec nap = {.tv_nsec = 20000000};
+
+	nanosleep(&nap, NULL);
+	CHECK_EQ(rsend(*(int *)arg, "x", 1, 0), 1);
+	return NULL;
+}
+
+/* Nothing is there, and something comes only once the other waits. */
+static void receives(struct rs_pair *p)
+{
+	pthread_t t;
+	char c;
+
+	if (pthread_create(&t, NULL, send_in_a_moment, &p->active))
+		die("pthread_create");
+	CHECK_EQ(rrecv(p->passive, &c, 1, 0), 1);
+	pthread_join(t, NULL);
+}
+
+/* Longer than any clock counts is for ever, and less than nothing does not wait; as of TCP. */
+static void time_limits(void)
+{
+	static const int name[] = {SO_RCVTIMEO, SO_SNDTIMEO};
+	/* Those of LONG_MAX, of 2^64 ns and a little more, of 2^64 ns less than the time now. */
+	static const time_t ever[] = {LONG_MAX, LONG_MAX / 1000, 18446744074, 18446744073};
+	struct rs_pair p = rs_pair();
+	char c;
+
+	check_case("time limits");
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(set_time(p.passive, name[i], 100L * 365 * 24 * 3600, 0), 0);
+		CHECK_EQ(seconds(p.passive, name[i]), 100L * 365 * 24 * 3600);
+		CHECK_EQ(set_time(p.passive, name[i], 3, 1000000), -EDOM);
+		CHECK_EQ(set_time(p.passive, name[i], 3, -1), -EDOM);
+		CHECK_EQ(seconds(p.passive, name[i]), 100L * 365 * 24 * 3600);
+	}
+	receives(&p);
+	for (size_t i = 0; i < sizeof ever / sizeof ever[0]; i++) {
+		CHECK_EQ(set_time(p.passive, SO_SNDTIMEO, ever[i], 999999), 0);
+		CHECK_EQ(seconds(p.passive, SO_SNDTIMEO), 0);
+		CHECK_EQ(set_time(p.passive, SO_RCVTIMEO, ever[i], 999999), 0);
+		CHECK_EQ(seconds(p.passive, SO_RCVTIMEO), 0);
+		receives(&p);
+	}
+	CHECK_EQ(set_time(p.passive, SO_RCVTIMEO, -1, 0), 0);
+	CHECK_EQ(seconds(p.passive, SO_RCVTIMEO), 0);
+	CHECK_FAILS(rrecv(p.passive, &c, 1, 0), EAGAIN);
+	CHECK_EQ(set_time(p.passive, SO_RCVTIMEO, 0, 0), 0);
+	receives(&p);
+	rclose(p.active);
+	rclose(p.passive);
 }
 
 static void names(void)
@@ -741,6 +813,7 @@ int main(void)
 	unconnected();
 	no_less_than();
 	options();
+	time_limits();
 	names();
 	bytes();
 	fds = open_fds();
