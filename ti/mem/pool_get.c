@@ -26,6 +26,12 @@ static ti_data_element_t *take(struct pool *pool, uint32_t n)
 	return first;
 }
 
+/* Whether to wait for so many can be of use. */
+static bool can_ever(const struct pool *pool, uint32_t n, bool partial)
+{
+	return partial || n <= pool->count;
+}
+
 /* ---- at once ---- */
 
 /* Under the lock; false: not enough, or others wait. */
@@ -74,7 +80,7 @@ static ti_status_t get_sync(struct pool *pool, uint32_t n, bool partial, ti_pool
 {
 	bool ok = try_get(pool, n, partial, resp);
 
-	if (!ok && n <= pool->count && service_has(pool->m.ti, TI_BLOCKING_GET)) {
+	if (!ok && can_ever(pool, n, partial) && service_has(pool->m.ti, TI_BLOCKING_GET)) {
 		object_hold(&pool->m.obj);
 		pool_unlock(pool);
 		ok = !system_block() && get_blocking(pool, n, partial, resp);
@@ -217,7 +223,7 @@ ti_status_t op_res_pool_get(ti_res_pool_handle_t h_pool, uint32_t element_count,
 		return get_sync(pool, element_count, partial_allocation_OK, p_res_pool_resp);
 	}
 	/* one that can never be served would block all behind it */
-	if (element_count > pool->count && !partial_allocation_OK) {
+	if (!can_ever(pool, element_count, partial_allocation_OK)) {
 		pool_unlock(pool);
 		return TI_INSUFFICIENT_RESOURCES;
 	}

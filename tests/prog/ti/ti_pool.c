@@ -305,6 +305,13 @@ static void blocking(struct tx_world *w)
 	TX_IS(tx->res_pool_get(pool, 1, FALSE, NULL, NULL, NULL, &r), TI_SUCCESS);
 	pthread_join(thread, NULL);
 	CHECK(r.p_element_list == what[1]);
+	/* With partial, one that wants more than there are waits, too. */
+	pthread_create(&thread, NULL, put_later, what);
+	TX_IS(tx->res_pool_get(pool, 2, TRUE, NULL, NULL, NULL, &r), TI_SUCCESS);
+	pthread_join(thread, NULL);
+	CHECK(r.p_element_list == what[1] && r.element_count == 1);
+	TX_IS(tx->res_pool_get(pool, 2, FALSE, NULL, NULL, NULL, &r), TI_INSUFFICIENT_RESOURCES);
+	r.p_element_list = what[1];
 	on = 0;
 	TX_IS(tx->io_ctl(w->ti, TI_SET_BLOCKING_GET, &bytes, &on), TI_SUCCESS);
 	tx_put(pool, r.p_element_list);
