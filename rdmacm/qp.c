@@ -12,29 +12,32 @@
 
 enum { HOP_LIMIT = 64, DEFAULT_ACK_TIMEOUT = 19 };
 
-/* ---- completion queues of our own ---- */
+/* ---- the completion queues of an id: our own, or those that the program gave its QP ---- */
 
-static void destroy_send_cq(struct ident *id)
+static void destroy_cq(struct ibv_cq *cq, struct ibv_comp_channel **ch)
 {
-	if (!id->own_send_cq)
-		return;
-	ibv_destroy_cq(id->id.send_cq);
-	if (id->id.send_cq_channel)
-		ibv_destroy_comp_channel(id->id.send_cq_channel);
+	ibv_destroy_cq(cq);
+	if (*ch)
+		ibv_destroy_comp_channel(*ch);
+	*ch = NULL;
+}
+
+static void leave_send_cq(struct ident *id)
+{
+	if (id->own_send_cq)
+		destroy_cq(id->id.send_cq, &id->id.send_cq_channel);
 	id->id.send_cq = NULL;
-	id->id.send_cq_channel = NULL;
 	id->own_send_cq = false;
 }
 
-static void destroy_recv_cq(struct ident *id)
+/* Not while a shared queue's completions come there. */
+static void leave_recv_cq(struct ident *id)
 {
-	if (!id->own_recv_cq)
+	if (id->srq_has_cq)
 		return;
-	ibv_destroy_cq(id->id.recv_cq);
-	if (id->id.recv_cq_channel)
-		ibv_destroy_comp_channel(id->id.recv_cq_channel);
+	if (id->own_recv_cq)
+		destroy_cq(id->id.recv_cq, &id->id.recv_cq_channel);
 	id->id.recv_cq = NULL;
-	id->id.recv_cq_channel = NULL;
 	id->own_recv_cq = false;
 }
 
@@ -52,33 +55,40 @@ static int make_cq(struct ident *id, uint32_t cqe, struct ibv_cq **cq, struct ib
 	return -errno;
 }
 
-static int make_cqs(struct ident *id, uint32_t send_wr, uint32_t recv_wr, struct ibv_cq **send_cq,
-	struct ibv_cq **recv_cq, bool srq)
+/* What the id has not yet: those that attr names, else our own.  attr names all of them then. */
+static int make_cqs(struct ident *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *r = &id->id;
 	int ret;
 
-	if (!*send_cq) {
-		ret = make_cq(id, send_wr, &r->send_cq, &r->send_cq_channel);
+	if (!r->send_cq && !attr->send_cq) {
+		ret = make_cq(id, attr->cap.max_send_wr, &r->send_cq, &r->send_cq_channel);
 		if (ret)
 			return ret;
 		id->own_send_cq = true;
-	} else {
-		r->send_cq = *send_cq;
+	} else if (!r->send_cq) {
+		r->send_cq = attr->send_cq;
 	}
-	if (!*recv_cq && !(srq && r->recv_cq)) {
-		ret = make_cq(id, recv_wr, &r->recv_cq, &r->recv_cq_channel);
+	if (!r->recv_cq && !attr->recv_cq) {
+		ret = make_cq(id, attr->cap.max_recv_wr, &r->recv_cq, &r->recv_cq_channel);
 		if (ret) {
-			destroy_send_cq(id);
+			leave_send_cq(id);
 			return ret;
 		}
 		id->own_recv_cq = true;
-	} else if (*recv_cq) {
-		r->recv_cq = *recv_cq;
+	} else if (!r->recv_cq) {
+		r->recv_cq = attr->recv_cq;
 	}
-	*send_cq = r->send_cq;
-	*recv_cq = r->recv_cq;
+	attr->send_cq = r->send_cq;
+	attr->recv_cq = r->recv_cq;
 	return 0;
+}
+
+/* An id has one CQ for each direction, also that of its shared queue. */
+static bool has_other_cq(const struct rdma_cm_id *r, const struct ibv_qp_init_attr_ex *attr)
+{
+	return (r->send_cq && attr->send_cq && attr->send_cq != r->send_cq) ||
+	       (r->recv_cq && attr->recv_cq && attr->recv_cq != r->recv_cq);
 }
 
 /* ---- creation ---- */
@@ -116,25 +126,27 @@ static int create_qp(struct ident *id, struct ibv_qp_init_attr_ex *attr)
 		return log_refused(-EINVAL, "rdma_create_qp refused: the PD is of another context "
 					    "than the id, whose is id->verbs");
 	}
+	if (has_other_cq(&id->id, attr))
+		return log_refused(-EINVAL, "rdma_create_qp refused: the id has another CQ, "
+					    "id->send_cq or id->recv_cq");
 	if (id->id.qp_type == IBV_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
 		ret = device_xrcd(&attr->xrcd);
 		if (ret)
 			return ret;
 		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
 	}
-	ret = make_cqs(id, attr->cap.max_send_wr, attr->cap.max_recv_wr, &attr->send_cq,
-		&attr->recv_cq, attr->srq || id->id.srq);
+	ret = make_cqs(id, attr);
 	if (ret)
 		return ret;
-	if (!attr->srq)
+	if (!attr->srq && attr->qp_type != IBV_QPT_XRC_RECV) /* it takes those of its domain */
 		attr->srq = id->id.srq;
 	qp = ibv_create_qp_ex(id->id.verbs, attr);
 	ret = qp ? to_init(id, qp) : -errno;
 	if (ret) {
 		if (qp)
 			ibv_destroy_qp(qp);
-		destroy_send_cq(id);
-		destroy_recv_cq(id);
+		leave_send_cq(id);
+		leave_recv_cq(id);
 		return ret;
 	}
 	id->id.pd = attr->pd;
@@ -169,9 +181,8 @@ void rdma_destroy_qp(struct rdma_cm_id *rdma_id)
 		ibv_destroy_qp(rdma_id->qp);
 	rdma_id->qp = NULL;
 	lock_drop(&id->qp_lock);
-	destroy_send_cq(id);
-	if (!rdma_id->srq)
-		destroy_recv_cq(id);
+	leave_send_cq(id);
+	leave_recv_cq(id);
 }
 
 /* ---- states ---- */
@@ -323,6 +334,7 @@ static int fill_xrc_srq(struct ident *id, struct ibv_srq_init_attr_ex *attr)
 			id->own_recv_cq = !ret;
 		}
 		attr->cq = id->id.recv_cq;
+		id->srq_has_cq = !ret;
 	}
 	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	return ret;
@@ -346,8 +358,9 @@ static int create_srq(struct ident *id, struct ibv_srq_init_attr_ex *attr)
 	srq = ibv_create_srq_ex(id->id.verbs, attr);
 	if (!srq) {
 		ret = -errno;
+		id->srq_has_cq = false;
 		if (!id->id.qp)
-			destroy_recv_cq(id);
+			leave_recv_cq(id);
 		return ret;
 	}
 	id->id.pd = attr->pd;
@@ -376,8 +389,11 @@ int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_ini
 
 void rdma_destroy_srq(struct rdma_cm_id *rdma_id)
 {
+	struct ident *id = to_ident(rdma_id);
+
 	ibv_destroy_srq(rdma_id->srq);
 	rdma_id->srq = NULL;
+	id->srq_has_cq = false;
 	if (!rdma_id->qp)
-		destroy_recv_cq(to_ident(rdma_id));
+		leave_recv_cq(id);
 }

@@ -80,6 +80,7 @@ struct ident {
 	_Atomic enum ident_state state; /* events are taken by one thread, calls made by others */
 	bool sync;                      /* has a channel of its own */
 	bool own_send_cq, own_recv_cq;
+	bool srq_has_cq;  /* completions of id.srq come to id.recv_cq */
 	bool has_port;    /* ours, as weftd knows or will learn */
 	bool known;       /* weftd may know the id */
 	bool inherited;   /* by fork: its events are the parent's to acknowledge */

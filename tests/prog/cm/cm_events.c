@@ -744,6 +744,61 @@ static void parameters(const struct options *o, bool qp)
 	cm_end(listener);
 }
 
+static int make_qp(
+	struct rdma_cm_id *id, enum ibv_qp_type type, struct ibv_cq *send, struct ibv_cq *recv)
+{
+	struct ibv_qp_init_attr init = small;
+
+	init.qp_type = type;
+	init.send_cq = send;
+	init.recv_cq = recv;
+	return rdma_create_qp(id, NULL, &init) ? -errno : 0;
+}
+
+/* The shared queue's CQ is the id's, until that queue ends: no QP can have another one. */
+static void cq_of_srq(void)
+{
+	struct ibv_srq_init_attr_ex srq = {.attr = {.max_wr = 2, .max_sge = 1},
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC};
+	struct rdma_cm_id *id = cm_resolved(ach, cm_addr4(9), false);
+	struct ibv_cq *a = ibv_create_cq(id->verbs, 4, NULL, NULL, 0);
+	struct ibv_cq *b = ibv_create_cq(id->verbs, 4, NULL, NULL, 0), *its;
+
+	check_case("CQ of a shared queue");
+	if (!a || !b || rdma_create_srq_ex(id, &srq))
+		die("rdma_create_srq_ex");
+	id->qp_type = IBV_QPT_XRC_RECV;
+	its = id->recv_cq;
+	CHECK(its && srq.cq == its);
+	CHECK_EQ(make_qp(id, IBV_QPT_XRC_RECV, a, b), -EINVAL);
+	CHECK(!id->qp && id->recv_cq == its);
+	CHECK_EQ(make_qp(id, IBV_QPT_RC, a, NULL), -EINVAL); /* not with that queue */
+	CHECK(!id->qp && id->recv_cq == its);
+	CHECK_EQ(make_qp(id, IBV_QPT_XRC_RECV, b, its), 0);
+	CHECK(id->qp && id->send_cq == b && id->recv_cq == its);
+	rdma_destroy_qp(id);
+	CHECK(id->recv_cq == its);
+	CHECK_EQ(make_qp(id, IBV_QPT_XRC_RECV, NULL, NULL), 0);
+	CHECK(id->qp && id->send_cq && id->send_cq != b && id->recv_cq == its);
+	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
+	id->qp_type = IBV_QPT_RC;
+	CHECK(!id->send_cq && !id->recv_cq);
+	CHECK_EQ(make_qp(id, IBV_QPT_RC, a, b), 0);
+	rdma_destroy_qp(id);
+	CHECK_EQ(make_qp(id, IBV_QPT_RC, b, a), 0);
+	rdma_destroy_qp(id);
+	id->send_cq = a;
+	CHECK_EQ(make_qp(id, IBV_QPT_RC, b, b), -EINVAL);
+	CHECK_EQ(make_qp(id, IBV_QPT_RC, NULL, b), 0);
+	CHECK(id->qp && id->qp->send_cq == a && id->qp->recv_cq == b);
+	rdma_destroy_qp(id);
+	CHECK_EQ(ibv_destroy_cq(a), 0);
+	CHECK_EQ(ibv_destroy_cq(b), 0);
+	cm_end(id);
+}
+
 static void refusals_of_connections(void)
 {
 	struct ibv_sa_path_rec *path;
@@ -790,6 +845,7 @@ int main(void)
 	xrc();
 	for (unsigned i = 0; i < 2 * sizeof options / sizeof *options; i++)
 		parameters(&options[i / 2], i & 1);
+	cq_of_srq();
 	refusals_of_connections();
 	rdma_destroy_event_channel(ach);
 	rdma_destroy_event_channel(pch);
