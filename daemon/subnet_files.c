@@ -12,14 +12,14 @@
 #include "base/log.h"
 #include "rdv/topology.h"
 
-/* A stream on a file of the directory; NULL with errno. */
-static FILE *open_stream(const struct rdv_paths *p, const char *suffix, int flags, const char *mode)
+/* A stream on fd, which it closes; NULL with errno.  fd: an -errno, too. */
+static FILE *stream(int fd, const char *mode)
 {
-	int fd =
-		openat(p->dir_fd, rdv_file_name(p, suffix).s, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, mode);
 
-	if (!f && fd >= 0)
+	if (fd < 0)
+		errno = -fd;
+	else if (!f)
 		close(fd);
 	return f;
 }
@@ -27,7 +27,7 @@ static FILE *open_stream(const struct rdv_paths *p, const char *suffix, int flag
 int subnet_files_get(
 	const struct rdv_paths *p, struct netlist *out, bool *sm_off, char *why, size_t size)
 {
-	FILE *f = open_stream(p, "topo", O_RDONLY, "r");
+	FILE *f = stream(rdv_open_to_read(p, "topo"), "r");
 	char error[TOPO_ERROR], *text = NULL;
 	size_t room = 0;
 	ssize_t n;
@@ -73,7 +73,7 @@ int subnet_files_add(const struct rdv_paths *p, const char *command)
 
 void subnet_files_get_lids(const struct rdv_paths *p, struct lids *l)
 {
-	FILE *f = open_stream(p, "lids", O_RDONLY, "r");
+	FILE *f = stream(rdv_open_to_read(p, "lids"), "r");
 	char error[TOPO_ERROR];
 
 	if (!f)
@@ -85,7 +85,7 @@ void subnet_files_get_lids(const struct rdv_paths *p, struct lids *l)
 
 void subnet_files_put_lids(const struct rdv_paths *p, const struct lids *l)
 {
-	FILE *f = open_stream(p, "lids.new", O_WRONLY | O_CREAT | O_TRUNC, "w");
+	FILE *f = stream(rdv_open_anew(p, "lids.new"), "w");
 	int ret = f ? lids_write(l, f) : -errno;
 
 	if (f && fclose(f) && !ret)

@@ -70,7 +70,8 @@ void tree_dir(struct tree *t, const char *path)
 static bool has_content(struct tree *t, const char *path, const char *content, size_t len)
 {
 	char old[CONTENT_MAX + 1];
-	int fd = t->fresh ? -1 : openat(t->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd =
+		t->fresh ? -1 : openat(t->fd, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -82,8 +83,8 @@ static bool has_content(struct tree *t, const char *path, const char *content, s
 
 static int write_scratch(struct tree *t, const char *content, size_t len)
 {
-	int fd =
-		openat(t->fd, scratch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(t->fd, scratch,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int rc;
 
 	if (fd < 0)

@@ -256,3 +256,29 @@ int rdv_open_file(const struct rdv_paths *p, const char *suffix)
 	fd = openat(p->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
+
+int rdv_open_to_read(const struct rdv_paths *p, const char *suffix)
+{
+	/* A FIFO would be waited for. */
+	int fd = openat(p->dir_fd, rdv_file_name(p, suffix).s,
+		O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = fstat(fd, &st) ? -errno : S_ISREG(st.st_mode) ? fd : -EINVAL;
+	if (ret < 0)
+		close(fd);
+	return ret;
+}
+
+int rdv_open_anew(const struct rdv_paths *p, const char *suffix)
+{
+	const struct rdv_file_name name = rdv_file_name(p, suffix);
+	int fd;
+
+	unlinkat(p->dir_fd, name.s, 0);
+	fd = openat(p->dir_fd, name.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}

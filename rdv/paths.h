@@ -93,5 +93,11 @@ void rdv_tree_name(const struct rdv_paths *p, char name[RDV_TREE_NAME]);
 /* Opens NAME.suffix for reading and writing, creating it.  Returns an fd or -errno. */
 int rdv_open_file(const struct rdv_paths *p, const char *suffix);
 
+/* Opens NAME.suffix for reading.  Returns an fd or -errno; -EINVAL: it is no regular file. */
+int rdv_open_to_read(const struct rdv_paths *p, const char *suffix);
+
+/* Makes NAME.suffix, for writing, anew, whatever was there.  Returns an fd or -errno. */
+int rdv_open_anew(const struct rdv_paths *p, const char *suffix);
+
 /* Inode of /proc/self/ns/<which>, 0 if it cannot be had. */
 uint64_t rdv_namespace(const char *which);

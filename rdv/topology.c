@@ -2,7 +2,6 @@
 #include "rdv/topology.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +17,15 @@
 /* weftd reads it at its start: it is there whole or not at all. */
 static int put_topology(const struct rdv_paths *p, const char *netlist, size_t len, bool no_sm)
 {
-	int fd = openat(p->dir_fd, rdv_file_name(p, "topo.new").s,
-		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = rdv_open_anew(p, "topo.new");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	int ret = 0;
+	int ret = fd < 0 ? fd : 0;
 
 	if (!f) {
-		ret = -errno;
-		if (fd >= 0)
+		if (fd >= 0) {
+			ret = -errno;
 			close(fd);
+		}
 		return ret;
 	}
 	if ((no_sm && fputs(TOPOLOGY_SM_OFF, f) < 0) || fwrite(netlist, 1, len, f) != len)

@@ -66,6 +66,13 @@ ok 'has left no topology' test ! -e "$R/two.topo" -a ! -e "$R/two.lids"
 rc 'an empty topology' 1 "$WEFT" topo -F two
 ok 'is not taken for another error' grep -q 'two.topo: Invalid argument' "$T/err"
 rc 'down' 0 "$WEFT" down -F two
+mkfifo "$R/two.topo"
+rc 'a topology that is a FIFO' 1 timeout 60 "$WEFT" topo -F two
+ok 'is not waited for' grep -q 'two.topo: Invalid argument' "$T/err"
+rc 'down' 0 "$WEFT" down -F two
+mkfifo "$R/two.topo.new" "$R/two.lids" "$R/two.lids.new"
+rc 'FIFOs where files will be' 0 timeout 60 "$WEFT" up -F two ib:2
+rc 'down' 0 "$WEFT" down -F two
 
 # ---- two at a time: one starts it, with its own topology; the other says that ----
 for round in 1 2 3; do

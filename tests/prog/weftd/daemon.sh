@@ -54,6 +54,13 @@ same 'it says nothing' '' "$(cat "$T/err")"
 rc 'doctor looks at that address' 0 "$WEFT" doctor
 ok 'it says so' grep -q '^[a-z]*  *udp port *4791 of 127.0.0.1' "$T/out"
 rc down 0 "$WEFT" down
+address=$(echo "$WEFT_RUNTIME_DIR"/default-*.epoch)
+address=${address%.epoch}.address
+mkfifo "$address"
+rc 'up beside an address that is a FIFO' 0 timeout 60 "$WEFT" up
+ok 'all addresses count' sh -c "'$WEFT' status | grep -q '::ffff:127.0.0.1 '"
+rc down 0 "$WEFT" down
+rm -f "$address"
 
 # Who looks at a device file starts weftd; who is told not to sees what the last one left.
 same 'without autostart' "$guid" \
