@@ -33,15 +33,16 @@ static ti_conn_info_t info(struct tx_end *e, bool listens, ti_conn_req_cb_t cb)
 enum where { AT_REQUEST, AT_REPLY, AT_SEND, AT_RECV, AT_ERROR, AT_GONE, PLACES };
 
 static enum where place;
-static bool destroys; /* all; else the connection */
+static bool destroys;     /* all; else the connection */
+static _Atomic bool ends; /* the service, at any time from now */
 static struct tx_end a, p;
 static ti_conn_handle_t listener, caller;
 static struct tx_count all_gone, told;
 
-/* Another callback may end the service meanwhile, and all that it has. */
+/* Another callback, or the test, may end the service meanwhile, and all that it has. */
 static void is_destroyed(ti_status_t status)
 {
-	if (!destroys || status != TI_INVALID_HANDLE)
+	if (!ends || status != TI_INVALID_HANDLE)
 		TX_IS(status, TI_SUCCESS);
 }
 
@@ -153,7 +154,7 @@ static void end_within(enum where where, bool all)
 	check_case("%s in callback %d", all ? "destroy_ti" : "disconnect", where);
 	begin();
 	place = where;
-	destroys = all;
+	ends = destroys = all;
 	all_gone = told = (struct tx_count)TX_COUNT;
 	tx_defaults(&a, &w, cq);
 	a.comp.pfn_send_cb = sent;
@@ -170,7 +171,8 @@ static void end_within(enum where where, bool all)
 	tx_await(&told, 1);
 	if (all)
 		tx_await(&all_gone, 1);
-	else
+	ends = true;
+	if (!all)
 		tx_end(&w);
 }
 
