@@ -372,3 +372,14 @@ pid_t weftd_pid(const char *fabric)
 
 	return rdv_ping(fabric, &pid) ? 0 : pid;
 }
+
+void weftd_kill(const char *fabric)
+{
+	pid_t pid = weftd_pid(fabric);
+	struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+
+	CHECK(pid > 0 && p.fd >= 0);
+	CHECK_EQ(kill(pid, SIGKILL), 0);
+	CHECK_EQ(poll(&p, 1, EVENT_WAIT_MS), 1);
+	close(p.fd);
+}

@@ -82,6 +82,8 @@ bool has_gid(const char *fabric, const char *gid);
 bool all_zero(const char *fabric);
 /* The pid of the weftd of a fabric, 0 if there is none. */
 pid_t weftd_pid(const char *fabric);
+/* Kills that weftd, and waits until its sockets are gone: the next call of a kid starts another. */
+void weftd_kill(const char *fabric);
 
 double seconds(void);
 

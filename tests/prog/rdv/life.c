@@ -191,35 +191,14 @@ static int weftd_killed(void)
 }
 
 /* One-way messages find the way back, too: a sleeper relies on them. */
-/* Gone, or a zombie that its parent has not looked at yet: it holds no socket any more. */
-static bool is_gone(pid_t pid)
-{
-	char path[64], line[256];
-	bool gone = true;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	if (fgets(line, sizeof line, f) && strrchr(line, ')'))
-		gone = strchr("ZX", strrchr(line, ')')[2]);
-	fclose(f);
-	return gone;
-}
-
 static int weftd_killed_then_fire(void)
 {
 	struct kid a = kid_start(), b = kid_start();
 	long id = kid_do(&a, ASK_ID, 0, 0);
-	pid_t pid;
 
 	CHECK_EQ(kid_do(&a, DO_CHANNEL, 1, 0), 0);
 	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
-	pid = weftd_pid(NULL);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (!is_gone(pid))
-		usleep(1000);
+	weftd_kill(NULL);
 	CHECK(kid_do(&a, DO_LEASE, 0, 0) > 0);
 	CHECK_EQ(kid_do(&b, DO_FIRE, id, 1), 0);
 	CHECK_EQ(kid_do(&a, DO_READ, 1, 0), 0);
@@ -238,16 +217,11 @@ static int weftd_killed_then_found(void)
 	CHECK_EQ(kid_do(&b, DO_ATTACH, 0, 0), 0);
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	CHECK_EQ(weftd_pid(NULL), pid);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (!is_gone(pid))
-		usleep(1000);
+	weftd_kill(NULL);
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT); /* starts the next */
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
-	pid = weftd_pid(NULL);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (!is_gone(pid))
-		usleep(1000);
+	weftd_kill(NULL);
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0); /* starts the next */
 	CHECK(weftd_pid(NULL) > 0);
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);

@@ -150,21 +150,6 @@ static int wire_dead(void)
 	return 0;
 }
 
-static void kill_weftd_of(const char *fabric)
-{
-	pid_t pid = weftd_pid(fabric);
-
-	CHECK(pid > 0);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (weftd_pid(fabric) == pid)
-		usleep(1000);
-}
-
-static void kill_weftd(void)
-{
-	kill_weftd_of(NULL);
-}
-
 /* Without weftd each packet goes where it went before; with its successor, too. */
 static int wire_weftd_killed(void)
 {
@@ -175,7 +160,7 @@ static int wire_weftd_killed(void)
 	comes(&a, addrs[1], qpn_a, CAME_IPV4);
 	comes(&b, addrs[2], qpn_b, CAME_IPV6);
 	for (int again = 0; again < 3; again++) {
-		kill_weftd();
+		weftd_kill(NULL);
 		for (int i = 0; i < PACKETS; i++) {
 			wire_send_to(addrs[1], qpn_a);
 			wire_send_to(addrs[2], qpn_b);
@@ -215,7 +200,7 @@ static int wire_orphans(void)
 
 	c = joined(&index_c, &qpn_c);
 	comes(&b, addrs[1], qpn_b, CAME_IPV4);
-	kill_weftd();
+	weftd_kill(NULL);
 	kid_end(&a, SIGKILL);
 	CHECK_EQ(kill(b.pid, SIGSTOP), 0);
 	d = kid_start();
@@ -247,7 +232,7 @@ static int wire_orphans_stay(void)
 	struct kid a = joined(&index, &qpn), b = kid_start();
 
 	CHECK_EQ(kill(a.pid, SIGSTOP), 0);
-	kill_weftd();
+	weftd_kill(NULL);
 	CHECK_EQ(kid_do(&b, DO_JOIN, 0, 0), -EADDRINUSE);
 	CHECK(logged("is taken by processes of a weftd"));
 	CHECK(kid_do(&b, DO_LEASE, 0, 0) > 0);
@@ -387,7 +372,7 @@ static int wire_address(void)
 	wire_send_to(addrs[0], qpn_a);
 	CHECK_EQ(kid_do(&a, DO_PACKET, qpn_a, 100), -EAGAIN);
 	/* One that is started anew has it, too. */
-	kill_weftd_of("a");
+	weftd_kill("a");
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	comes(&a, addrs[1], qpn_a, CAME_IPV4);
 	gids_of("a", true, true, false);
@@ -574,7 +559,7 @@ static int wire_storm(void)
 			kid_end(&k[who], SIGKILL);
 			k[who] = joined(&index[who], &qpn[who]);
 		} else {
-			kill_weftd();
+			weftd_kill(NULL);
 			/* One at least, or nobody brings the port to the next weftd. */
 			do
 				CHECK_EQ(kid_do(&k[who - KIDS], DO_CHECK, 0, 0), 0);
