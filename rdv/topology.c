@@ -17,15 +17,15 @@
 /* weftd reads it at its start: it is there whole or not at all. */
 static int put_topology(const struct rdv_paths *p, const char *netlist, size_t len, bool no_sm)
 {
-	int fd = rdv_open_anew(p, "topo.new");
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	int ret = fd < 0 ? fd : 0;
+	int fd = rdv_open_anew(p, "topo.new"), ret = 0;
+	FILE *f;
 
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "w");
 	if (!f) {
-		if (fd >= 0) {
-			ret = -errno;
-			close(fd);
-		}
+		ret = -errno;
+		close(fd);
 		return ret;
 	}
 	if ((no_sm && fputs(TOPOLOGY_SM_OFF, f) < 0) || fwrite(netlist, 1, len, f) != len)

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cli/peercheck/forks.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/peercheck/crash.h"
+#include "cli/peercheck/keeper.h"
 #include "cli/peercheck/record.h"
 #include "cli/peercheck/watch.h"
 
@@ -44,13 +43,6 @@ void forks_begin(void)
 	pthread_atfork(forks, NULL, NULL);
 }
 
-static bool has_child(void)
-{
-	siginfo_t info;
-
-	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
-}
-
 /* One that it has waited for: by system(3), with which fork handlers do not run. */
 static bool had_child(void)
 {
@@ -69,7 +61,7 @@ void forks_guard(const char *in)
 		return;
 	if (atomic_load_explicit(&beside_each_other, memory_order_relaxed))
 		in = "one of several threads";
-	if (has_child())
+	if (keeper_has_children())
 		record_fork(in, ", and the child is there after it");
 	else if (had_child())
 		record_fork(in, "");

@@ -30,7 +30,7 @@ static bool is_keeper(pid_t pid)
 	return false;
 }
 
-static bool has_children(void)
+bool keeper_has_children(void)
 {
 	siginfo_t info;
 
@@ -62,7 +62,7 @@ static unsigned end_stray(pid_t pid)
  */
 static unsigned end_strays(void)
 {
-	unsigned all = 0, now = has_children();
+	unsigned all = 0, now = keeper_has_children();
 	char list[LIST];
 
 	while (now) {
@@ -209,7 +209,7 @@ void keeper_begin(void)
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (!sigaction(ends[i], NULL, &was) && was.sa_handler == SIG_DFL)
 			sigaction(ends[i], &act, NULL);
-	takes_strays = !has_children() && !prctl(PR_SET_CHILD_SUBREAPER, 1);
+	takes_strays = !keeper_has_children() && !prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 bool keeper_start(struct keeper *k, void (*work)(void *arg), void *arg)

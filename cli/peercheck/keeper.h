@@ -38,6 +38,9 @@ struct keeper {
  */
 void keeper_begin(void);
 
+/* Has this process children, whatever signal they end with; those that have ended count. */
+bool keeper_has_children(void);
+
 /* Has work(arg), which does not return, done in a process with a keeper.  False: there is none. */
 bool keeper_start(struct keeper *k, void (*work)(void *arg), void *arg);
 
