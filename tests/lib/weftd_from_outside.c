@@ -2,17 +2,12 @@
 #include "tests/lib/weftd_from_outside.h"
 
 #include <dirent.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "tests/lib/check.h"
-
-enum { END_MS = 20000 };
+#include "tests/lib/kill_and_wait.h"
 
 pid_t weftd_pid(void)
 {
@@ -70,11 +65,8 @@ int weftd_fds(pid_t pid)
 
 void weftd_kill(pid_t pid)
 {
-	struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-
-	if (p.fd < 0 || kill(pid, SIGKILL) || poll(&p, 1, END_MS) != 1)
+	if (!kill_and_wait(pid))
 		die("weftd does not end");
-	close(p.fd);
 }
 
 void weftd_down(void)

@@ -13,21 +13,6 @@
 #include "subnet/link.h"
 #include "subnet_world.h"
 
-static int set_up(void **state)
-{
-	static struct world w;
-
-	world_begin(&w);
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	world_end(*state);
-	return 0;
-}
-
 static const struct route {
 	uint8_t hops, path[4];
 	const char *desc; /* NULL: it gets nowhere */
@@ -529,23 +514,26 @@ static void injected_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(directed_routes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(combined_routes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lid_routes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(loops_end, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(circles_end, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(datagrams, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(path_bits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(other_queue_pairs, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(bad_calls, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(unwanted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pkeys_match, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(agents_answer_limited_members, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(switches_enforce_pkeys, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(switches_pass_members, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lanes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(armed_ports, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(injected_errors, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(directed_routes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(combined_routes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(lid_routes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(loops_end, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(circles_end, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(datagrams, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(path_bits, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(other_queue_pairs, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(bad_calls, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(unwanted, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(pkeys_match, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			agents_answer_limited_members, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			switches_enforce_pkeys, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(
+			switches_pass_members, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(lanes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(armed_ports, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(injected_errors, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

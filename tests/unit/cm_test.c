@@ -220,6 +220,15 @@ static void backlog(void **state)
 	end();
 }
 
+/* One end listens, and the other's request has come. */
+static void ask(void)
+{
+	begin();
+	listen_at(0);
+	assert_int_equal(connect_to(PORT, ACTIVE), 0);
+	fly();
+}
+
 /*
  * A server that accepts late, and a client that makes its queue pair ready late: an MRA stretches
  * the time, which is over after 69 s without it; nothing is seen twice.
@@ -228,10 +237,7 @@ static void slow_consumer(void **state)
 {
 	(void)state;
 	for (int client = 0; client < 2; client++) {
-		begin();
-		listen_at(0);
-		assert_int_equal(connect_to(PORT, ACTIVE), 0);
-		fly();
+		ask();
 		if (!client)
 			wait_ms(MRA_MS);
 		assert_int_equal(world.side[1].n_events, 1);
@@ -255,10 +261,7 @@ static void slower_consumer(void **state)
 {
 	(void)state;
 	for (int client = 0; client < 2; client++) {
-		begin();
-		listen_at(0);
-		assert_int_equal(connect_to(PORT, ACTIVE), 0);
-		fly();
+		ask();
 		if (client) {
 			accept_it();
 			fly();
@@ -337,10 +340,7 @@ static void unaccepted(void **state)
 		struct cm_reject_call reject = {0};
 		struct cm_accept_call accept;
 
-		begin();
-		listen_at(0);
-		assert_int_equal(connect_to(PORT, ACTIVE), 0);
-		fly();
+		ask();
 		reject.handle = passive_handle();
 		accept = accept_call(reject.handle);
 		if (way == TIMES_OUT) {

@@ -16,17 +16,8 @@
 
 static int set_up(void **state)
 {
-	static struct world w;
-
-	world_begin(&w);
-	world_up(&w);
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	world_end(*state);
+	world_set_up(state);
+	world_up(*state);
 	return 0;
 }
 
@@ -283,7 +274,7 @@ static void without_a_packet(void **state)
 	assert_int_equal(subnet_local_pma(w->s, S0, 5, mad), -EINVAL);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, world_tear_down)
 
 int main(void)
 {

@@ -13,21 +13,6 @@
 /* What a Set of PortInfo may ask for. */
 enum { AS_IT_IS = 0, FIRST_OFF = 30, FIRST_ALL = 31, SECOND_OFF = 6, SECOND_ALL = 7 };
 
-static int set_up(void **state)
-{
-	static struct world w;
-
-	world_begin(&w);
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	world_end(*state);
-	return 0;
-}
-
 /* New speeds count from the next training on. */
 static void train(struct world *w, uint32_t node, uint8_t port)
 {
@@ -180,7 +165,7 @@ static void vendors_attributes(void **state)
 	assert_int_equal(w->got[0].node, H1);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 
 int main(void)
 {

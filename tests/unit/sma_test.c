@@ -13,21 +13,6 @@
 #include "subnet/state.h"
 #include "subnet_world.h"
 
-static int set_up(void **state)
-{
-	static struct world w;
-
-	world_begin(&w);
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	world_end(*state);
-	return 0;
-}
-
 static void fresh_ports(void **state)
 {
 	struct world *w = *state;
@@ -639,7 +624,7 @@ static void bad_topologies(void **state)
 	subnet_free(s);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 
 int main(void)
 {

@@ -88,6 +88,21 @@ void world_end(struct world *w)
 	subnet_free(w->s);
 }
 
+int world_set_up(void **state)
+{
+	static struct world w;
+
+	world_begin(&w);
+	*state = &w;
+	return 0;
+}
+
+int world_tear_down(void **state)
+{
+	world_end(*state);
+	return 0;
+}
+
 int world_local(struct world *w, uint32_t node, uint8_t port, uint8_t method, uint16_t attr,
 	uint32_t mod, uint8_t data[SMP_DATA_SIZE])
 {

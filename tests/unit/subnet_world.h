@@ -38,6 +38,9 @@ struct world {
 /* Links are up, in state INIT; no LIDs. */
 void world_begin(struct world *w);
 void world_end(struct world *w);
+/* The same as cmocka wants it: *state is the world. */
+int world_set_up(void **state);
+int world_tear_down(void **state);
 
 /* LIDs, tables and states as an SM would leave them; the SM is at H0, port 1.  Nothing got. */
 void world_up(struct world *w);

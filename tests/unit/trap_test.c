@@ -12,21 +12,6 @@
 #include "subnet/state.h"
 #include "subnet_world.h"
 
-static int set_up(void **state)
-{
-	static struct world w;
-
-	world_begin(&w);
-	*state = &w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	world_end(*state);
-	return 0;
-}
-
 static struct notice last_trap(const struct world *w)
 {
 	struct notice n;
@@ -106,12 +91,10 @@ static void traps_repeat(void **state)
 	assert_int_equal(subnet_next(w->s), 0);
 }
 
-/* Of what others can cause at will at most one comes in an interval. */
-static void violations_are_rare(void **state)
+/* H1's M_Key is 42, and somebody has asked with another one. */
+static struct port_info violated(struct world *w)
 {
-	struct world *w = *state;
 	struct port_info i;
-	struct notice n;
 
 	world_up(w);
 	assert_int_equal(world_get_port(w, H1, 1, &i), 0);
@@ -120,6 +103,17 @@ static void violations_are_rare(void **state)
 	assert_int_equal(world_set_port(w, H1, 1, &i), 0);
 	assert_int_equal(world_keyed(w, MAD_SET, 1, &i), -1);
 	assert_int_equal(w->n_got, 1);
+	return i;
+}
+
+/* Of what others can cause at will at most one comes in an interval. */
+static void violations_are_rare(void **state)
+{
+	struct world *w = *state;
+	struct port_info i;
+	struct notice n;
+
+	i = violated(w);
 	n = last_trap(w);
 	assert_int_equal(n.trap, TRAP_BAD_MKEY);
 	assert_int_equal(n.lid, LID_H0);
@@ -140,15 +134,8 @@ static void violations_are_rare(void **state)
 static void strangers_repress_nothing(void **state)
 {
 	struct world *w = *state;
-	struct port_info i;
 
-	world_up(w);
-	assert_int_equal(world_get_port(w, H1, 1, &i), 0);
-	i.state = i.phys_state = 0;
-	i.mkey = 42;
-	assert_int_equal(world_set_port(w, H1, 1, &i), 0);
-	assert_int_equal(world_keyed(w, MAD_SET, 1, &i), -1);
-	assert_int_equal(w->n_got, 1);
+	(void)violated(w);
 	repress_keyed(w, LID_H1, world_last(w).tid, 41);
 	assert_int_equal(subnet_drops(w->s, SUBNET_DROP_MKEY), 2);
 	pass_interval(w);
@@ -250,7 +237,7 @@ static void other_traps(void **state)
 	assert_int_equal(subnet_set_system_guid(w->s, WORLD_NODES, 1), -EINVAL);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f) cmocka_unit_test_setup_teardown(f, world_set_up, world_tear_down)
 
 int main(void)
 {

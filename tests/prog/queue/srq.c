@@ -218,6 +218,21 @@ static void parking(void)
 	tear_down();
 }
 
+/* The event comes, and the limit is gone with it. */
+static void limit_reached(void)
+{
+	struct ibv_async_event ev;
+	struct ibv_srq_attr now;
+
+	if (CHECK(vp_async(a[0].ctx, &ev, VP_DEADLINE_MS))) {
+		CHECK_EQ(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+		CHECK(ev.element.srq == srq);
+		ibv_ack_async_event(&ev);
+	}
+	CHECK_EQ(ibv_query_srq(srq, &now), 0);
+	CHECK_EQ(now.srq_limit, 0);
+}
+
 static void limit(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 2}, now;
@@ -235,13 +250,7 @@ static void limit(void)
 	send_from(0, 1, 8);
 	CHECK(!vp_async(a[0].ctx, &ev, 20));
 	send_from(0, 2, 8);
-	if (CHECK(vp_async(a[0].ctx, &ev, VP_DEADLINE_MS))) {
-		CHECK_EQ(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
-		CHECK(ev.element.srq == srq);
-		ibv_ack_async_event(&ev);
-	}
-	CHECK_EQ(ibv_query_srq(srq, &now), 0);
-	CHECK_EQ(now.srq_limit, 0);
+	limit_reached();
 	send_from(0, 3, 8);
 	CHECK(!vp_async(a[0].ctx, &ev, 20));
 	check_case("a limit above what is there");
@@ -272,13 +281,7 @@ static void limit_of_what_is_there(void)
 		CHECK_EQ(ibv_query_srq(srq, &now), 0);
 		CHECK_EQ(now.srq_limit, left);
 		send_from(0, left, 8);
-		if (CHECK(vp_async(a[0].ctx, &ev, VP_DEADLINE_MS))) {
-			CHECK_EQ(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
-			CHECK(ev.element.srq == srq);
-			ibv_ack_async_event(&ev);
-		}
-		CHECK_EQ(ibv_query_srq(srq, &now), 0);
-		CHECK_EQ(now.srq_limit, 0);
+		limit_reached();
 	}
 	tear_down();
 }

@@ -151,18 +151,6 @@ static bool becomes_free(long qpn)
 	return is_free(qpn);
 }
 
-/* Waits for its end, at which its sockets go. */
-static void kill_weftd(const char *fabric)
-{
-	pid_t pid = weftd_pid(fabric);
-	double end = seconds() + WAIT_S;
-
-	CHECK(pid > 0);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	while (find(pid) && seconds() < end)
-		usleep(1000);
-}
-
 /* As long as a process lives nobody else gets its numbers, whatever becomes of weftd. */
 static int claims(void)
 {
@@ -171,7 +159,7 @@ static int claims(void)
 
 	CHECK(qpn > 0 && !is_free(qpn));
 	for (int again = 0; again < 3; again++) {
-		kill_weftd(NULL);
+		weftd_kill(NULL);
 		CHECK(!is_free(qpn));
 		/* who has not come to the new one yet is of the fabric all the same */
 		CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -ENOENT);
@@ -180,7 +168,7 @@ static int claims(void)
 		CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 		CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), id);
 	}
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	kid_end(&a, SIGKILL);
 	CHECK(becomes_free(qpn));
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), -EADDRNOTAVAIL);
@@ -197,12 +185,12 @@ static int claims_closed(void)
 	CHECK_EQ(kid_do(&a, DO_CLOSE_FDS, 0, 0), 0);
 	CHECK(!is_free(qpn));
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK(!is_free(qpn));
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	/* Where nobody has it, the next weftd takes it again. */
 	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK(becomes_free(qpn));
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	CHECK(!is_free(qpn));
@@ -210,7 +198,7 @@ static int claims_closed(void)
 	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
 	/* Who has closed its segment, too, cannot come again, and leaves nothing behind. */
 	CHECK_EQ(kid_do(&a, DO_CLOSE_FDS, 0, 0), 0);
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), -ESTALE);
 	CHECK(becomes_free(qpn));
 	kid_end(&a, SIGKILL);
@@ -226,7 +214,7 @@ static int claims_lost(void)
 	int shown, theirs;
 
 	CHECK_EQ(kid_do(&a, DO_CLOSE_CLAIM, qpn, 0), 1);
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK(becomes_free(qpn));
 	shown = rdv_fabric_show("another", 0xaf);
 	theirs = claim_take(qpn / CLAIM_QPNS);
@@ -253,7 +241,7 @@ static int claims_forked(void)
 	CHECK(other > 0 && other / CLAIM_QPNS != qpn / CLAIM_QPNS);
 	CHECK_EQ(kill(a.pid, SIGKILL), 0);
 	waitpid(a.pid, NULL, 0);
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK(becomes_free(qpn));
 	CHECK(!is_free(other));
 	kid_send(&a, DO_EXIT, 0, 0);
@@ -296,7 +284,7 @@ static int claims_squatted(void)
 		getuid() ? "somebody" : "user ", NOBODY);
 	CHECK(getuid() || logged(who));
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
-	kill_weftd(NULL);
+	weftd_kill(NULL);
 	CHECK_EQ(kid_do(&a, DO_CHECK, 0, 0), 0);
 	CHECK_EQ(kid_do(&b, DO_FIND, qpn, 0), kid_do(&a, ASK_ID, 0, 0));
 	CHECK_EQ(status_of(NULL, "refusals.lease_conflict"), 0);

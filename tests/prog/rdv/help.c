@@ -21,6 +21,7 @@
 #include "rdv/admin.h"
 #include "rdv/claim.h"
 #include "rdv/rdv.h"
+#include "tests/lib/kill_and_wait.h"
 #include "tests/prog/rdv/wire_kid.h"
 
 enum { CHANNELS = 8, ORDER_FD = 3, REPLY_FD = 4, EVENT_WAIT_MS = 20000, BECOMES_S = 20 };
@@ -376,10 +377,6 @@ pid_t weftd_pid(const char *fabric)
 void weftd_kill(const char *fabric)
 {
 	pid_t pid = weftd_pid(fabric);
-	struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
 
-	CHECK(pid > 0 && p.fd >= 0);
-	CHECK_EQ(kill(pid, SIGKILL), 0);
-	CHECK_EQ(poll(&p, 1, EVENT_WAIT_MS), 1);
-	close(p.fd);
+	CHECK(pid > 0 && kill_and_wait(pid));
 }
