@@ -3,7 +3,7 @@
 #
 #   make            build into build/; everything runs uninstalled from there
 #   make demo       install what is missing, build, run RDMA programs on it
-#   make check      unit tests, small programs and the model explorer: about 2 minutes
+#   make check      unit tests, small programs and the model explorer: about 3 minutes
 #   make test       install what is missing, build, run all tests: about 13 minutes
 #   make soak       random requests against a model, for SECONDS= (else until it is ended), from SEED= on
 #   make bench      measure beside UCX and libfabric: results in build/bench/
